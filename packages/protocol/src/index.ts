@@ -1,0 +1,20 @@
+export { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES, MAX_MESSAGE_ID_LENGTH } from './limits.ts'
+export type {
+  AliasMessage,
+  GroupMessage,
+  GroupTraits,
+  IdentifyMessage,
+  Integrations,
+  JsonObject,
+  Message,
+  MessageContext,
+  MessageType,
+  PageMessage,
+  ScreenMessage,
+  TrackMessage,
+  UserTraits,
+} from './messages.ts'
+export { isMessageType, MESSAGE_TYPES } from './messages.ts'
+export { type ParseResult, parseMessage } from './parse-message.ts'
+export { REFUSALS, type Refusal, type RefusalCode, refusal } from './refusals.ts'
+export { isoTime, parseTime } from './times.ts'

@@ -1,0 +1,76 @@
+#!/usr/bin/env node
+// Entry of every npm script. Plain JavaScript for any Node.js from 18, because it runs before anything is installed:
+// it installs what is missing, then hands over to the pinned runtime, which runs TypeScript as it is.
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const modules = join(root, 'node_modules')
+const runtime = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+const stampFile = join(modules, '.switchyard-installed')
+
+const [script, ...args] = process.argv.slice(2)
+if (!script) {
+  console.error('usage: node scripts/run.mjs SCRIPT.ts [arguments]')
+  process.exit(2)
+}
+
+const major = Number(process.versions.node.split('.')[0])
+if (major < 18) {
+  console.error(`Switchyard needs Node.js 18 or later to start; this is ${process.version}. It brings its own runtime from there.`)
+  process.exit(1)
+}
+
+ensureInstalled()
+ensureRuntime()
+
+const child = spawn(runtime, [join(root, script), ...args], {
+  stdio: 'inherit',
+  env: { ...process.env, PATH: `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}` },
+})
+// A terminal sends Ctrl-C to the whole group, so the child has it already; a supervisor's SIGTERM reaches only us.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => child.kill('SIGTERM'))
+child.on('exit', (code, signal) => {
+  if (signal) {
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  } else process.exit(code ?? 1)
+})
+
+function ensureInstalled() {
+  const stamp = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex')
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  console.error('Installing dependencies (npm ci) …')
+  const npm = npmCommand()
+  const done = spawnSync(npm.file, [...npm.args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
+  if (done.status !== 0) {
+    console.error('npm ci failed: see above. The registry must be reachable once; after that nothing is downloaded.')
+    process.exit(done.status ?? 1)
+  }
+  writeFileSync(stampFile, stamp)
+}
+
+// The registry package `node` fetches its binary in an install script. Where scripts are switched off, run that one here.
+function ensureRuntime() {
+  if (existsSync(runtime)) return
+  console.error('Fetching the pinned Node.js runtime …')
+  spawnSync(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(modules, 'node'), stdio: ['ignore', 2, 2] })
+  if (existsSync(runtime)) return
+  console.error('The pinned runtime (registry package `node`) could not be installed for this platform.')
+  process.exit(1)
+}
+
+function npmCommand() {
+  const cli = process.env.npm_execpath
+  if (cli && /\.c?js$/.test(cli)) return { file: process.execPath, args: [cli] }
+  return { file: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] }
+}
