@@ -1,8 +1,9 @@
 // Builds the three published packages into packages/*/dist, each a complete package of its own: ESM and CommonJS
 // bundles, types, a package.json without dependencies. In the repository the packages run from src/ and are never built.
 
-import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { build, type Format } from 'esbuild'
 
@@ -14,34 +15,29 @@ interface Published {
   entries: string[]
   /** Workspace packages whose code and types are carried inside, so that the published package depends on nothing. */
   carries: string[]
-  /** What the package's own manifest sets beyond the common fields. */
-  manifest: Record<string, unknown>
+  /** `#name` imports and the entries they stand for, by condition. */
+  imports: Record<string, Record<string, string>>
   /** Further files that are published. */
   files: string[]
 }
 
 const published: Published[] = [
-  { name: 'protocol', entries: ['index'], carries: [], manifest: {}, files: [] },
-  { name: 'webhook', entries: ['index'], carries: [], manifest: {}, files: ['vectors.json'] },
+  { name: 'protocol', entries: ['index'], carries: [], imports: {}, files: [] },
+  { name: 'webhook', entries: ['index'], carries: [], imports: {}, files: ['vectors.json'] },
   {
     name: 'node',
-    entries: ['index'],
+    entries: ['index', 'platform/node', 'platform/web'],
     carries: ['protocol'],
-    manifest: {
-      imports: {
-        '#platform': {
-          node: { import: './esm/platform/node.js', require: './cjs/platform/node.js' },
-          default: './esm/platform/web.js',
-        },
-      },
-    },
+    imports: { '#platform': { node: './platform/node.js', default: './platform/web.js' } },
     files: [],
   },
 ]
 
+const types = declarations()
 for (const item of published) await buildPackage(item)
+rmSync(types, { recursive: true })
 
-async function buildPackage({ name, entries, carries, manifest, files }: Published): Promise<void> {
+async function buildPackage({ name, entries, carries, imports, files }: Published): Promise<void> {
   const home = join(root, 'packages', name)
   const dist = join(home, 'dist')
   rmSync(dist, { recursive: true, force: true })
@@ -50,9 +46,12 @@ async function buildPackage({ name, entries, carries, manifest, files }: Publish
     ['cjs', 'cjs', 'commonjs'],
   ] as const) {
     await bundle(home, entries, format, join(dist, folder))
-    writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`)
+    writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify(entries.length > 1 ? { type, imports } : { type })}\n`)
   }
-  declare(home, name, carries, dist)
+  for (const folder of ['esm', 'cjs']) {
+    copyTypes(join(types, name, 'src'), join(dist, folder), carries)
+    for (const carried of carries) copyTypes(join(types, carried, 'src'), join(dist, folder, carried), [])
+  }
   const own = readJson(join(home, 'package.json'))
   const fields = {
     name: own['name'],
@@ -74,7 +73,6 @@ async function buildPackage({ name, entries, carries, manifest, files }: Publish
       },
       './package.json': './package.json',
     },
-    ...manifest,
   }
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(fields, null, 2)}\n`)
   for (const file of ['README.md', ...files]) if (existsSync(join(home, file))) copyFileSync(join(home, file), join(dist, file))
@@ -94,24 +92,23 @@ async function bundle(home: string, entries: string[], format: Format, outdir: s
     platform: 'node',
     target: 'node18',
     external: ['#*', 'node:*'],
-    minifySyntax: true,
     legalComments: 'none',
     logLevel: 'warning',
   })
 }
 
-/** Types, from the compiler, for both module systems; what the package carries is named by its place inside. */
-function declare(home: string, name: string, carries: string[], dist: string): void {
-  const scratch = join(dist, 'types')
+/** The types of all packages, from the compiler, in a folder of their own. */
+function declarations(): string {
+  const out = mkdtempSync(join(tmpdir(), 'switchyard-types-'))
   const project = join(root, 'scripts', 'tsconfig.declarations.json')
-  execFileSync(join(root, 'node_modules', '.bin', 'tsc'), ['--project', project, '--outDir', scratch, '--rootDir', join(root, 'packages')])
-  for (const folder of ['esm', 'cjs']) {
-    copyTypes(join(scratch, name, 'src'), join(dist, folder), carries)
-    for (const carried of carries) copyTypes(join(scratch, carried, 'src'), join(dist, folder, carried), [])
-  }
-  rmSync(scratch, { recursive: true })
+  const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['--project', project, '--outDir', out, '--rootDir', join(root, 'packages')], {
+    stdio: 'inherit',
+  })
+  if (status !== 0) process.exit(status ?? 1)
+  return out
 }
 
+/** Copies types for one module system; what the package carries is named by its place inside. */
 function copyTypes(from: string, to: string, carries: string[]): void {
   mkdirSync(to, { recursive: true })
   for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {

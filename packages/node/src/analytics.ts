@@ -1,0 +1,255 @@
+// The client: six calls, each composed, piped through plugins, queued, sent and settled. The stages are in the folders
+// call/, plugins/, queue/ and send/, in this order; here and in outbox.ts they are joined. A call never throws and
+// never waits.
+
+import type { MessageType } from '@switchyard/protocol'
+import { platform } from '#platform'
+import type { Callback } from './call/callback.ts'
+import { Context } from './call/context.ts'
+import { type AnalyticsEvent, type ComposedMessage, compose, eventOf, type RawParams } from './call/event.ts'
+import type {
+  AliasParams,
+  CloseAndFlushParams,
+  EventCatalog,
+  EventProperties,
+  FlushParams,
+  FlushResult,
+  GroupParams,
+  IdentifyParams,
+  PageParams,
+  ScreenParams,
+  TrackParams,
+} from './call/params.ts'
+import { Emitter } from './emitter.ts'
+import { AnalyticsError, CLIENT_ERRORS, messageOf } from './errors.ts'
+import { type FlushEvent, Outbox } from './outbox.ts'
+import { Pipeline } from './plugins/pipeline.ts'
+import type { PluginOf } from './plugins/plugin.ts'
+import type { Period } from './queue/flush-periods.ts'
+import type { HttpRequestEvent, HttpResponseEvent } from './send/sender.ts'
+import { type AnalyticsSettings, type CheckedSettings, checkSettings } from './settings.ts'
+import { LIBRARY } from './version.ts'
+
+export type AnalyticsEvents = {
+  error: [error: AnalyticsError]
+  identify: [ctx: Context]
+  track: [ctx: Context]
+  page: [ctx: Context]
+  screen: [ctx: Context]
+  group: [ctx: Context]
+  alias: [ctx: Context]
+  flush: [batch: FlushEvent]
+  http_request: [request: HttpRequestEvent]
+  http_response: [response: HttpResponseEvent]
+  register: [pluginNames: string[]]
+  deregister: [pluginNames: string[]]
+  call_after_close: [event: AnalyticsEvent]
+  drained: []
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a plugin written for one event catalog works with all
+export type Plugin = PluginOf<Analytics<any>>
+
+export class Analytics<Events extends { [Event in keyof Events]: EventProperties } = EventCatalog> extends Emitter<AnalyticsEvents> {
+  /** Resolves when plugins registered so far have loaded. */
+  ready: Promise<void> = Promise.resolve()
+  readonly #settings: CheckedSettings
+  readonly #outbox: Outbox
+  readonly #pipeline: Pipeline<this>
+  readonly #warned = new Set<string>()
+  #closed = false
+
+  constructor(settings: AnalyticsSettings) {
+    super()
+    this.#settings = checkSettings(settings)
+    this.#pipeline = new Pipeline((error) => this.#failed(error, false))
+    this.#outbox = new Outbox(this.#settings, {
+      failed: (error, heard) => this.#failed(error, heard),
+      wantsContexts: () => this.listens('error'),
+      flushed: (event) => void (this.listens('flush') && this.emit('flush', event)),
+      drained: () => void (this.listens('drained') && this.emit('drained')),
+      onRequest: () => (this.listens('http_request') ? (event) => this.emit('http_request', event) : undefined),
+      onResponse: () => (this.listens('http_response') ? (event) => this.emit('http_response', event) : undefined),
+      finish: (ctx) => this.#pipeline.finish(ctx),
+    })
+  }
+
+  get VERSION(): string {
+    return LIBRARY.version
+  }
+
+  /** Who the user is, and traits of theirs. */
+  identify(message: IdentifyParams, callback?: Callback): boolean {
+    return this.#call('identify', message, callback)
+  }
+
+  /** What a user did. */
+  track(message: TrackParams<Events>, callback?: Callback): boolean {
+    return this.#call('track', message, callback)
+  }
+
+  /** A page that a user saw. */
+  page(message: PageParams, callback?: Callback): boolean {
+    return this.#call('page', message, callback)
+  }
+
+  /** A screen of an app that a user saw. */
+  screen(message: ScreenParams, callback?: Callback): boolean {
+    return this.#call('screen', message, callback)
+  }
+
+  /** A group that a user belongs to, and traits of the group. */
+  group(message: GroupParams, callback?: Callback): boolean {
+    return this.#call('group', message, callback)
+  }
+
+  /** Another ID of the same user. */
+  alias(message: AliasParams, callback?: Callback): boolean {
+    return this.#call('alias', message, callback)
+  }
+
+  /** Sends what is queued, and resolves when every message called before it has its outcome, or at the timeout. */
+  async flush({ timeout, close = false }: FlushParams = {}): Promise<FlushResult> {
+    if (!close) return this.#outbox.flush(timeout)
+    this.#closed = true
+    return this.#outbox.close(timeout)
+  }
+
+  /** Takes no further calls, and flushes. */
+  closeAndFlush({ timeout }: CloseAndFlushParams = {}): Promise<FlushResult> {
+    return this.flush({ timeout, close: true })
+  }
+
+  /** Adds plugins; resolves when all have loaded. Nothing is sent meanwhile. */
+  register(...plugins: Plugin[]): Promise<void> {
+    this.#outbox.hold()
+    const registered = this.#pipeline.register(plugins, this).finally(() => this.#outbox.letGo())
+    const before = this.ready
+    this.ready = Promise.allSettled([before, registered]).then(() => {})
+    return registered.then(() => {
+      this.emit(
+        'register',
+        plugins.map((plugin) => plugin.name),
+      )
+    })
+  }
+
+  /** Removes plugins by name. */
+  async deregister(...names: string[]): Promise<void> {
+    const removed = await this.#pipeline.deregister(names, this)
+    if (removed.length > 0) this.emit('deregister', removed)
+  }
+
+  /** True to go on; false when the queue is above its mark: the message was taken, but wait for `drained`. */
+  #call(type: MessageType, params: unknown, callback: Callback | undefined): boolean {
+    let event: AnalyticsEvent
+    try {
+      event = eventOf(type, (params ?? {}) as RawParams, Date.now())
+    } catch (error) {
+      return this.#refuse(new AnalyticsError('not_serializable', `${type} was not taken: ${messageOf(error)}`, { reason: error }), callback)
+    }
+    if (this.#closed) return this.#refuseLate(event, callback)
+    const composed = compose(event)
+    if (!composed.ok) {
+      const { code, message, field, reason } = composed
+      const details = { reason, field, ctx: new Context(event) }
+      return this.#refuse(new AnalyticsError(code, `${type} was not taken: ${message}`, details), callback)
+    }
+    if (this.#settings.disable) return this.#pretend(type, composed, callback)
+    if (!this.#outbox.reserve(composed.bytes)) return this.#refuseFull(type, composed, callback)
+    const direct = this.#pipeline.isIdle(type)
+    const ctx = callback || !direct || this.listens(type) ? Context.fromJson(composed.json) : undefined
+    const period = this.#outbox.begin()
+    if (ctx && this.listens(type)) this.emit(type, ctx)
+    if (direct) this.#put(composed, period, ctx, callback, false)
+    else void this.#pipe(composed, period, ctx as Context, callback)
+    return this.#outbox.belowMark()
+  }
+
+  /** The way through plugins, which may take its time; the message keeps its room and its place in the count. */
+  async #pipe(message: ComposedMessage, period: Period, ctx: Context, callback: Callback | undefined): Promise<void> {
+    let enriched = ctx
+    try {
+      if (this.#pipeline.loading) await this.#pipeline.loaded()
+      const result = this.#pipeline.enrich(ctx)
+      enriched = result instanceof Context ? result : await result
+    } catch (error) {
+      const failure = error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx })
+      return this.#abandon(message.bytes, period, enriched, callback, failure)
+    }
+    // A plugin may have made it something that the service would refuse.
+    const composed = compose(enriched.event)
+    if (!composed.ok) {
+      const { code, field, reason } = composed
+      return this.#abandon(message.bytes, period, enriched, callback, new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: enriched }))
+    }
+    this.#outbox.release(message.bytes)
+    if (!this.#outbox.reserve(composed.bytes)) return this.#abandon(0, period, enriched, callback, queueFull(enriched))
+    void this.#pipeline.deliver(enriched)
+    this.#put(composed, period, enriched, callback, true)
+  }
+
+  #put(message: ComposedMessage, period: Period, ctx: Context | undefined, callback: Callback | undefined, piped: boolean): void {
+    const waiter = ctx && (callback || piped) ? { ctx, callback, piped } : undefined
+    if (this.#outbox.put(message.json, message.bytes, period, waiter)) return
+    this.#abandon(message.bytes, period, ctx, callback, queueFull(ctx ?? Context.fromJson(message.json)))
+  }
+
+  /** Ends a message that had its place, before it was queued. */
+  #abandon(bytes: number, period: Period, ctx: Context | undefined, callback: Callback | undefined, error: AnalyticsError): void {
+    this.#outbox.release(bytes)
+    ctx?.setFailedDelivery({ reason: error.reason })
+    this.#outbox.conclude(period, ctx, callback, error, false)
+  }
+
+  #refuse(error: AnalyticsError, callback: Callback | undefined): boolean {
+    const period = this.#outbox.begin()
+    error.ctx?.setFailedDelivery({ reason: error.reason })
+    this.#outbox.conclude(period, error.ctx, callback, error, false)
+    return this.#outbox.belowMark()
+  }
+
+  #refuseFull(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
+    const ctx = Context.fromJson(message.json)
+    this.#refuse(queueFull(ctx, type), callback)
+    return this.#outbox.belowMark()
+  }
+
+  #refuseLate(event: AnalyticsEvent, callback: Callback | undefined): boolean {
+    this.emit('call_after_close', event)
+    if (callback) {
+      const error = new AnalyticsError('call_after_close', CLIENT_ERRORS.call_after_close, { ctx: new Context(event) })
+      queueMicrotask(() => callback(error, error.ctx))
+    }
+    return true
+  }
+
+  #pretend(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
+    const ctx = Context.fromJson(message.json)
+    if (this.listens(type)) this.emit(type, ctx)
+    if (callback) queueMicrotask(() => callback(undefined, ctx))
+    return true
+  }
+
+  #failed(error: AnalyticsError, heard: boolean): void {
+    if (this.listens('error')) this.emit('error', error)
+    else if (!heard) this.#warnOnce(error)
+  }
+
+  /** An error nobody listens to is printed, once for each code: silence is how data gets lost for months. */
+  #warnOnce(error: AnalyticsError): void {
+    if (this.#warned.has(error.code)) return
+    this.#warned.add(error.code)
+    platform.warn(`${error.code}: ${error.message} (Further ones are not printed: listen with analytics.on('error', …).)`)
+  }
+
+  protected override listenerFailed(type: keyof AnalyticsEvents, thrown: unknown): void {
+    const error = new AnalyticsError('listener_failed', `a listener of ${type} threw: ${messageOf(thrown)}`, { reason: thrown })
+    if (type === 'error') this.#warnOnce(error)
+    else this.#failed(error, false)
+  }
+}
+
+function queueFull(ctx: Context, type: MessageType = ctx.event.type): AnalyticsError {
+  return new AnalyticsError('queue_full', `${type} was not taken: ${CLIENT_ERRORS.queue_full}`, { ctx })
+}

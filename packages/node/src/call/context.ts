@@ -1,0 +1,155 @@
+// One call on its way through the client, as plugins, listeners and callbacks see it. Most calls have none of those, so
+// the event stays text until someone asks for it. Nothing here sends or queues.
+
+import { platform } from '#platform'
+import { type AnalyticsEvent, eventFromJson } from './event.ts'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+export interface LogMessage {
+  level: LogLevel
+  message: string
+  time: Date
+  extras?: Record<string, unknown> | undefined
+}
+
+export interface SerializedContext {
+  id: string
+  event: AnalyticsEvent
+  logs: LogMessage[]
+}
+
+export interface CancelationOptions {
+  retry?: boolean
+  reason?: string
+  type?: string
+}
+
+/** Thrown by `ctx.cancel()`: stops the message on purpose. */
+export class ContextCancelation {
+  readonly retry: boolean
+  readonly type: string
+  readonly reason: string | undefined
+
+  constructor(options: CancelationOptions = {}) {
+    this.retry = options.retry ?? false
+    this.type = options.type ?? 'plugin Error'
+    this.reason = options.reason
+  }
+}
+
+const NO_STATS = {
+  metrics: [] as unknown[],
+  increment: (_metric: string, _by?: number, _tags?: string[]): void => {},
+  gauge: (_metric: string, _value: number, _tags?: string[]): void => {},
+  flush: (): void => {},
+  serialize: (): unknown[] => [],
+}
+
+const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
+
+export class Context {
+  /** How often the message was sent, once its outcome is known. */
+  attempts = 0
+  #id: string | undefined
+  #event: AnalyticsEvent | undefined
+  #json: string | undefined
+  #logs: LogMessage[] | undefined
+  #failure: { reason: unknown } | undefined
+
+  constructor(event: AnalyticsEvent, id?: string) {
+    this.#event = event
+    this.#id = id
+  }
+
+  /** The context of an event that is text already. */
+  static fromJson(json: string): Context {
+    const ctx = new Context(undefined as unknown as AnalyticsEvent)
+    ctx.#json = json
+    return ctx
+  }
+
+  /** A context that belongs to no call: what a plugin's load() is given. */
+  static system(): Context {
+    return new Context({ type: 'track', event: 'system', messageId: platform.newId(), timestamp: new Date(), context: {} })
+  }
+
+  get event(): AnalyticsEvent {
+    this.#event ??= eventFromJson(this.#json as string)
+    return this.#event
+  }
+
+  set event(event: AnalyticsEvent) {
+    this.#event = event
+  }
+
+  get id(): string {
+    this.#id ??= platform.newId()
+    return this.#id
+  }
+
+  isSame(other: Context): boolean {
+    return other.id === this.id
+  }
+
+  /** Stops this message here; its callback gets the error `plugin_cancelled`. */
+  cancel(error?: Error | ContextCancelation): never {
+    // oxlint-disable-next-line typescript/only-throw-error -- the public contract: plugins catch ContextCancelation
+    throw error ?? new ContextCancelation({ reason: 'Context Cancel' })
+  }
+
+  log(level: LogLevel, message: string, extras?: Record<string, unknown>): void {
+    this.#logs ??= []
+    this.#logs.push(extras === undefined ? { level, message, time: new Date() } : { level, message, time: new Date(), extras })
+  }
+
+  logs(): LogMessage[] {
+    return this.#logs ?? []
+  }
+
+  /** The same log, as an object: what plugins written for the public client call. */
+  get logger(): { log: Context['log']; logs: LogMessage[]; flush: () => void } {
+    return { log: (level, message, extras) => this.log(level, message, extras), logs: this.logs(), flush: () => this.flush() }
+  }
+
+  /** Counters that go nowhere, so that plugins written for the public client run. */
+  get stats(): typeof NO_STATS {
+    return NO_STATS
+  }
+
+  /** Sets a value by its path, `properties.plan.name`, making the objects on the way. */
+  updateEvent(path: string, value: unknown): AnalyticsEvent {
+    const keys = path.split('.')
+    const last = keys.pop() as string
+    if (FORBIDDEN_KEYS.has(last) || keys.some((key) => FORBIDDEN_KEYS.has(key))) throw new TypeError(`updateEvent cannot set ${path}`)
+    let at = this.event as unknown as Record<string, unknown>
+    for (const key of keys) {
+      const next = at[key]
+      if (typeof next === 'object' && next !== null) at = next as Record<string, unknown>
+      else {
+        const made: Record<string, unknown> = {}
+        at[key] = made
+        at = made
+      }
+    }
+    at[last] = value
+    return this.event
+  }
+
+  failedDelivery(): { reason: unknown } | undefined {
+    return this.#failure
+  }
+
+  setFailedDelivery(failure: { reason: unknown }): void {
+    this.#failure = failure
+  }
+
+  /** Drops the collected logs. */
+  flush(): void {
+    this.#logs = undefined
+  }
+
+  toJSON(): SerializedContext {
+    return { id: this.id, event: this.event, logs: this.logs() }
+  }
+}

@@ -1,0 +1,62 @@
+// Every way in which a message or the client can fail, as one class with a stable code. An error reaches people twice:
+// as the `error` event and in the call's callback. It is never thrown out of a call: analytics must not break a request.
+
+import type { RefusalCode } from '@switchyard/protocol'
+import type { Context } from './call/context.ts'
+
+export const CLIENT_ERRORS = {
+  invalid_settings: 'A setting is missing or malformed; thrown by the constructor.',
+  not_serializable: 'The call holds something JSON cannot: a circular reference, a BigInt, a throwing getter.',
+  queue_full: 'The queue (or the spool) has reached its limit in bytes; the message was not taken.',
+  call_after_close: 'The call came after close; the message was not taken.',
+  close_timeout: 'The client was closed before the message could be delivered.',
+  delivery_failure: 'The tracking API refused the request, or every retry failed; reason says how.',
+  oauth_failure: 'No access token could be had from the authorization server; reason says why.',
+  plugin_failed: 'A plugin threw. In before and enrichment plugins this stops the message.',
+  plugin_cancelled: 'A plugin cancelled the message with ctx.cancel().',
+  plugin_load_failed: 'A plugin’s load() or unload() failed; the plugin is not in use.',
+  spool_failed: 'The spool folder could not be read or written; messages go on in memory.',
+  listener_failed: 'A callback or an event listener threw.',
+} as const
+
+export type ClientErrorCode = keyof typeof CLIENT_ERRORS
+
+/** A client code, a code the client and the service share, or whatever code the service gave for one message. */
+export type ErrorCode = ClientErrorCode | RefusalCode | (string & {})
+
+export interface AnalyticsErrorDetails {
+  /** The underlying error or answer. */
+  reason?: unknown
+  ctx?: Context | undefined
+  /** The field of the message at fault. */
+  field?: string | undefined
+  /** HTTP status of the tracking API's last answer. */
+  status?: number | undefined
+}
+
+export class AnalyticsError extends Error {
+  readonly code: ErrorCode
+  readonly reason: unknown
+  readonly ctx: Context | undefined
+  readonly field: string | undefined
+  readonly status: number | undefined
+
+  constructor(code: ErrorCode, message: string, details: AnalyticsErrorDetails = {}) {
+    super(message, details.reason instanceof Error ? { cause: details.reason } : undefined)
+    this.name = 'AnalyticsError'
+    this.code = code
+    this.reason = details.reason ?? message
+    this.ctx = details.ctx
+    this.field = details.field
+    this.status = details.status
+  }
+
+  /** The same failure, told of one message. */
+  about(ctx: Context): AnalyticsError {
+    return new AnalyticsError(this.code, this.message, { reason: this.reason, ctx, field: this.field, status: this.status })
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,59 @@
+// The client on Node.js 18 and later. Modules that cost time to load (http, zlib) are loaded at their first use, so
+// that importing the client costs next to nothing.
+
+import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { totalmem } from 'node:os'
+import { promisify } from 'node:util'
+import { exitWatch, signalWatch } from './node-exit.ts'
+import { httpTransport } from './node-http.ts'
+import { openSpool } from './node-spool.ts'
+import type { Platform } from './platform.ts'
+
+export const platform: Platform = {
+  newId: randomUUID,
+  byteLength: (text) => Buffer.byteLength(text),
+  encode: (text) => Buffer.from(text),
+  decode: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
+  concat: (parts) => Buffer.concat(parts),
+  base64: (bytes, alphabet) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(alphabet),
+  async gzip(bytes) {
+    const zlib = await import('node:zlib')
+    return promisify(zlib.gzip)(bytes)
+  },
+  signer(pem) {
+    const key = createPrivateKey(pem)
+    const alg = algorithmOf(key)
+    return {
+      alg,
+      sign: async (input) =>
+        alg === 'EdDSA'
+          ? sign(null, Buffer.from(input), key)
+          : sign('sha256', Buffer.from(input), alg === 'ES256' ? { key, dsaEncoding: 'ieee-p1363' } : key),
+    }
+  },
+  transport: httpTransport,
+  spool: openSpool,
+  idleTimer: (run, ms) => setTimeout(run, ms).unref(),
+  memoryLimitBytes() {
+    const limit = process.constrainedMemory?.()
+    return limit ? Math.min(limit, totalmem()) : totalmem()
+  },
+  warn: (text) => process.emitWarning(text, 'SwitchyardWarning'),
+  keep: exitWatch.add,
+  letGo: exitWatch.delete,
+  handleSignals: signalWatch,
+}
+
+function algorithmOf(key: KeyObject): string {
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return 'RS256'
+    case 'ed25519':
+      return 'EdDSA'
+    case 'ec':
+      if (key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256'
+      throw new TypeError('an EC key must be on the curve P-256')
+    default:
+      throw new TypeError(`a key of type ${key.asymmetricKeyType ?? 'unknown'} cannot sign: use RSA, P-256 or Ed25519`)
+  }
+}

@@ -1,0 +1,46 @@
+// What the client needs of the runtime it is in. Two answers exist, chosen by the `#platform` import condition: Node's
+// own modules, or the web's globals where there is nothing else. Everything else in this package runs on both.
+
+import type { Spool, SpoolLimits } from '../queue/spool.ts'
+import type { Transport } from '../send/transport.ts'
+
+/** A client, as the process's end sees it. */
+export interface ExitTarget {
+  readonly pendingMessages: number
+  /** Whether what is pending is safe on disk. */
+  readonly spooled: boolean
+  /** Starts sending what is queued; true if there was anything to start. */
+  sendNow(): boolean
+  /** Drains and closes, within the target's own time. */
+  shutDown(): Promise<unknown>
+}
+
+export interface JwtSigner {
+  alg: string
+  sign(input: string): Promise<Uint8Array>
+}
+
+export interface Platform {
+  newId(): string
+  byteLength(text: string): number
+  encode(text: string): Uint8Array
+  decode(bytes: Uint8Array): string
+  concat(parts: Uint8Array[]): Uint8Array
+  base64(bytes: Uint8Array, alphabet: 'base64' | 'base64url'): string
+  gzip(bytes: Uint8Array): Promise<Uint8Array>
+  /** Throws for what is not a private key in PEM. */
+  signer(pem: string): JwtSigner
+  transport(maxConnections: number): Transport
+  /** Opens a spool, or throws where there is no disk. */
+  spool(options: SpoolLimits, report: (error: unknown) => void): Spool
+  /** A timer that does not keep the process alive, where a process's end can be seen coming. */
+  idleTimer(run: () => void, ms: number): ReturnType<typeof setTimeout>
+  /** Memory this process may use, if known. */
+  memoryLimitBytes(): number | undefined
+  warn(text: string): void
+  /** While kept, a target is sent when the process runs out of other work. */
+  keep(target: ExitTarget): void
+  letGo(target: ExitTarget): void
+  /** Drains a target on SIGTERM and SIGINT; gives the way to stop doing so. */
+  handleSignals(target: ExitTarget): () => void
+}

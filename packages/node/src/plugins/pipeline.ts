@@ -1,0 +1,162 @@
+// The plugins in their order of roles: before, enrichment, (the tracking API and) destination, after. What a before or
+// enrichment plugin throws stops its message; what a destination or after plugin throws does not. Work stays
+// synchronous as long as the plugins are, so that a synchronous plugin keeps the order of calls.
+
+import type { Integrations, MessageType } from '@switchyard/protocol'
+import { Context, ContextCancelation } from '../call/context.ts'
+import { AnalyticsError, messageOf } from '../errors.ts'
+import type { PluginOf, PluginType } from './plugin.ts'
+
+const TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
+
+export class Pipeline<Instance> {
+  #plugins: PluginOf<Instance>[] = []
+  #loading = 0
+  #whenLoaded: (() => void)[] = []
+  readonly #report: (error: AnalyticsError) => void
+
+  constructor(report: (error: AnalyticsError) => void) {
+    this.#report = report
+  }
+
+  /** Whether messages of this type can skip the pipeline. */
+  isIdle(type: MessageType): boolean {
+    if (this.#loading > 0) return false
+    for (const plugin of this.#plugins) if (plugin.type !== 'utility' && plugin[type] !== undefined) return false
+    return true
+  }
+
+  get loading(): boolean {
+    return this.#loading > 0
+  }
+
+  /** Resolves when no plugin is loading. */
+  loaded(): Promise<void> {
+    return this.#loading === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenLoaded.push(resolve))
+  }
+
+  async register(plugins: PluginOf<Instance>[], instance: Instance): Promise<void> {
+    for (const plugin of plugins) checkPlugin(plugin)
+    this.#loading += plugins.length
+    const results = await Promise.allSettled(plugins.map((plugin) => this.#load(plugin, instance)))
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+
+  async #load(plugin: PluginOf<Instance>, instance: Instance): Promise<void> {
+    try {
+      await plugin.load(Context.system(), instance)
+      // A plugin registered again under its name takes the place of the first.
+      this.#plugins = [...this.#plugins.filter((other) => other.name !== plugin.name), plugin]
+    } catch (error) {
+      const failure = new AnalyticsError('plugin_load_failed', `plugin ${plugin.name} did not load: ${messageOf(error)}`, { reason: error })
+      this.#report(failure)
+      throw failure
+    } finally {
+      if (--this.#loading === 0) for (const resolve of this.#whenLoaded.splice(0)) resolve()
+    }
+  }
+
+  /** Removes plugins by name; gives the names that were there. */
+  async deregister(names: string[], instance: Instance): Promise<string[]> {
+    const leaving = this.#plugins.filter((plugin) => names.includes(plugin.name))
+    this.#plugins = this.#plugins.filter((plugin) => !leaving.includes(plugin))
+    for (const plugin of leaving) {
+      try {
+        await plugin.unload?.(Context.system(), instance)
+      } catch (error) {
+        this.#report(new AnalyticsError('plugin_load_failed', `plugin ${plugin.name} did not unload: ${messageOf(error)}`, { reason: error }))
+      }
+    }
+    return leaving.map((plugin) => plugin.name)
+  }
+
+  /** Runs before and enrichment plugins. Throws an AnalyticsError where one of them stops the message. */
+  enrich(ctx: Context): Context | Promise<Context> {
+    const { type } = ctx.event
+    const plugins = [...this.#of('before', type), ...this.#of('enrichment', type)]
+    return runInTurn(plugins, 0, type, ctx)
+  }
+
+  /** Hands the message to destination plugins, each on its own; resolves when all are done, whatever came of them. */
+  deliver(ctx: Context): Promise<void> | undefined {
+    const { type, integrations } = ctx.event
+    const plugins = this.#of('destination', type).filter((plugin) => isEnabled(plugin, integrations))
+    return plugins.length === 0 ? undefined : this.#runApart(plugins, type, ctx)
+  }
+
+  /** Runs after plugins, once the message's outcome is known. */
+  finish(ctx: Context): Promise<void> | undefined {
+    const { type } = ctx.event
+    const plugins = this.#of('after', type)
+    return plugins.length === 0 ? undefined : this.#runApart(plugins, type, ctx)
+  }
+
+  #of(role: PluginType, type: MessageType): PluginOf<Instance>[] {
+    return this.#plugins.filter((plugin) => plugin.type === role && plugin[type] !== undefined && plugin.isLoaded())
+  }
+
+  async #runApart(plugins: PluginOf<Instance>[], type: MessageType, ctx: Context): Promise<void> {
+    await Promise.all(
+      plugins.map(async (plugin) => {
+        try {
+          await plugin[type]?.(ctx)
+        } catch (error) {
+          this.#report(stoppedBy(plugin, error, ctx))
+        }
+      }),
+    )
+  }
+}
+
+function runInTurn<Instance>(plugins: PluginOf<Instance>[], from: number, type: MessageType, ctx: Context): Context | Promise<Context> {
+  let current = ctx
+  for (let at = from; at < plugins.length; at++) {
+    const plugin = plugins[at] as PluginOf<Instance>
+    let result: unknown
+    try {
+      result = plugin[type]?.(current)
+    } catch (error) {
+      throw stoppedBy(plugin, error, current)
+    }
+    if (isThenable(result)) {
+      return result.then(
+        (next) => runInTurn(plugins, at + 1, type, next instanceof Context ? next : current),
+        (error: unknown) => {
+          throw stoppedBy(plugin, error, current)
+        },
+      )
+    }
+    // A handler that returns nothing has still seen, and perhaps changed, the context it was given.
+    if (result instanceof Context) current = result
+  }
+  return current
+}
+
+function stoppedBy<Instance>(plugin: PluginOf<Instance>, error: unknown, ctx: Context): AnalyticsError {
+  if (error instanceof ContextCancelation) {
+    return new AnalyticsError('plugin_cancelled', `plugin ${plugin.name} cancelled the message: ${error.reason ?? 'no reason given'}`, { reason: error, ctx })
+  }
+  return new AnalyticsError('plugin_failed', `plugin ${plugin.name} failed: ${messageOf(error)}`, { reason: error, ctx })
+}
+
+/** `integrations` by the plugin's own names, else by `All`; an object counts as on. */
+function isEnabled<Instance>(plugin: PluginOf<Instance>, integrations: Integrations | undefined): boolean {
+  if (!integrations) return true
+  for (const name of [plugin.name, ...(plugin.alternativeNames ?? [])]) {
+    if (Object.hasOwn(integrations, name) && integrations[name] !== undefined) return integrations[name] !== false
+  }
+  return integrations.All !== false
+}
+
+function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+function checkPlugin<Instance>(plugin: PluginOf<Instance>): void {
+  if (typeof plugin?.name !== 'string' || plugin.name === '') throw new TypeError('a plugin needs a name')
+  if (!TYPES.includes(plugin.type)) throw new TypeError(`plugin ${plugin.name}: type must be one of ${TYPES.join(', ')}`)
+  for (const method of ['isLoaded', 'load'] as const) {
+    if (typeof plugin[method] !== 'function') throw new TypeError(`plugin ${plugin.name}: ${method} must be a function`)
+  }
+}

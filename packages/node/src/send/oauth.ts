@@ -1,0 +1,151 @@
+// The access token: fetched once however many batches wait for it, renewed in the background from half its life on, and
+// thrown away when the tracking API refuses it. A failure to get one is an error to whoever waits, never silence.
+
+import { platform } from '#platform'
+import { AnalyticsError, messageOf } from '../errors.ts'
+import type { JwtSigner } from '../platform/platform.ts'
+import type { OAuthSettings } from '../settings.ts'
+import type { Answer, Transport } from './transport.ts'
+import { backoffMs, isTemporary, parseRetryAfter } from './verdict.ts'
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const ASSERTION_LIFE_S = 60
+
+interface Token {
+  value: string
+  renewAt: number
+  expiresAt: number
+}
+
+export interface TokenSourceOptions {
+  oauth: OAuthSettings
+  authServer: string
+  transport: Transport
+  maxRetries: number
+  timeoutMs: number
+  pause: (ms: number) => Promise<void>
+}
+
+export class TokenSource {
+  readonly #options: TokenSourceOptions
+  readonly #signer: JwtSigner
+  #token: Token | undefined
+  #request: Promise<Token> | undefined
+  /** The server's clock less ours, once an answer has shown that they differ. */
+  #skewMs = 0
+
+  constructor(options: TokenSourceOptions) {
+    this.#options = options
+    try {
+      this.#signer = platform.signer(options.oauth.clientKey)
+    } catch (error) {
+      throw new AnalyticsError('invalid_settings', `oauthSettings.clientKey is not a private key in PEM: ${messageOf(error)}`, {
+        field: 'oauthSettings.clientKey',
+      })
+    }
+  }
+
+  async get(): Promise<string> {
+    const token = this.#token
+    const now = Date.now()
+    if (token === undefined || now >= token.expiresAt) return (await this.#renew()).value
+    // Still good: use it, and have the next one ready before it is not. A failure shows when this one has expired.
+    if (now >= token.renewAt) this.#renew().catch(() => {})
+    return token.value
+  }
+
+  /** The tracking API refused this token. Another batch may have replaced it meanwhile. */
+  refused(value: string): void {
+    if (this.#token?.value === value) this.#token = undefined
+  }
+
+  #renew(): Promise<Token> {
+    this.#request ??= this.#fetch()
+      .then((token) => {
+        this.#token = token
+        return token
+      })
+      .finally(() => {
+        this.#request = undefined
+      })
+    return this.#request
+  }
+
+  async #fetch(): Promise<Token> {
+    const { maxRetries, pause } = this.#options
+    for (let retry = 0; ; retry++) {
+      let problem: unknown
+      let waitMs = backoffMs(retry, Math.random())
+      try {
+        const answer = await this.#ask()
+        if (answer.status === 200) return parseToken(answer.text)
+        problem = new Error(`[${answer.status}] ${answer.statusText} ${answer.text.slice(0, 300)}`)
+        const clockWasOff = this.#learnClock(answer)
+        if (!isTemporary(answer.status) && !(clockWasOff && retry === 0)) throw failure(problem)
+        waitMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) ?? waitMs
+      } catch (error) {
+        if (error instanceof AnalyticsError) throw error
+        problem = error
+      }
+      if (retry >= maxRetries) throw failure(problem)
+      await pause(waitMs)
+    }
+  }
+
+  async #ask(): Promise<Answer> {
+    const { oauth, authServer, transport, timeoutMs } = this.#options
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: ASSERTION_TYPE,
+      client_assertion: await this.#assertion(),
+      scope: oauth.scope ?? 'tracking_api:write',
+    }).toString()
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    return transport.send({ url: `${authServer}/token`, headers, body: platform.encode(form), bodyText: () => form, timeoutMs })
+  }
+
+  async #assertion(): Promise<string> {
+    const { oauth, authServer } = this.#options
+    const now = Math.floor((Date.now() + this.#skewMs) / 1000)
+    const header = { alg: this.#signer.alg, typ: 'JWT', kid: oauth.keyId }
+    const claims = {
+      iss: oauth.clientId,
+      sub: oauth.clientId,
+      aud: authServer,
+      iat: now - 5,
+      exp: now + ASSERTION_LIFE_S - 5,
+      jti: platform.newId(),
+    }
+    const input = `${base64url(JSON.stringify(header))}.${base64url(JSON.stringify(claims))}`
+    return `${input}.${platform.base64(await this.#signer.sign(input), 'base64url')}`
+  }
+
+  /** A refusal may mean that our clock is off: the answer's Date says by how much. True if that is worth another try. */
+  #learnClock(answer: Answer): boolean {
+    const theirs = Date.parse(answer.headers['date'] ?? '')
+    if (Number.isNaN(theirs)) return false
+    const skew = theirs - Date.now()
+    const moved = Math.abs(skew - this.#skewMs) > 5_000
+    if (moved) this.#skewMs = skew
+    return moved
+  }
+}
+
+function parseToken(text: string): Token {
+  const body = JSON.parse(text) as { access_token?: unknown; expires_in?: unknown } | null
+  const lifeS = body?.expires_in ?? 3600
+  if (typeof body?.access_token !== 'string' || typeof lifeS !== 'number' || !(lifeS > 0)) {
+    throw failure(new Error('the authorization server’s answer has no access_token'))
+  }
+  if (/[^\x21-\x7e]/.test(body.access_token)) throw failure(new Error('the access token has characters no header can carry'))
+  const now = Date.now()
+  return { value: body.access_token, renewAt: now + lifeS * 500, expiresAt: now + lifeS * 1000 }
+}
+
+function failure(reason: unknown): AnalyticsError {
+  return new AnalyticsError('oauth_failure', `no access token: ${messageOf(reason)}`, { reason })
+}
+
+function base64url(text: string): string {
+  return platform.base64(platform.encode(text), 'base64url')
+}

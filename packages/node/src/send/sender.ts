@@ -1,0 +1,217 @@
+// Takes batches from the queue and sends them: at most so many requests at once, each with its own deadline, retried
+// where that can help. A batch keeps its place among those in flight while it waits to be retried, so that a service in
+// trouble gets fewer requests, not more. Every batch taken is settled exactly once.
+
+import { platform } from '#platform'
+import { AnalyticsError, messageOf } from '../errors.ts'
+import type { Batch } from '../queue/queue.ts'
+import type { CheckedSettings } from '../settings.ts'
+import { USER_AGENT } from '../version.ts'
+import type { TokenSource } from './oauth.ts'
+import type { Answer, Transport } from './transport.ts'
+import { backoffMs, judge, type Rejection, type Verdict } from './verdict.ts'
+
+export interface HttpRequestEvent {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body: string
+}
+
+export interface HttpResponseEvent {
+  url: string
+  status: number
+  statusText: string
+  headers: Record<string, string>
+  body: string
+}
+
+export interface BatchResult {
+  attempts: number
+  /** Why nothing of the batch was taken; undefined if it was delivered. */
+  error: AnalyticsError | undefined
+  /** Messages of the batch that were refused for a reason of their own. */
+  rejected: Rejection[]
+}
+
+export interface SenderOptions {
+  settings: CheckedSettings
+  transport: Transport
+  token: TokenSource | undefined
+  take: () => Batch | undefined
+  settle: (batch: Batch, result: BatchResult) => void
+  /** Undefined while nobody listens, so that bodies are not made into text for nobody. */
+  onRequest: () => ((event: HttpRequestEvent) => void) | undefined
+  onResponse: () => ((event: HttpResponseEvent) => void) | undefined
+}
+
+export class Sender {
+  readonly #options: SenderOptions
+  readonly #head: Uint8Array
+  readonly #tail: string
+  readonly #basicAuth: string
+  readonly #timers = new Map<ReturnType<typeof setTimeout>, () => void>()
+  #inFlight = 0
+  #holds = 0
+  #waking = false
+  #stopped = false
+  #closing = false
+  /** Nothing is sent before this time: the service asked for a pause. */
+  #pausedUntil = 0
+
+  constructor(options: SenderOptions) {
+    this.#options = options
+    const { writeKey } = options.settings
+    this.#head = platform.encode('{"batch":[')
+    this.#tail = `],"writeKey":${JSON.stringify(writeKey)},"sentAt":"`
+    this.#basicAuth = `Basic ${platform.base64(platform.encode(`${writeKey}:`), 'base64')}`
+  }
+
+  /** Bytes of a request body beside its messages. */
+  static envelopeBytes(writeKey: string): number {
+    return platform.byteLength(`{"batch":[],"writeKey":${JSON.stringify(writeKey)},"sentAt":"2026-11-14T09:00:00.000Z"}`)
+  }
+
+  /** Something may be there to send. Sending begins when the caller's own work is done: calls do not block. */
+  wake(): void {
+    if (this.#waking) return
+    this.#waking = true
+    queueMicrotask(() => {
+      this.#waking = false
+      this.#pump()
+    })
+  }
+
+  /** Sends nothing until let go as often as held: plugins are loading. */
+  hold(): void {
+    this.#holds++
+  }
+
+  letGo(): void {
+    this.#holds--
+    this.wake()
+  }
+
+  /** From now on a service that asks for pauses uses up retries, too, so that closing comes to an end. */
+  closing(): void {
+    this.#closing = true
+  }
+
+  /** Gives up: requests under way are dropped, and what is queued is settled as not sent. */
+  stop(): void {
+    this.#stopped = true
+    for (const [timer, resolve] of this.#timers) {
+      clearTimeout(timer)
+      resolve()
+    }
+    this.#timers.clear()
+    this.#options.transport.close()
+    for (let batch = this.#options.take(); batch; batch = this.#options.take()) this.#options.settle(batch, gaveUp(0))
+  }
+
+  /** Waits, unless and until the sender is stopped. */
+  pause(ms: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer)
+        resolve()
+      }, ms)
+      this.#timers.set(timer, resolve)
+    })
+  }
+
+  #pump(): void {
+    while (!this.#stopped && this.#holds === 0 && this.#inFlight < this.#options.settings.maxInFlight) {
+      const batch = this.#options.take()
+      if (!batch) return
+      this.#inFlight++
+      void this.#deliver(batch).then((result) => {
+        this.#inFlight--
+        this.#options.settle(batch, result)
+        this.#pump()
+      })
+    }
+  }
+
+  async #deliver(batch: Batch): Promise<BatchResult> {
+    const { maxRetries, maxBackoffMs, maxRateLimitMs } = this.#options.settings
+    const startedAt = performance.now()
+    let retries = 0
+    let tokenRenewed = false
+    for (let attempts = 1; ; attempts++) {
+      await this.#waitOutPause()
+      if (this.#stopped) return gaveUp(attempts - 1)
+      const { verdict, token } = await this.#attempt(batch, attempts)
+      if (this.#stopped && verdict.kind !== 'delivered') return gaveUp(attempts)
+      switch (verdict.kind) {
+        case 'delivered':
+          return { attempts, error: undefined, rejected: verdict.rejected }
+        case 'refused':
+          return { attempts, error: verdict.error, rejected: verdict.rejected }
+        case 'unauthorized':
+          if (token === undefined || tokenRenewed) return { attempts, error: verdict.error, rejected: [] }
+          this.#options.token?.refused(token)
+          tokenRenewed = true
+          break
+        case 'temporary': {
+          const elapsedMs = performance.now() - startedAt
+          // A pause that the service asks for is no failure of the batch, and does not use up its retries.
+          if (verdict.retryAfterMs !== undefined) {
+            this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + verdict.retryAfterMs)
+            if (!this.#closing && elapsedMs <= maxRateLimitMs) break
+          }
+          if (retries >= maxRetries || elapsedMs > maxBackoffMs) return { attempts, error: verdict.error, rejected: [] }
+          if (verdict.retryAfterMs === undefined) await this.pause(backoffMs(retries, Math.random()))
+          retries++
+        }
+      }
+    }
+  }
+
+  async #waitOutPause(): Promise<void> {
+    for (let left = this.#pausedUntil - performance.now(); left > 0 && !this.#stopped; left = this.#pausedUntil - performance.now()) {
+      await this.pause(left)
+    }
+  }
+
+  async #attempt(batch: Batch, attempts: number): Promise<{ verdict: Verdict; token: string | undefined }> {
+    const { settings, transport, onRequest, onResponse } = this.#options
+    let token: string | undefined
+    try {
+      token = await this.#options.token?.get()
+    } catch (error) {
+      // The token's own retries are used up, or its server refused: the batch has no others.
+      const failure = error instanceof AnalyticsError ? error : new AnalyticsError('oauth_failure', messageOf(error), { reason: error })
+      return { verdict: { kind: 'refused', error: failure, rejected: [] }, token: undefined }
+    }
+    const headers: Record<string, string> = {
+      'Content-Type': 'application/json',
+      'User-Agent': USER_AGENT,
+      Authorization: token === undefined ? this.#basicAuth : `Bearer ${token}`,
+    }
+    if (attempts > 1) headers['X-Retry-Count'] = String(attempts - 1)
+    const plain = platform.concat([this.#head, batch.body, platform.encode(`${this.#tail}${new Date().toISOString()}"}`)])
+    const bodyText = (): string => platform.decode(plain)
+    onRequest()?.({ url: settings.url, method: 'POST', headers, body: bodyText() })
+    let answer: Answer
+    try {
+      let body = plain
+      if (settings.gzip && transport.compresses) {
+        body = await platform.gzip(plain)
+        headers['Content-Encoding'] = 'gzip'
+      }
+      answer = await transport.send({ url: settings.url, headers, body, bodyText, timeoutMs: settings.requestTimeoutMs })
+    } catch (error) {
+      const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${messageOf(error)}`, { reason: error })
+      return { verdict: { kind: 'temporary', error: failure, retryAfterMs: undefined }, token }
+    }
+    const { status, statusText, text } = answer
+    onResponse()?.({ url: settings.url, status, statusText, headers: answer.headers, body: text })
+    return { verdict: judge(answer, Date.now()), token }
+  }
+}
+
+function gaveUp(attempts: number): BatchResult {
+  return { attempts, error: new AnalyticsError('close_timeout', 'the client was closed before the message could be delivered'), rejected: [] }
+}

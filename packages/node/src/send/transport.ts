@@ -1,0 +1,34 @@
+// What the sender needs of HTTP: one POST, one answer, one deadline. An answer is data, whatever its status; only a
+// request that got no answer throws.
+
+export interface OutgoingRequest {
+  url: string
+  headers: Record<string, string>
+  body: Uint8Array
+  bodyText: () => string
+  /** From the start of the request to the last byte of the answer. */
+  timeoutMs: number
+}
+
+export interface Answer {
+  status: number
+  statusText: string
+  /** By lower-case name. */
+  headers: Record<string, string>
+  text: string
+}
+
+export interface Transport {
+  /** Whether a compressed body can be sent: custom clients take a string. */
+  readonly compresses: boolean
+  send(request: OutgoingRequest): Promise<Answer>
+  /** Drops connections; requests under way fail. */
+  close(): void
+}
+
+export class TimeoutError extends Error {
+  constructor(timeoutMs: number) {
+    super(`no answer within ${timeoutMs} ms`)
+    this.name = 'TimeoutError'
+  }
+}

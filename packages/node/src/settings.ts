@@ -1,0 +1,170 @@
+// The settings: their meaning for people, their defaults, and what is refused. Everything is checked once, in the
+// constructor, which is the only place where this library throws.
+
+import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
+import { platform } from '#platform'
+import { AnalyticsError } from './errors.ts'
+import type { SpoolLimits, SpoolOptions } from './queue/spool.ts'
+import type { HTTPClient, HTTPFetchFn } from './send/http-client.ts'
+
+export interface OAuthSettings {
+  /** The application's ID. */
+  clientId: string
+  /** The private key, PKCS#8 in PEM, whose public half was uploaded. */
+  clientKey: string
+  /** The ID that the public key was given. */
+  keyId: string
+  /** The authorization server. Default: `host` + `/oauth2`. */
+  authServer?: string | undefined
+  /** Default: `tracking_api:write`. */
+  scope?: string | undefined
+  /** Retries of a token request. Default: the client's own `maxRetries`. */
+  maxRetries?: number | undefined
+  /** Default: the client's own `httpClient`. */
+  httpClient?: HTTPClient | HTTPFetchFn | undefined
+}
+
+export interface AnalyticsSettings {
+  /** Key of the source that messages belong to. */
+  writeKey: string
+  /** Base URL of the tracking API; it selects the region. Default: `http://localhost:8080`. */
+  host?: string | undefined
+  /** Path of the tracking API. Default: `/v1/batch`. */
+  path?: string | undefined
+  /** Retries of a batch after a temporary failure. Default: 3. `Infinity` retries until it succeeds. */
+  maxRetries?: number | undefined
+  /** Messages queued before a flush, and so the most in one batch. 1 turns batching off. Default: 15. */
+  flushAt?: number | undefined
+  /** @deprecated Another name of `flushAt`. */
+  maxEventsInBatch?: number | undefined
+  /** Milliseconds before an automatic flush. Default: 10,000. */
+  flushInterval?: number | undefined
+  /** Most milliseconds to wait for one HTTP request, from its start. Default: 10,000. */
+  httpRequestTimeout?: number | undefined
+  /** Take calls but send nothing: for tests. Default: false. */
+  disable?: boolean | undefined
+  /** Your own HTTP: a fetch-like function, or an object with `makeRequest`. */
+  httpClient?: HTTPClient | HTTPFetchFn | undefined
+  /** Authenticate with OAuth 2.0 instead of the write key alone. */
+  oauthSettings?: OAuthSettings | undefined
+  /** Most requests under way at once. Default: 8. */
+  maxInFlight?: number | undefined
+  /** Most bytes of messages held; what does not fit is an error, `queue_full`. Default: 768 MiB, or a quarter of memory if that is less. */
+  maxQueueBytes?: number | undefined
+  /** Bytes above which calls return false. Default: 16 MiB, or `maxQueueBytes` if that is less. */
+  highWaterMarkBytes?: number | undefined
+  /** Compress requests. Not with a custom `httpClient`, which is given text. Default: false. */
+  gzip?: boolean | undefined
+  /** Keep queued messages on disk, so that a killed process delivers them at its next start. */
+  spool?: SpoolOptions | undefined
+  /** Drain on SIGTERM and SIGINT before the process ends. Default: false. */
+  handleSignals?: boolean | undefined
+  /** Most seconds that a batch is retried, whatever `maxRetries` says. Default: 43,200 (12 hours). */
+  maxTotalBackoffDuration?: number | undefined
+  /** Most seconds that a batch waits because the service answers with Retry-After. Default: 43,200 (12 hours). */
+  maxRateLimitDuration?: number | undefined
+}
+
+export interface CheckedSettings {
+  writeKey: string
+  host: string
+  url: string
+  maxRetries: number
+  flushAt: number
+  flushIntervalMs: number
+  requestTimeoutMs: number
+  disable: boolean
+  httpClient: HTTPClient | HTTPFetchFn | undefined
+  oauth: (OAuthSettings & { authServer: string }) | undefined
+  maxInFlight: number
+  maxQueueBytes: number
+  highWaterBytes: number
+  gzip: boolean
+  spool: SpoolLimits | undefined
+  handleSignals: boolean
+  maxBackoffMs: number
+  maxRateLimitMs: number
+}
+
+const MIB = 1024 * 1024
+const DEFAULT_HOST = 'http://localhost:8080'
+const TWELVE_HOURS_S = 43_200
+
+export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
+  if (typeof settings !== 'object' || settings === null) refuse('settings', 'must be an object with a writeKey')
+  const { writeKey } = settings
+  if (typeof writeKey !== 'string' || writeKey === '') refuse('writeKey', 'is required: it is the key of your source')
+  if (/[\r\n\0]/.test(writeKey)) refuse('writeKey', 'has a line break in it')
+  const host = baseUrl('host', settings.host ?? DEFAULT_HOST)
+  const path = settings.path ?? '/v1/batch'
+  if (typeof path !== 'string') refuse('path', 'must be a string')
+  const flushAt = number(settings, 'flushAt', settings.maxEventsInBatch ?? 15, 1)
+  const maxQueueBytes = number(settings, 'maxQueueBytes', defaultQueueBytes(), 1)
+  const { httpClient } = settings
+  if (httpClient !== undefined && typeof httpClient !== 'function' && typeof httpClient?.makeRequest !== 'function') {
+    refuse('httpClient', 'must be a function like fetch, or an object with makeRequest')
+  }
+  return {
+    writeKey,
+    host,
+    url: host + (path.startsWith('/') ? path : `/${path}`),
+    maxRetries: number(settings, 'maxRetries', 3, 0),
+    flushAt: Math.min(Math.trunc(flushAt), MAX_BATCH_MESSAGES),
+    flushIntervalMs: number(settings, 'flushInterval', 10_000, 0),
+    requestTimeoutMs: number(settings, 'httpRequestTimeout', 10_000, 1),
+    disable: settings.disable === true,
+    httpClient,
+    oauth: checkOAuth(settings.oauthSettings, host),
+    maxInFlight: Math.trunc(number(settings, 'maxInFlight', 8, 1)),
+    maxQueueBytes,
+    highWaterBytes: number(settings, 'highWaterMarkBytes', Math.min(16 * MIB, maxQueueBytes), 0),
+    gzip: settings.gzip === true,
+    spool: checkSpool(settings.spool),
+    handleSignals: settings.handleSignals === true,
+    maxBackoffMs: number(settings, 'maxTotalBackoffDuration', TWELVE_HOURS_S, 0) * 1000,
+    maxRateLimitMs: number(settings, 'maxRateLimitDuration', TWELVE_HOURS_S, 0) * 1000,
+  }
+}
+
+function number(settings: AnalyticsSettings, name: keyof AnalyticsSettings, fallback: number, least: number): number {
+  const value = settings[name] ?? fallback
+  if (typeof value !== 'number' || Number.isNaN(value) || value < least) refuse(name, `must be a number of at least ${least}`)
+  return value
+}
+
+/** Room for a million calls of a tight loop, unless the machine is small. */
+function defaultQueueBytes(): number {
+  const memory = platform.memoryLimitBytes()
+  return memory === undefined ? 64 * MIB : Math.min(768 * MIB, Math.trunc(memory / 4))
+}
+
+function baseUrl(setting: string, text: string): string {
+  let url: URL | undefined
+  try {
+    url = new URL(text)
+  } catch {
+    // Told below, as for any other text that is not such a URL.
+  }
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') refuse(setting, 'must be an http or https URL')
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSettings['oauth'] {
+  if (oauth === undefined) return undefined
+  for (const name of ['clientId', 'clientKey', 'keyId'] as const) {
+    if (typeof oauth?.[name] !== 'string' || oauth[name] === '') refuse(`oauthSettings.${name}`, 'is required')
+  }
+  return { ...oauth, authServer: oauth.authServer === undefined ? `${host}/oauth2` : baseUrl('oauthSettings.authServer', oauth.authServer) }
+}
+
+function checkSpool(spool: SpoolOptions | undefined): SpoolLimits | undefined {
+  if (spool === undefined) return undefined
+  if (typeof spool?.dir !== 'string' || spool.dir === '') refuse('spool.dir', 'must be the path of a folder')
+  const maxBytes = spool.maxBytes ?? 64 * MIB
+  if (typeof maxBytes !== 'number' || !(maxBytes > 0)) refuse('spool.maxBytes', 'must be a number of at least 1')
+  return { dir: spool.dir, maxBytes }
+}
+
+function refuse(setting: string, problem: string): never {
+  throw new AnalyticsError('invalid_settings', `${setting} ${problem}`, { field: setting })
+}
