@@ -1,0 +1,39 @@
+// Why a request is refused: one table of stable codes, each with the HTTP status to answer and a sentence. The README's
+// table is held to this one by a test. Nothing taken from a request or a secret may appear in a message: receivers log
+// them. Mistakes of the program that calls (no secret, a malformed one) are not refusals; they throw TypeError.
+
+export const REFUSALS = {
+  signature_missing: [401, 'A signature header that the configured secrets call for is missing.'],
+  header_repeated: [400, 'A signature header appears more than once.'],
+  header_invalid: [400, 'A signature header is malformed.'],
+  timestamp_outside_tolerance: [401, 'webhook-timestamp is too far from the present time.'],
+  signature_invalid: [401, 'The signature does not match the body.'],
+  // 500, not 4xx: the fault is in the receiver's wiring, and Switchyard retries a 5xx, so nothing is lost meanwhile.
+  body_already_read: [500, 'The body was read before verification, and nothing on the request still holds it.'],
+  body_too_large: [413, 'The body is larger than maxBodyBytes.'],
+  // 408 is retried as well.
+  body_timeout: [408, 'The body did not arrive within timeoutMs.'],
+  body_unreadable: [400, 'The body could not be read to its end.'],
+  invalid_json: [400, 'The body is not JSON in UTF-8.'],
+  invalid_payload: [400, 'The body is neither a JSON object nor a non-empty array of JSON objects.'],
+} as const satisfies Record<string, readonly [status: number, message: string]>
+
+export type RefusalCode = keyof typeof REFUSALS
+
+export type SignatureHeader = 'x-signature' | 'webhook-id' | 'webhook-timestamp' | 'webhook-signature'
+
+export interface Refusal {
+  ok: false
+  code: RefusalCode
+  /** A sentence for a person; the code is for programs. Never holds anything from the request. */
+  message: string
+  /** The HTTP status to answer with. */
+  status: number
+  /** The header at fault, where one is. */
+  header?: SignatureHeader
+}
+
+export function refusal(code: RefusalCode, header?: SignatureHeader): Refusal {
+  const [status, message] = REFUSALS[code]
+  return header === undefined ? { ok: false, code, message, status } : { ok: false, code, message, status, header }
+}
