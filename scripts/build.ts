@@ -101,9 +101,13 @@ async function bundle(home: string, entries: string[], format: Format, outdir: s
 function declarations(): string {
   const out = mkdtempSync(join(tmpdir(), 'switchyard-types-'))
   const project = join(root, 'scripts', 'tsconfig.declarations.json')
-  const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['--project', project, '--outDir', out, '--rootDir', join(root, 'packages')], {
-    stdio: 'inherit',
-  })
+  const { status } = spawnSync(
+    join(root, 'node_modules', '.bin', 'tsc'),
+    ['--project', project, '--outDir', out, '--rootDir', join(root, 'packages')],
+    {
+      stdio: 'inherit',
+    },
+  )
   if (status !== 0) process.exit(status ?? 1)
   return out
 }

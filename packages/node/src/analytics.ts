@@ -174,14 +174,21 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       const result = this.#pipeline.enrich(ctx)
       enriched = result instanceof Context ? result : await result
     } catch (error) {
-      const failure = error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx })
+      const failure =
+        error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx })
       return this.#abandon(message.bytes, period, enriched, callback, failure)
     }
     // A plugin may have made it something that the service would refuse.
     const composed = compose(enriched.event)
     if (!composed.ok) {
       const { code, field, reason } = composed
-      return this.#abandon(message.bytes, period, enriched, callback, new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: enriched }))
+      return this.#abandon(
+        message.bytes,
+        period,
+        enriched,
+        callback,
+        new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: enriched }),
+      )
     }
     this.#outbox.release(message.bytes)
     if (!this.#outbox.reserve(composed.bytes)) return this.#abandon(0, period, enriched, callback, queueFull(enriched))

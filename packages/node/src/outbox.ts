@@ -140,7 +140,13 @@ export class Outbox implements ExitTarget {
   }
 
   /** Tells whoever waits for a message, and counts it as ended when their promises are. */
-  conclude(period: Period, ctx: Context | undefined, callback: Callback | undefined, error: AnalyticsError | undefined, piped: boolean): void {
+  conclude(
+    period: Period,
+    ctx: Context | undefined,
+    callback: Callback | undefined,
+    error: AnalyticsError | undefined,
+    piped: boolean,
+  ): void {
     if (error) this.#events.failed(error, callback !== undefined)
     const promises: Promise<unknown>[] = []
     if (callback) promises.push(this.#call(callback, error, ctx))
@@ -202,7 +208,9 @@ export class Outbox implements ExitTarget {
     const kept = result.error?.code === 'close_timeout' && batch.spooled !== undefined
     if (batch.spooled && !kept) this.#forget(batch.spooled)
     this.#queue.release(batch.queueBytes)
-    const rejected = new Map(result.rejected.filter(({ index }) => index >= 0 && index < batch.count).map(({ index, error }) => [index, error]))
+    const rejected = new Map(
+      result.rejected.filter(({ index }) => index >= 0 && index < batch.count).map(({ index, error }) => [index, error]),
+    )
     const failed = result.error ? batch.count : rejected.size
     const delivered = batch.count - failed
     if (kept) return this.#end(batch.period, 0, failed)
@@ -252,11 +260,12 @@ export class Outbox implements ExitTarget {
   #sealSoon(): void {
     if (this.#sealing) return
     this.#sealing = true
-    queueMicrotask(() => {
+    // A turn of the loop later, so that what comes together out of plugins or the spool goes together.
+    setTimeout(() => {
       this.#sealing = false
       this.#queue.seal()
       if (this.#finished) this.#sender.stop()
-    })
+    }, 0)
   }
 
   #drained(): void {
@@ -265,7 +274,12 @@ export class Outbox implements ExitTarget {
   }
 
   #openSpool(options: NonNullable<CheckedSettings['spool']>): Spool {
-    const spool = platform.spool(options, (error) => this.#spoolFailed(error))
+    let spool: Spool
+    try {
+      spool = platform.spool(options, (error) => this.#spoolFailed(error))
+    } catch (error) {
+      throw new AnalyticsError('invalid_settings', `spool.dir cannot be used: ${messageOf(error)}`, { reason: error, field: 'spool.dir' })
+    }
     // Recovery counts as one message on the way until it is over, so that a flush waits for what it finds.
     const period = this.begin()
     queueMicrotask(() => {

@@ -57,48 +57,46 @@ const libraryOnly = { library: LIBRARY }
 
 /** The event of a call, unchecked: fields by type, an ID, a time, the library's context under the caller's own. */
 export function eventOf(type: MessageType, params: RawParams, now: number): AnalyticsEvent {
-  const { context } = params
-  const time = params['timestamp'] === undefined ? now : (parseTime(params['timestamp']) ?? now)
-  const fields = {
-    type,
-    messageId: params['messageId'] ?? platform.newId(),
-    timestamp: isoTime(time),
-    userId: params['userId'] ?? undefined,
-    anonymousId: params['anonymousId'] ?? undefined,
-    previousId: undefined as unknown,
-    groupId: undefined as unknown,
-    event: undefined as unknown,
-    name: undefined as unknown,
-    category: undefined as unknown,
-    properties: undefined as unknown,
-    traits: undefined as unknown,
-    // Anything but an object is left as it is for the parser to refuse.
-    context: context == null ? libraryOnly : typeof context === 'object' && !Array.isArray(context) ? { library: LIBRARY, ...context } : context,
-    integrations: params['integrations'] ?? undefined,
-  }
+  // One literal for each type, with no field that the type does not have: JSON.stringify pays for undefined ones, too.
+  const messageId = params['messageId'] ?? platform.newId()
+  const timestamp = isoTime(params['timestamp'] === undefined ? now : (parseTime(params['timestamp']) ?? now))
+  const userId = params['userId'] ?? undefined
+  const anonymousId = params['anonymousId'] ?? undefined
+  const context = contextOf(params['context'])
+  const integrations = params['integrations'] ?? undefined
+  let event: unknown
   switch (type) {
-    case 'track':
-      fields.event = params['event']
-      fields.properties = params['properties'] ?? {}
+    case 'track': {
+      const properties = params['properties'] ?? {}
+      event = { type, messageId, timestamp, userId, anonymousId, event: params['event'], properties, context, integrations }
       break
+    }
     case 'identify':
-      fields.traits = params['traits'] ?? {}
+      event = { type, messageId, timestamp, userId, anonymousId, traits: params['traits'] ?? {}, context, integrations }
       break
     case 'page':
-    case 'screen':
-      fields.name = params['name'] ?? undefined
-      fields.category = params['category'] ?? undefined
-      fields.properties = params['properties'] ?? {}
+    case 'screen': {
+      const name = params['name'] ?? undefined
+      const category = params['category'] ?? undefined
+      const properties = params['properties'] ?? {}
+      event = { type, messageId, timestamp, userId, anonymousId, name, category, properties, context, integrations }
       break
-    case 'group':
-      fields.groupId = params['groupId'] ?? undefined
-      fields.traits = params['traits'] ?? {}
+    }
+    case 'group': {
+      const groupId = params['groupId'] ?? undefined
+      event = { type, messageId, timestamp, userId, anonymousId, groupId, traits: params['traits'] ?? {}, context, integrations }
       break
+    }
     case 'alias':
-      fields.previousId = params['previousId'] ?? undefined
-      break
+      event = { type, messageId, timestamp, userId, previousId: params['previousId'] ?? undefined, context, integrations }
   }
-  return fields as AnalyticsEvent
+  return event as AnalyticsEvent
+}
+
+/** The caller's context over the library's. Anything but an object is left as it is, for the parser to refuse. */
+function contextOf(context: unknown): unknown {
+  if (context == null) return libraryOnly
+  return typeof context === 'object' && !Array.isArray(context) ? { library: LIBRARY, ...context } : context
 }
 
 /** Checks an event as the service will, and turns it into the bytes the service will count. */
@@ -125,7 +123,9 @@ export function compose(event: AnalyticsEvent): Composed {
 }
 
 function isJsonObject(value: unknown): boolean {
-  return JSON.stringify(value)?.startsWith('{') === true
+  // Undefined where toJSON gives undefined, whatever the types say.
+  const json = JSON.stringify(value) as string | undefined
+  return json !== undefined && json.startsWith('{')
 }
 
 /** The event a JSON text stands for. Its time is a Date again: plugins written for the public client call its methods. */

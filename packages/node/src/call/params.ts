@@ -10,9 +10,7 @@ export type EventProperties = Record<string, any>
 export type EventCatalog = { [event: string]: EventProperties }
 
 /** At least one of the two must be there. */
-export type Identity =
-  | { userId: string; anonymousId?: string | undefined }
-  | { userId?: string | undefined; anonymousId: string }
+export type Identity = { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string }
 
 export interface CallOptions {
   /** Extra context; merged over what the library fills in. Not attributes of the user: those are traits. */

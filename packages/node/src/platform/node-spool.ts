@@ -213,7 +213,9 @@ function claimLeft(dir: string, token: string): { claim: string; segments: strin
       throw error
     }
     const numberOf = (file: string): number => Number(file.slice(writer.length + 1, -'.messages'.length))
-    const files = names.filter((file) => file.startsWith(`${writer}-`) && file.endsWith('.messages')).sort((a, b) => numberOf(a) - numberOf(b))
+    const files = names
+      .filter((file) => file.startsWith(`${writer}-`) && file.endsWith('.messages'))
+      .sort((a, b) => numberOf(a) - numberOf(b))
     claimed.push({ claim, segments: files.map((file) => join(dir, file.slice(0, -'.messages'.length))) })
   }
   return claimed

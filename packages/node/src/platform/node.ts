@@ -39,8 +39,8 @@ export const platform: Platform = {
     return limit ? Math.min(limit, totalmem()) : totalmem()
   },
   warn: (text) => process.emitWarning(text, 'SwitchyardWarning'),
-  keep: exitWatch.add,
-  letGo: exitWatch.delete,
+  keep: (target) => exitWatch.add(target),
+  letGo: (target) => exitWatch.delete(target),
   handleSignals: signalWatch,
 }
 

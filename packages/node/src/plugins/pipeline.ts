@@ -65,7 +65,9 @@ export class Pipeline<Instance> {
       try {
         await plugin.unload?.(Context.system(), instance)
       } catch (error) {
-        this.#report(new AnalyticsError('plugin_load_failed', `plugin ${plugin.name} did not unload: ${messageOf(error)}`, { reason: error }))
+        this.#report(
+          new AnalyticsError('plugin_load_failed', `plugin ${plugin.name} did not unload: ${messageOf(error)}`, { reason: error }),
+        )
       }
     }
     return leaving.map((plugin) => plugin.name)
@@ -135,7 +137,10 @@ function runInTurn<Instance>(plugins: PluginOf<Instance>[], from: number, type: 
 
 function stoppedBy<Instance>(plugin: PluginOf<Instance>, error: unknown, ctx: Context): AnalyticsError {
   if (error instanceof ContextCancelation) {
-    return new AnalyticsError('plugin_cancelled', `plugin ${plugin.name} cancelled the message: ${error.reason ?? 'no reason given'}`, { reason: error, ctx })
+    return new AnalyticsError('plugin_cancelled', `plugin ${plugin.name} cancelled the message: ${error.reason ?? 'no reason given'}`, {
+      reason: error,
+      ctx,
+    })
   }
   return new AnalyticsError('plugin_failed', `plugin ${plugin.name} failed: ${messageOf(error)}`, { reason: error, ctx })
 }

@@ -17,6 +17,6 @@ export interface PluginOf<Instance> extends Handlers {
   isLoaded: () => boolean
   /** No event is sent to any destination until it has resolved. */
   load: (ctx: Context, instance: Instance) => Promise<unknown>
-  unload?: ((ctx: Context, instance: Instance) => Promise<unknown> | unknown) | undefined
+  unload?: ((ctx: Context, instance: Instance) => unknown) | undefined
   ready?: (() => Promise<unknown>) | undefined
 }

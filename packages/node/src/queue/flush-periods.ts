@@ -69,7 +69,9 @@ export class FlushPeriods {
         period.reportedDelivered = period.delivered
         period.reportedFailed = period.failed
       }
-      this.#closed = this.#closed.filter((period) => period.pending > 0 || period.delivered > period.reportedDelivered || period.failed > period.reportedFailed)
+      this.#closed = this.#closed.filter(
+        (period) => period.pending > 0 || period.delivered > period.reportedDelivered || period.failed > period.reportedFailed,
+      )
       return result
     }
     const isDone = (): boolean => covered.every(({ period }) => period.pending === 0)

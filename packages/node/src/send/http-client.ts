@@ -56,7 +56,7 @@ export class FetchHTTPClient implements HTTPClient {
 
   async makeRequest(options: HTTPClientRequest): Promise<HTTPResponse> {
     // Looked up at the call, so that a fetch replaced after construction (tests, instrumentation) is the one used.
-    const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
+    const send = this.#fetch ?? globalThis.fetch
     // The signal lives as long as the request and its body; unlike a timer of ours it needs no clearing.
     const signal = AbortSignal.timeout(options.httpRequestTimeout)
     return send(options.url, { method: options.method, headers: options.headers, body: options.body, signal })
@@ -106,7 +106,8 @@ async function textOf(response: HTTPResponse): Promise<string> {
 function plainHeaders(headers: HTTPResponse['headers']): Record<string, string> {
   const plain: Record<string, string> = Object.create(null)
   if (!headers) return plain
-  const entries = typeof headers['entries'] === 'function' ? (headers as HTTPHeaders).entries() : Object.entries(headers as Record<string, unknown>)
+  const entries =
+    typeof headers['entries'] === 'function' ? (headers as HTTPHeaders).entries() : Object.entries(headers as Record<string, unknown>)
   for (const [name, value] of entries) plain[name.toLowerCase()] = String(value)
   return plain
 }

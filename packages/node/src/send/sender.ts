@@ -203,7 +203,9 @@ export class Sender {
       }
       answer = await transport.send({ url: settings.url, headers, body, bodyText, timeoutMs: settings.requestTimeoutMs })
     } catch (error) {
-      const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${messageOf(error)}`, { reason: error })
+      const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${messageOf(error)}`, {
+        reason: error,
+      })
       return { verdict: { kind: 'temporary', error: failure, retryAfterMs: undefined }, token }
     }
     const { status, statusText, text } = answer
@@ -213,5 +215,9 @@ export class Sender {
 }
 
 function gaveUp(attempts: number): BatchResult {
-  return { attempts, error: new AnalyticsError('close_timeout', 'the client was closed before the message could be delivered'), rejected: [] }
+  return {
+    attempts,
+    error: new AnalyticsError('close_timeout', 'the client was closed before the message could be delivered'),
+    rejected: [],
+  }
 }

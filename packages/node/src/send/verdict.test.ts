@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { Answer } from './transport.ts'
+import { backoffMs, judge, MAX_RETRY_AFTER_MS, parseRetryAfter } from './verdict.ts'
+
+const NOW = Date.UTC(2026, 10, 15, 12)
+
+function answer(status: number, headers: Record<string, string> = {}, text = ''): Answer {
+  return { status, statusText: '', headers, text }
+}
+
+const kinds: [statuses: number[], kind: string][] = [
+  [[200, 201, 202, 204], 'delivered'],
+  [[401], 'unauthorized'],
+  [[408, 425, 429, 500, 502, 503, 504, 507, 599], 'temporary'],
+  [[301, 302, 304, 400, 403, 404, 413, 422, 501, 505], 'refused'],
+]
+
+for (const [statuses, kind] of kinds) {
+  test(`an answer with status ${statuses.join(', ')} is ${kind}`, () => {
+    for (const status of statuses) assert.equal(judge(answer(status), NOW).kind, kind, String(status))
+  })
+}
+
+const retryAfters: [value: string | undefined, expected: number | undefined, meaning: string][] = [
+  ['0', 0, 'no wait'],
+  ['7', 7_000, 'seconds'],
+  ['1.5', 1_500, 'a part of a second'],
+  [' 7 ', 7_000, 'seconds with spaces around'],
+  ['Sun, 15 Nov 2026 12:00:30 GMT', 30_000, 'an HTTP date'],
+  ['Sun, 15 Nov 2026 11:00:00 GMT', 0, 'a date that has passed as no wait'],
+  ['86400', MAX_RETRY_AFTER_MS, 'at most 300 s'],
+  ['Mon, 15 Nov 2027 12:00:00 GMT', MAX_RETRY_AFTER_MS, 'at most 300 s for a date, too'],
+  ['-5', undefined, 'a negative number as nothing'],
+  ['soon', undefined, 'words as nothing'],
+  ['', undefined, 'an empty header as nothing'],
+  [undefined, undefined, 'a missing header as nothing'],
+]
+
+for (const [value, expected, meaning] of retryAfters) {
+  test(`Retry-After reads ${meaning}`, () => assert.equal(parseRetryAfter(value, NOW), expected))
+}
+
+test('Retry-After counts on 429 and 503, and only there', () => {
+  for (const [status, expected] of [
+    [429, 7_000],
+    [503, 7_000],
+    [500, undefined],
+    [408, undefined],
+  ] as const) {
+    const verdict = judge(answer(status, { 'retry-after': '7' }), NOW)
+    assert.equal(verdict.kind === 'temporary' && verdict.retryAfterMs, expected)
+  }
+})
+
+test('a 200 that lists rejected messages gives each its own code', () => {
+  const body = { success: true, accepted: 1, rejected: [{ index: 1, messageId: 'm', code: 'event_required', message: 'No event.' }] }
+  const verdict = judge(answer(200, {}, JSON.stringify(body)), NOW)
+  assert.equal(verdict.kind, 'delivered')
+  const rejected = verdict.kind === 'delivered' ? verdict.rejected : []
+  assert.deepEqual(
+    rejected.map(({ index, error }) => [index, error.code, error.message]),
+    [[1, 'event_required', 'No event.']],
+  )
+})
+
+test('no answer makes judging throw, whatever its body says', () => {
+  const bodies = fc.oneof(
+    fc.string(),
+    fc.json(),
+    fc.jsonValue().map((value) => `{"rejected":${JSON.stringify(value)}}`),
+    fc.constantFrom('{"rejected":', '{"rejected":[null,1,{"index":"0"},{"index":-1}]}', 'null "rejected"'),
+  )
+  fc.assert(
+    fc.property(fc.integer({ min: 100, max: 599 }), bodies, fc.option(fc.string()), (status, text, header) => {
+      const verdict = judge(answer(status, header === null ? {} : { 'retry-after': header }, text), NOW)
+      if (verdict.kind === 'temporary' && verdict.retryAfterMs !== undefined) {
+        assert.ok(verdict.retryAfterMs >= 0 && verdict.retryAfterMs <= MAX_RETRY_AFTER_MS)
+      }
+    }),
+  )
+})
+
+test('backoff doubles from 250 ms to 30 s, with the upper half random', () => {
+  assert.deepEqual(
+    [0, 1, 2, 3].map((retry) => backoffMs(retry, 1)),
+    [250, 500, 1_000, 2_000],
+  )
+  assert.equal(backoffMs(0, 0), 125)
+  fc.assert(
+    fc.property(fc.nat({ max: 2_000 }), fc.double({ min: 0, max: 1, noNaN: true }), (retry, random) => {
+      const ms = backoffMs(retry, random)
+      assert.ok(ms >= 125 && ms <= 30_000)
+    }),
+  )
+})

@@ -1,0 +1,181 @@
+// B8: every event of the emitter, and the emitter's own manners.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import {
+  Analytics,
+  type AnalyticsError,
+  type AnalyticsEvents,
+  type HttpRequestEvent,
+  type HttpResponseEvent,
+  type Plugin,
+} from '@switchyard/node'
+import { startTrackingServer } from './tracking-server.ts'
+
+const plugin: Plugin = { name: 'p', type: 'utility', isLoaded: () => true, load: async () => {} }
+
+test('identify, track, page, screen, group and alias are emitted with the context of the call', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const seen: unknown[] = []
+  for (const type of ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const) {
+    analytics.on(type, (ctx) => seen.push([type, ctx.event.type, ctx.event.userId]))
+  }
+  analytics.identify({ userId: 'u' })
+  analytics.track({ userId: 'u', event: 'e' })
+  analytics.page({ userId: 'u' })
+  analytics.screen({ userId: 'u' })
+  analytics.group({ userId: 'u', groupId: 'g' })
+  analytics.alias({ userId: 'u', previousId: 'p' })
+  assert.deepEqual(
+    seen,
+    ['identify', 'track', 'page', 'screen', 'group', 'alias'].map((type) => [type, type, 'u']),
+  )
+  await analytics.closeAndFlush()
+})
+
+test('error is emitted with code, reason and context when a delivery fails, and the callback gets the same', async () => {
+  await using server = await startTrackingServer(() => ({
+    status: 400,
+    body: '{"success":false,"error":"batch_too_large","code":"batch_too_large","message":"Too large."}',
+  }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  const called = new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ userId: 'u', event: 'a' }, resolve))
+  analytics.track({ userId: 'u', event: 'b' })
+  await analytics.closeAndFlush()
+  assert.deepEqual(
+    errors.map((error) => [error.code, error.status, error.ctx?.event.event]),
+    [
+      ['delivery_failure', 400, 'a'],
+      ['delivery_failure', 400, 'b'],
+    ],
+  )
+  assert.match(errors[0]?.message ?? '', /400.*batch_too_large.*Too large/)
+  assert.ok(errors[0]?.reason instanceof Error)
+  assert.ok(errors[0]?.ctx?.failedDelivery())
+  assert.equal(await called, errors[0])
+})
+
+test('flush is emitted after a batch is flushed', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const flushes: unknown[] = []
+  analytics.on('flush', (batch) => flushes.push(batch))
+  analytics.track({ userId: 'u', event: 'e' })
+  analytics.track({ userId: 'u', event: 'e' })
+  await analytics.closeAndFlush()
+  assert.deepEqual(flushes, [{ messages: 2, delivered: 2, failed: 0, attempts: 1 }])
+})
+
+test('http_request has url, method, headers and body; http_response has the answer', async () => {
+  await using server = await startTrackingServer(() => ({ headers: { 'X-Request-Id': 'r-1' } }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const requests: HttpRequestEvent[] = []
+  const responses: HttpResponseEvent[] = []
+  analytics.on('http_request', (request) => requests.push(request)).on('http_response', (response) => responses.push(response))
+  analytics.track({ userId: 'u', event: 'e' })
+  await analytics.closeAndFlush()
+  assert.equal(requests.length, 1)
+  assert.equal(requests[0]?.url, `${server.url}/v1/batch`)
+  assert.equal(requests[0]?.method, 'POST')
+  assert.equal(requests[0]?.headers['Content-Type'], 'application/json')
+  assert.equal(requests[0]?.body, server.requests[0]?.text)
+  assert.equal(responses.length, 1)
+  assert.equal(responses[0]?.status, 200)
+  assert.equal(responses[0]?.url, `${server.url}/v1/batch`)
+  assert.equal(responses[0]?.headers['x-request-id'], 'r-1')
+  assert.equal(responses[0]?.body, '{"success":true}')
+})
+
+test('register and deregister are emitted with the names of plugins', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  const seen: unknown[] = []
+  analytics.on('register', (names) => seen.push(['register', names]))
+  analytics.on('deregister', (names) => seen.push(['deregister', names]))
+  await analytics.register(plugin, { ...plugin, name: 'q' })
+  await analytics.deregister('p', 'nobody')
+  assert.deepEqual(seen, [
+    ['register', ['p', 'q']],
+    ['deregister', ['p']],
+  ])
+})
+
+test('drained is emitted when nothing is left on the way', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
+  const drained = new Promise<void>((resolve) => analytics.once('drained', resolve))
+  analytics.track({ userId: 'u', event: 'e' })
+  await drained
+  assert.equal(server.messages().length, 1)
+  await analytics.closeAndFlush()
+})
+
+test('on, once and off return the instance, so that calls can be chained', () => {
+  const analytics = new Analytics({ writeKey: 'wk', disable: true })
+  let calls = 0
+  const count = (): void => void calls++
+  assert.equal(analytics.on('track', count).once('track', count).off('error', count), analytics)
+  analytics.track({ userId: 'u', event: 'e' })
+  assert.equal(calls, 2)
+  analytics.off('track', count)
+  analytics.track({ userId: 'u', event: 'e' })
+  assert.equal(calls, 2)
+})
+
+test('a listener given to once can be taken back with off', () => {
+  const analytics = new Analytics({ writeKey: 'wk', disable: true })
+  const fail = (): void => assert.fail('taken back')
+  analytics.once('track', fail).off('track', fail)
+  analytics.track({ userId: 'u', event: 'e' })
+})
+
+test('a listener that throws reaches neither the caller nor other listeners; it is a listener_failed error', () => {
+  const analytics = new Analytics({ writeKey: 'wk', disable: true })
+  const seen: string[] = []
+  analytics.on('error', (error) => seen.push(error.code))
+  analytics.on('track', () => {
+    throw new Error('mine')
+  })
+  analytics.on('track', () => seen.push('second'))
+  analytics.track({ userId: 'u', event: 'e' })
+  assert.deepEqual(seen, ['listener_failed', 'second'])
+})
+
+test('an error that nobody listens to is a warning, once for each code', async () => {
+  const warnings: Error[] = []
+  const collect = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', collect)
+  try {
+    const analytics = new Analytics({ writeKey: 'wk' })
+    for (let i = 0; i < 3; i++) analytics.track({ userId: '', event: 'e' })
+    for (let i = 0; i < 3; i++) analytics.track({ userId: 'u', event: '' })
+    analytics.track({ userId: 'u', event: '' }, () => {})
+    await new Promise(setImmediate)
+    const ours = warnings.filter((warning) => warning.name === 'SwitchyardWarning').map((warning) => warning.message.split(':')[0])
+    assert.deepEqual(ours, ['no_user_anon_id', 'event_required'])
+  } finally {
+    process.off('warning', collect)
+  }
+})
+
+test('the events are exactly those that are documented', () => {
+  const documented: Record<keyof AnalyticsEvents, true> = {
+    error: true,
+    identify: true,
+    track: true,
+    page: true,
+    screen: true,
+    group: true,
+    alias: true,
+    flush: true,
+    http_request: true,
+    http_response: true,
+    register: true,
+    deregister: true,
+    call_after_close: true,
+    drained: true,
+  }
+  assert.equal(Object.keys(documented).length, 14)
+})

@@ -1,0 +1,253 @@
+// The client library's lifecycle table, flushAt and flushInterval, flush and close, disable, callbacks.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Analytics, type AnalyticsError, type AnalyticsEvent, type Context } from '@switchyard/node'
+import { startTrackingServer } from './tracking-server.ts'
+
+const event = { userId: 'u', event: 'e' }
+
+test('a method call queues the message, emits the matching event, and calls back when the message is flushed', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const order: string[] = []
+  analytics.on('track', (ctx) => order.push(`track ${ctx.event.event}`))
+  analytics.track(event, (error, ctx) => order.push(`callback ${String(error)} ${ctx?.event.messageId}`))
+  assert.deepEqual(order, ['track e'])
+  assert.equal(server.requests.length, 0)
+  await analytics.flush()
+  assert.deepEqual(order, ['track e', `callback undefined ${server.messages()[0]?.messageId}`])
+  await analytics.closeAndFlush()
+})
+
+test('a queue that reaches flushAt messages is flushed in the background and emits flush', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 3, flushInterval: 60_000 })
+  const flushed = new Promise((resolve) => analytics.on('flush', resolve))
+  for (let i = 0; i < 7; i++) analytics.track(event)
+  assert.deepEqual(await flushed, { messages: 3, delivered: 3, failed: 0, attempts: 1 })
+  await server.received(6)
+  assert.deepEqual(
+    server.requests.map((request) => request.body.batch.length),
+    [3, 3],
+  )
+  await analytics.closeAndFlush()
+  assert.equal(server.messages().length, 7)
+})
+
+test('flushAt is 15 by default', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  for (let i = 0; i < 31; i++) analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.deepEqual(
+    server.requests.map((request) => request.body.batch.length).sort((a, b) => a - b),
+    [1, 15, 15],
+  )
+})
+
+test('flushAt 1 turns batching off: every message is flushed at once, alone', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, flushInterval: 60_000 })
+  for (let i = 0; i < 4; i++) analytics.track(event)
+  await server.received(4)
+  assert.deepEqual(
+    server.requests.map((request) => request.body.batch.length),
+    [1, 1, 1, 1],
+  )
+  await analytics.closeAndFlush()
+})
+
+test('flushInterval after the first message the queue is flushed', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushInterval: 150 })
+  for (const round of [1, 2]) {
+    const called = performance.now()
+    analytics.track(event)
+    await server.arrived(round)
+    const waited = (server.requests[round - 1]?.at ?? 0) - called
+    assert.ok(waited >= 140 && waited < 2_000, `flushed after ${waited} ms`)
+  }
+  await analytics.closeAndFlush()
+})
+
+test('flush({ close: true }) stops collecting, flushes what is queued and waits for callbacks', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  let done = false
+  analytics.track(event, async () => {
+    await delay(30)
+    done = true
+  })
+  assert.deepEqual(await analytics.flush({ close: true }), { delivered: 1, failed: 0, pending: 0 })
+  assert.equal(done, true)
+  assert.equal(server.messages().length, 1)
+})
+
+test('a call after close is not sent: call_after_close is emitted with the event, and its callback gets an error', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const late: AnalyticsEvent[] = []
+  analytics.on('call_after_close', (event) => late.push(event))
+  const closing = analytics.closeAndFlush()
+  const error = await new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ userId: 'u', event: 'late' }, resolve))
+  await closing
+  analytics.identify({ userId: 'later' })
+  assert.deepEqual(
+    late.map((event) => [event.type, event.userId, event.event]),
+    [
+      ['track', 'u', 'late'],
+      ['identify', 'later', undefined],
+    ],
+  )
+  assert.equal(error?.code, 'call_after_close')
+  assert.equal(server.requests.length, 0)
+})
+
+test('overlapping flushes each wait for what was queued before them', async () => {
+  let answer: (() => void) | undefined
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await using server = await startTrackingServer(() => ({ after: answered }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  analytics.track(event)
+  const resolved: string[] = []
+  const first = analytics.flush().then((result) => {
+    resolved.push('first')
+    return result
+  })
+  await server.arrived(1)
+  const second = analytics.flush().then((result) => {
+    resolved.push('second')
+    return result
+  })
+  analytics.track(event)
+  const third = analytics.flush()
+  await server.arrived(2)
+  assert.deepEqual(resolved, [])
+  answer?.()
+  assert.deepEqual(await first, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await second, { delivered: 1, failed: 0, pending: 0 })
+  assert.equal((await third).pending, 0)
+  assert.equal(server.messages().length, 2)
+  await analytics.closeAndFlush()
+})
+
+test('a flush with nothing queued resolves at once', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
+})
+
+test('flush tells what became of every message since the flush before, however it was sent', async () => {
+  await using server = await startTrackingServer((request) =>
+    request.body.batch[0]?.['event'] === 'bad'
+      ? { status: 400, body: '{"success":false,"code":"invalid_request","message":"no"}' }
+      : undefined,
+  )
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
+  analytics.on('error', () => {})
+  analytics.track(event)
+  analytics.track({ userId: 'u', event: 'bad' })
+  analytics.track({ userId: '', event: 'refused at the call' })
+  await server.received(2)
+  analytics.track(event)
+  assert.deepEqual(await analytics.flush(), { delivered: 2, failed: 2, pending: 0 })
+  assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 0, pending: 0 })
+  await analytics.closeAndFlush()
+})
+
+test('a flush with a timeout resolves then, with what is pending; a later flush tells the rest', async () => {
+  let answer: (() => void) | undefined
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await using server = await startTrackingServer(() => ({ after: answered }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  analytics.track(event)
+  assert.deepEqual(await analytics.flush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
+  const rest = analytics.flush()
+  answer?.()
+  assert.deepEqual(await rest, { delivered: 1, failed: 0, pending: 0 })
+  await analytics.closeAndFlush()
+})
+
+test('close with a timeout gives up then: callbacks get close_timeout, and nothing keeps the process', async () => {
+  await using server = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxInFlight: 1 })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  const called = Promise.all([1, 2].map(() => new Promise<AnalyticsError | undefined>((resolve) => analytics.track(event, resolve))))
+  await server.arrived(1)
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 2 })
+  assert.deepEqual(
+    (await called).map((error) => error?.code),
+    ['close_timeout', 'close_timeout'],
+  )
+  assert.equal(errors.length, 2)
+  assert.equal(server.requests.length, 1)
+})
+
+test('closing twice is no error', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  analytics.track(event)
+  const results = await Promise.all([analytics.closeAndFlush(), analytics.closeAndFlush()])
+  for (const result of results) assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
+})
+
+test('disable takes calls, emits and calls back, and sends nothing', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, disable: true })
+  const seen: string[] = []
+  analytics.on('track', (ctx: Context) => seen.push(ctx.event.type))
+  const error = await new Promise((resolve) => analytics.track(event, resolve))
+  assert.equal(error, undefined)
+  await analytics.closeAndFlush()
+  assert.deepEqual(seen, ['track'])
+  assert.equal(server.requests.length, 0)
+})
+
+test('a callback that throws or rejects is a listener_failed error and holds nothing up', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const codes: string[] = []
+  analytics.on('error', (error) => codes.push(error.code))
+  analytics.track(event, () => {
+    throw new Error('mine')
+  })
+  analytics.track(event, () => Promise.reject(new Error('mine')))
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 2, failed: 0, pending: 0 })
+  assert.deepEqual(codes, ['listener_failed', 'listener_failed'])
+})
+
+test('the constructor refuses settings it cannot work with, by name', () => {
+  const refused: [settings: unknown, field: string][] = [
+    [undefined, 'settings'],
+    [{}, 'writeKey'],
+    [{ writeKey: '' }, 'writeKey'],
+    [{ writeKey: 'a\r\nX-Evil: 1' }, 'writeKey'],
+    [{ writeKey: 'wk', host: 'not a url' }, 'host'],
+    [{ writeKey: 'wk', host: 'ftp://example.com' }, 'host'],
+    [{ writeKey: 'wk', flushAt: 0 }, 'flushAt'],
+    [{ writeKey: 'wk', flushAt: '15' }, 'flushAt'],
+    [{ writeKey: 'wk', flushInterval: Number.NaN }, 'flushInterval'],
+    [{ writeKey: 'wk', maxRetries: -1 }, 'maxRetries'],
+    [{ writeKey: 'wk', httpRequestTimeout: 0 }, 'httpRequestTimeout'],
+    [{ writeKey: 'wk', maxInFlight: 0 }, 'maxInFlight'],
+    [{ writeKey: 'wk', httpClient: {} }, 'httpClient'],
+    [{ writeKey: 'wk', spool: {} }, 'spool.dir'],
+    [{ writeKey: 'wk', oauthSettings: { clientId: 'c', keyId: 'k' } }, 'oauthSettings.clientKey'],
+    [{ writeKey: 'wk', oauthSettings: { clientId: 'c', keyId: 'k', clientKey: 'not a key' } }, 'oauthSettings.clientKey'],
+  ]
+  for (const [settings, field] of refused) {
+    assert.throws(
+      () => new Analytics(settings as { writeKey: string }),
+      (error: AnalyticsError) => error.code === 'invalid_settings' && error.field === field && error.message.startsWith(field),
+      `${field}: ${JSON.stringify(settings)}`,
+    )
+  }
+})

@@ -1,0 +1,147 @@
+// Sizes in true UTF-8 bytes, the bounded queue, and bursts.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Analytics, type AnalyticsError } from '@switchyard/node'
+import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import { startTrackingServer } from './tracking-server.ts'
+
+const event = { userId: 'u', event: 'e' }
+
+/** A track call whose message is exactly so many bytes of JSON. */
+function callOf(bytes: number, fill: string) {
+  const call = (text: string) => ({
+    ...event,
+    messageId: 'm',
+    timestamp: '2026-11-15T00:00:00.000Z',
+    context: { library: { name: 'x', version: '1' } },
+    properties: { text },
+  })
+  const empty = Buffer.byteLength(JSON.stringify({ type: 'track', ...call('') }))
+  const each = Buffer.byteLength(fill)
+  const room = bytes - empty
+  return call(fill.repeat(Math.floor(room / each)) + 'x'.repeat(room % each))
+}
+
+for (const [script, fill] of [
+  ['ASCII', 'a'],
+  ['two bytes a character', 'é'],
+  ['three bytes a character', '✓'],
+  ['four bytes a character', '🦫'],
+] as const) {
+  test(`a message of exactly 32 KB is taken and one byte more is refused at the call: ${script}`, async () => {
+    await using server = await startTrackingServer()
+    const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+    const codes: string[] = []
+    analytics.on('error', (error) => codes.push(error.code))
+    analytics.track(callOf(MAX_MESSAGE_BYTES, fill))
+    assert.deepEqual(codes, [])
+    analytics.track(callOf(MAX_MESSAGE_BYTES + 1, fill))
+    assert.deepEqual(codes, ['message_too_large'])
+    await analytics.closeAndFlush()
+    assert.deepEqual(
+      server.messages().map((message) => Buffer.byteLength(JSON.stringify(message))),
+      [MAX_MESSAGE_BYTES],
+    )
+  })
+}
+
+test('batches are split below 500 KB, envelope included, however many messages flushAt allows', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1_000 })
+  for (let i = 0; i < 100; i++) analytics.track({ ...callOf(20_000, '✓'), messageId: `m-${i}` })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 100, failed: 0, pending: 0 })
+  assert.equal(new Set(server.messages().map((message) => message.messageId)).size, 100)
+  assert.ok(server.requests.length >= 5)
+  for (const request of server.requests) {
+    assert.ok(Buffer.byteLength(request.text) <= 500_000 && Buffer.byteLength(request.text) < MAX_BATCH_BYTES)
+  }
+  // Split no earlier than needed: 24 messages of 20,000 bytes fit.
+  assert.equal(server.requests.length, 5)
+})
+
+test('flushAt above the service’s 2,500 messages a batch is held to it', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10_000 })
+  for (let i = 0; i < 2_600; i++) analytics.track({ userId: 'u', event: 'e' })
+  await analytics.closeAndFlush()
+  assert.ok(server.requests.every((request) => request.body.batch.length <= 2_500))
+  assert.equal(server.messages().length, 2_600)
+})
+
+test('a burst uses at most 8 requests and connections at once, and each message arrives exactly once', async () => {
+  await using server = await startTrackingServer(() => ({ delayMs: 2 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, httpRequestTimeout: 1_000 })
+  const calls = 20_000
+  for (let i = 0; i < calls; i++) analytics.track({ ...event, messageId: `m-${i}` })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: calls, failed: 0, pending: 0 })
+  assert.equal(server.messages().length, calls)
+  assert.equal(new Set(server.messages().map((message) => message.messageId)).size, calls)
+  assert.equal(server.peak.requests, 8)
+  assert.ok(server.peak.connections <= 9, `${server.peak.connections} connections`)
+})
+
+test('maxInFlight sets the number of requests at once', async () => {
+  await using server = await startTrackingServer(() => ({ delayMs: 5 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxInFlight: 2, flushAt: 1 })
+  for (let i = 0; i < 20; i++) analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.equal(server.peak.requests, 2)
+})
+
+test('the timeout of a request starts with the request, not with the call: a long queue times nothing out', async () => {
+  await using server = await startTrackingServer(() => ({ delayMs: 60 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxInFlight: 1, flushAt: 1, httpRequestTimeout: 500, maxRetries: 0 })
+  for (let i = 0; i < 15; i++) analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 15, failed: 0, pending: 0 })
+  assert.equal(server.requests.length, 15)
+})
+
+test('calls return false above the high-water mark, and drained says when to go on', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, highWaterMarkBytes: 20_000 })
+  let waits = 0
+  for (let i = 0; i < 1_000; i++) {
+    if (!analytics.track(event)) {
+      waits++
+      await new Promise<void>((resolve) => analytics.once('drained', resolve))
+    }
+  }
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1_000, failed: 0, pending: 0 })
+  assert.ok(waits >= 5, `${waits} waits`)
+})
+
+test('a message refused at the call does not return false: there would be no drained to wait for', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  analytics.on('error', () => {})
+  assert.equal(analytics.track({ userId: '', event: 'e' }), true)
+  await analytics.closeAndFlush()
+  assert.equal(analytics.track(event), true)
+})
+
+test('what does not fit into maxQueueBytes is an error event and a callback error, queue_full, never silence', async () => {
+  let answer: (() => void) | undefined
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await using server = await startTrackingServer(() => ({ after: answered }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 50_000 })
+  const errors: AnalyticsError[] = []
+  const callbacks: string[] = []
+  analytics.on('error', (error) => errors.push(error))
+  const calls = 1_000
+  for (let i = 0; i < calls; i++) analytics.track({ ...event, messageId: `m-${i}` }, (error) => callbacks.push(error?.code ?? 'delivered'))
+  const flushed = analytics.flush()
+  answer?.()
+  const result = await flushed
+  assert.ok(errors.length > 0)
+  assert.ok(errors.every((error) => error.code === 'queue_full' && error.ctx?.event.messageId.startsWith('m-')))
+  assert.equal(result.failed, errors.length)
+  assert.equal(result.delivered, calls - errors.length)
+  assert.equal(server.messages().length, result.delivered)
+  assert.equal(callbacks.length, calls)
+  assert.equal(callbacks.filter((code) => code === 'queue_full').length, errors.length)
+  // Room again: the queue takes what comes next.
+  analytics.track({ ...event, messageId: 'later' })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+})

@@ -1,0 +1,266 @@
+// The plugin table of the contract: roles, order, errors, loading.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Analytics, type AnalyticsError, type Context, type Plugin, type PluginType } from '@switchyard/node'
+import { startTrackingServer } from './tracking-server.ts'
+
+const event = { userId: 'u', event: 'e' }
+
+function plugin(type: PluginType, name: string, rest: Partial<Plugin> = {}): Plugin {
+  return { name, type, version: '1.0.0', isLoaded: () => true, load: () => Promise.resolve(), ...rest }
+}
+
+/** Registers plugins, tracks one event, and gives what arrived and what was reported. */
+async function trackThrough(plugins: Plugin[], params: object = {}) {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  await analytics.register(...plugins)
+  const called = new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ ...event, ...params }, resolve))
+  const result = await analytics.closeAndFlush()
+  return { messages: server.messages(), errors, called: await called, result }
+}
+
+test('plugins run in the order of their roles: before, enrichment, destination, after', async () => {
+  const order: string[] = []
+  const note = (name: string) => (ctx: Context) => {
+    order.push(name)
+    return ctx
+  }
+  const { messages } = await trackThrough([
+    plugin('after', 'a', { track: note('after') }),
+    plugin('destination', 'd', { track: note('destination') }),
+    plugin('enrichment', 'e', { track: note('enrichment') }),
+    plugin('before', 'b', { track: note('before') }),
+  ])
+  assert.deepEqual(order, ['before', 'enrichment', 'destination', 'after'])
+  assert.equal(messages.length, 1)
+})
+
+test('an enrichment plugin modifies events, directly and by path, at once or in time', async () => {
+  const { messages } = await trackThrough([
+    plugin('enrichment', 'direct', {
+      track: (ctx) => {
+        ctx.event.properties = { ...ctx.event.properties, direct: true }
+        return ctx
+      },
+    }),
+    plugin('enrichment', 'path', {
+      track: async (ctx) => {
+        await delay(5)
+        ctx.updateEvent('properties.by.path', 1)
+        ctx.updateEvent('context.ip', '203.0.113.7')
+        return ctx
+      },
+    }),
+  ])
+  assert.deepEqual(messages[0]?.['properties'], { direct: true, by: { path: 1 } })
+  assert.equal((messages[0]?.['context'] as { ip: string } | undefined)?.ip, '203.0.113.7')
+})
+
+test('handlers are per method: a plugin without one for the call is passed by', async () => {
+  const { messages } = await trackThrough([plugin('enrichment', 'e', { identify: () => assert.fail('not an identify') })])
+  assert.equal(messages.length, 1)
+})
+
+for (const role of ['before', 'enrichment'] as const) {
+  test(`an error thrown by a ${role} plugin blocks the pipeline`, async () => {
+    for (const track of [
+      () => {
+        throw new Error('mine')
+      },
+      () => Promise.reject(new Error('mine')),
+    ]) {
+      const { messages, errors, called, result } = await trackThrough([plugin(role, 'p', { track })])
+      assert.deepEqual(messages, [])
+      assert.equal(errors.length, 1)
+      assert.equal(errors[0]?.code, 'plugin_failed')
+      assert.equal((errors[0]?.reason as Error | undefined)?.message, 'mine')
+      assert.equal(called, errors[0])
+      assert.deepEqual(result, { delivered: 0, failed: 1, pending: 0 })
+    }
+  })
+}
+
+test('ctx.cancel() in a plugin stops the message on purpose: plugin_cancelled', async () => {
+  const { messages, called } = await trackThrough([plugin('before', 'p', { track: (ctx) => ctx.cancel() })])
+  assert.deepEqual(messages, [])
+  assert.equal(called?.code, 'plugin_cancelled')
+})
+
+for (const role of ['destination', 'after'] as const) {
+  test(`an error thrown by a ${role} plugin is reported and does not block the pipeline`, async () => {
+    const { messages, errors, called } = await trackThrough([plugin(role, 'p', { track: () => Promise.reject(new Error('mine')) })])
+    assert.equal(messages.length, 1)
+    assert.deepEqual(
+      errors.map((error) => error.code),
+      ['plugin_failed'],
+    )
+    assert.equal(called, undefined)
+  })
+}
+
+test('a destination plugin obeys integrations, by name, by another name, and by All', async () => {
+  const runs = async (integrations: object | undefined): Promise<boolean> => {
+    let ran = false
+    const track = (ctx: Context): Context => {
+      ran = true
+      return ctx
+    }
+    await trackThrough([plugin('destination', 'Mine', { alternativeNames: ['Other'], track })], { integrations })
+    return ran
+  }
+  assert.equal(await runs(undefined), true)
+  assert.equal(await runs({ Mine: false }), false)
+  assert.equal(await runs({ Other: false }), false)
+  assert.equal(await runs({ mine: false }), true)
+  assert.equal(await runs({ All: false }), false)
+  assert.equal(await runs({ All: false, Mine: true }), true)
+  assert.equal(await runs({ All: false, Mine: { option: 1 } }), true)
+})
+
+test('an after plugin runs when the outcome is known', async () => {
+  let failure: unknown = 'not run'
+  await using server = await startTrackingServer(() => ({ status: 400 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  analytics.on('error', () => {})
+  await analytics.register(
+    plugin('after', 'p', {
+      track: (ctx) => {
+        failure = ctx.failedDelivery()?.reason
+        return ctx
+      },
+    }),
+  )
+  analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.match(String(failure), /400/)
+})
+
+test('a utility plugin gets the instance through load() and sees no events', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  let given: unknown
+  await analytics.register(
+    plugin('utility', 'p', {
+      load: async (_ctx, instance) => {
+        given = instance
+      },
+      track: () => assert.fail('a utility sees no events'),
+    }),
+  )
+  assert.equal(given, analytics)
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+})
+
+test('no events are sent to destinations until load() has resolved', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
+  let loaded: (() => void) | undefined
+  const seen: string[] = []
+  const registered = analytics.register(
+    plugin('destination', 'slow', {
+      load: () =>
+        new Promise<void>((resolve) => {
+          loaded = resolve
+        }),
+      track: (ctx) => {
+        seen.push(ctx.event.event ?? '')
+        return ctx
+      },
+    }),
+  )
+  analytics.track(event)
+  const flushed = analytics.flush()
+  await delay(30)
+  assert.equal(server.requests.length, 0)
+  assert.deepEqual(seen, [])
+  loaded?.()
+  await registered
+  await analytics.ready
+  assert.deepEqual(await flushed, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(seen, ['e'])
+  await analytics.closeAndFlush()
+})
+
+test('a plugin whose load() fails is not registered: register rejects, the error is emitted, and messages go on', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const codes: string[] = []
+  analytics.on('error', (error) => codes.push(error.code))
+  const bad = plugin('before', 'bad', { load: () => Promise.reject(new Error('no')), track: () => assert.fail('not loaded') })
+  await assert.rejects(analytics.register(bad), { code: 'plugin_load_failed' })
+  assert.deepEqual(codes, ['plugin_load_failed'])
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+})
+
+test('something that is not a plugin is refused by name', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  await assert.rejects(analytics.register({} as Plugin), /name/)
+  await assert.rejects(analytics.register({ ...plugin('before', 'p'), type: 'sideways' as PluginType }), /p: type must be one of/)
+  await assert.rejects(analytics.register({ ...plugin('before', 'p'), load: undefined as unknown as Plugin['load'] }), /p: load/)
+})
+
+test('a deregistered plugin is unloaded and sees no more events', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  let unloaded = 0
+  await analytics.register(plugin('before', 'p', { unload: () => unloaded++, track: () => assert.fail('deregistered') }))
+  await analytics.deregister('p')
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.equal(unloaded, 1)
+})
+
+test('what plugins make of a message is checked like the call itself', async () => {
+  const { messages, called } = await trackThrough([
+    plugin('enrichment', 'p', {
+      track: (ctx) => {
+        delete ctx.event.event
+        return ctx
+      },
+    }),
+  ])
+  assert.deepEqual(messages, [])
+  assert.equal(called?.code, 'event_required')
+})
+
+test('updateEvent does not reach prototypes', async () => {
+  const { called } = await trackThrough([
+    plugin('enrichment', 'p', {
+      track: (ctx) => {
+        ctx.updateEvent('properties.__proto__.polluted', true)
+        return ctx
+      },
+    }),
+  ])
+  assert.equal(called?.code, 'plugin_failed')
+  assert.equal(({} as { polluted?: boolean }).polluted, undefined)
+})
+
+test('a flush waits for messages that are still in a plugin, and sends them without waiting for the interval', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushInterval: 60_000 })
+  let go: (() => void) | undefined
+  const gate = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  await analytics.register(
+    plugin('before', 'slow', {
+      track: async (ctx) => {
+        await gate
+        return ctx
+      },
+    }),
+  )
+  analytics.track(event)
+  const flushed = analytics.flush()
+  go?.()
+  assert.deepEqual(await flushed, { delivered: 1, failed: 0, pending: 0 })
+  await analytics.closeAndFlush()
+})

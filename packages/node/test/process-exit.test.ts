@@ -1,0 +1,129 @@
+// The process's end: natural exit, process.exit, signals. Each in a real process.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { runChild } from './child.ts'
+import { startTrackingServer } from './tracking-server.ts'
+
+test('natural exit delivers what is queued, at once and not after flushInterval', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host }); for (let i = 0; i < 40; i++) analytics.track(event)`,
+  )
+  const { code, ms, stderr } = await child.ended
+  assert.equal(code, 0, stderr)
+  assert.equal(server.messages().length, 40)
+  assert.ok(ms < 8_000, `took ${ms} ms`)
+})
+
+test('natural exit waits for retries', async () => {
+  await using server = await startTrackingServer((_request, number) => (number <= 2 ? { status: 500 } : undefined))
+  const child = runChild(server.url, `new Analytics({ writeKey: 'wk', host }).track(event)`)
+  assert.equal((await child.ended).code, 0)
+  assert.equal(server.requests.length, 3)
+})
+
+test('natural exit delivers from several clients', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(server.url, `for (let i = 0; i < 20; i++) new Analytics({ writeKey: 'wk' + i, host }).track(event)`)
+  const { code, stderr } = await child.ended
+  assert.equal(code, 0)
+  assert.equal(server.messages().length, 20)
+  assert.doesNotMatch(stderr, /MaxListeners/)
+})
+
+test('an idle client does not keep the process', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host }); analytics.track(event); await analytics.flush(); say('flushed')`,
+  )
+  const { code, ms } = await child.ended
+  assert.equal(code, 0)
+  assert.ok(ms < 4_000, `took ${ms} ms`)
+})
+
+test('process.exit with messages on the way says how many were lost', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host }); analytics.track(event); analytics.track(event); process.exit(3)`,
+  )
+  const { code, stderr } = await child.ended
+  assert.equal(code, 3)
+  assert.match(stderr, /exited with 2 messages not delivered/)
+  assert.equal(server.requests.length, 0)
+})
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`handleSignals drains on ${signal}, and the process then ends by that signal`, async () => {
+    await using server = await startTrackingServer(() => ({ delayMs: 50 }))
+    const child = runChild(
+      server.url,
+      `const analytics = new Analytics({ writeKey: 'wk', host, handleSignals: true, maxInFlight: 1 })
+       for (let i = 0; i < 40; i++) analytics.track(event)
+       setInterval(() => {}, 1000)
+       say('ready')`,
+    )
+    await child.printed('ready')
+    child.process.kill(signal)
+    const ended = await child.ended
+    assert.equal(ended.signal, signal)
+    assert.equal(server.messages().length, 40)
+  })
+}
+
+test('handleSignals leaves the end of the process to an application that handles the signal itself', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, handleSignals: true })
+     const timer = setInterval(() => {}, 1000)
+     process.on('SIGTERM', () => { say('mine'); clearInterval(timer); process.exitCode = 7 })
+     analytics.track(event)
+     say('ready')`,
+  )
+  await child.printed('ready')
+  child.process.kill('SIGTERM')
+  const { code, stdout } = await child.ended
+  assert.equal(code, 7)
+  assert.match(stdout, /mine/)
+  assert.equal(server.messages().length, 1)
+})
+
+test('a second signal ends the process at once', async () => {
+  await using server = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, handleSignals: true, flushAt: 1 })
+     analytics.track(event)
+     setInterval(() => {}, 1000)
+     say('ready')`,
+  )
+  await server.arrived(1)
+  child.process.kill('SIGTERM')
+  // The first signal closes the client, after which a call is late: that is how we know it has been handled.
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  child.process.kill('SIGTERM')
+  const { signal, ms } = await child.ended
+  assert.equal(signal, 'SIGTERM')
+  assert.ok(ms < 5_000)
+})
+
+test('without handleSignals no signal is touched', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(server.url, `new Analytics({ writeKey: 'wk', host }).track(event); say(String(process.listenerCount('SIGTERM')))`)
+  const { stdout } = await child.ended
+  assert.equal(stdout.trim(), '0')
+})
+
+test('importing the client starts nothing: no handles, no listeners', async () => {
+  const child = runChild(
+    'http://localhost:1',
+    `new Analytics({ writeKey: 'wk', host }); say(JSON.stringify([process.getActiveResourcesInfo().filter((kind) => kind !== 'PipeWrap'), process.listenerCount('beforeExit')]))`,
+  )
+  const { stdout, code } = await child.ended
+  assert.equal(code, 0)
+  assert.equal(stdout.trim(), '[[],0]')
+})

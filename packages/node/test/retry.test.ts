@@ -1,0 +1,210 @@
+// Retries, timeouts and pauses, against a server that misbehaves for real.
+
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import test from 'node:test'
+import { Analytics, type AnalyticsError } from '@switchyard/node'
+import { type PlannedAnswer, startTrackingServer } from './tracking-server.ts'
+
+const event = { userId: 'u', event: 'e' }
+
+async function sendOne(answers: PlannedAnswer[], settings: object = {}) {
+  await using server = await startTrackingServer((_request, number) => answers[Math.min(number, answers.length) - 1])
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, ...settings })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  let attempts = 0
+  analytics.track(event, (_error, ctx) => {
+    attempts = ctx?.attempts ?? 0
+  })
+  const result = await analytics.flush()
+  await analytics.closeAndFlush()
+  return { requests: server.requests, result, errors, attempts }
+}
+
+for (const failure of [{ status: 500 }, { status: 503 }, { status: 408 }, { status: 429 }, { reset: true }] satisfies PlannedAnswer[]) {
+  test(`a batch is retried after ${JSON.stringify(failure)}, with the same messageIds`, async () => {
+    const { requests, result, errors, attempts } = await sendOne([failure, failure, {}])
+    assert.equal(requests.length, 3)
+    assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
+    assert.deepEqual(errors, [])
+    assert.equal(attempts, 3)
+    assert.equal(new Set(requests.map((request) => request.body.batch[0]?.messageId)).size, 1)
+    assert.deepEqual(
+      requests.map((request) => request.headers['x-retry-count']),
+      [undefined, '1', '2'],
+    )
+  })
+}
+
+test('maxRetries is 3 by default: after four requests the batch has failed', async () => {
+  const { requests, result, errors } = await sendOne([{ status: 500 }])
+  assert.equal(requests.length, 4)
+  assert.deepEqual(result, { delivered: 0, failed: 1, pending: 0 })
+  assert.deepEqual(
+    errors.map((error) => [error.code, error.status]),
+    [['delivery_failure', 500]],
+  )
+})
+
+test('maxRetries 0 makes one request and surfaces the error', async () => {
+  const { requests, errors } = await sendOne([{ status: 500 }], { maxRetries: 0 })
+  assert.equal(requests.length, 1)
+  assert.equal(errors.length, 1)
+})
+
+test('maxTotalBackoffDuration ends retries, whatever maxRetries says', async () => {
+  const { requests, errors } = await sendOne([{ status: 500 }], { maxRetries: Number.POSITIVE_INFINITY, maxTotalBackoffDuration: 0.3 })
+  assert.ok(requests.length >= 2 && requests.length <= 4, `${requests.length} requests`)
+  assert.equal(errors.length, 1)
+})
+
+for (const status of [400, 401, 403, 404, 413, 302, 501]) {
+  test(`a batch is not retried after ${status}`, async () => {
+    const { requests, errors } = await sendOne([{ status, headers: { Location: 'http://127.0.0.1:1/' } }])
+    assert.equal(requests.length, 1)
+    assert.deepEqual(
+      errors.map((error) => [error.code, error.status]),
+      [['delivery_failure', status]],
+    )
+  })
+}
+
+test('messages that the service rejects out of a batch fail with its codes; the others are delivered', async () => {
+  const body = JSON.stringify({
+    success: true,
+    accepted: 2,
+    rejected: [{ index: 1, messageId: 'm-1', code: 'event_required', message: 'No event.' }],
+  })
+  await using server = await startTrackingServer(() => ({ body }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const failed: unknown[] = []
+  analytics.on('error', (error) => failed.push([error.code, error.message, error.ctx?.event.messageId]))
+  const outcomes: unknown[] = []
+  for (const [number, messageId] of ['m-0', 'm-1', 'm-2'].entries()) {
+    analytics.track({ ...event, messageId }, (error) => outcomes.push([number, error?.code]))
+  }
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 2, failed: 1, pending: 0 })
+  assert.deepEqual(failed, [['event_required', 'No event.', 'm-1']])
+  assert.deepEqual(outcomes, [
+    [0, undefined],
+    [1, 'event_required'],
+    [2, undefined],
+  ])
+})
+
+test('a request that gets no answer within httpRequestTimeout is given up and retried', async () => {
+  const started = performance.now()
+  const { requests, result } = await sendOne([{ after: new Promise(() => {}) }, {}], { httpRequestTimeout: 100 })
+  assert.equal(requests.length, 2)
+  assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
+  assert.ok(performance.now() - started >= 100)
+})
+
+test('a server that drips its answer is given up at the same deadline', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')
+    const drip = setInterval(() => socket.write('x'), 20)
+    socket.on('close', () => clearInterval(drip))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const analytics = new Analytics({
+      writeKey: 'wk',
+      host: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+      httpRequestTimeout: 150,
+      maxRetries: 0,
+    })
+    const error = await new Promise<AnalyticsError | undefined>((resolve) => {
+      analytics.track(event, resolve)
+      void analytics.flush()
+    })
+    assert.match(error?.message ?? '', /no answer within 150 ms/)
+    await analytics.closeAndFlush()
+  } finally {
+    server.close()
+  }
+})
+
+test('an answer without end is not read to its end', async () => {
+  const { errors } = await sendOne([{ body: 'x'.repeat(2_000_000) }], { maxRetries: 0 })
+  assert.match(errors[0]?.message ?? '', /answer is over/)
+})
+
+test('a service that cannot be reached is a delivery_failure with its reason', async () => {
+  const closed = await startTrackingServer()
+  await closed.close()
+  const analytics = new Analytics({ writeKey: 'wk', host: closed.url, maxRetries: 0 })
+  const error = await new Promise<AnalyticsError | undefined>((resolve) => {
+    analytics.track(event, resolve)
+    void analytics.flush()
+  })
+  assert.equal(error?.code, 'delivery_failure')
+  assert.equal((error?.reason as NodeJS.ErrnoException | undefined)?.code, 'ECONNREFUSED')
+  await analytics.closeAndFlush()
+})
+
+for (const [status, form] of [
+  [429, 'seconds'],
+  [503, 'seconds'],
+  [503, 'date'],
+] as const) {
+  test(`Retry-After in ${form} on ${status} slows the client as a whole, and uses up no retries`, async () => {
+    const value = (): string => (form === 'seconds' ? '1' : new Date(Date.now() + 2_000).toUTCString())
+    await using server = await startTrackingServer((_request, number) =>
+      number === 1 ? { status, headers: { 'Retry-After': value() } } : undefined,
+    )
+    const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxRetries: 0 })
+    analytics.track({ ...event, messageId: 'first' })
+    const asked = new Promise((resolve) => analytics.once('http_response', resolve))
+    await asked
+    const from = performance.now()
+    for (let i = 0; i < 20; i++) analytics.track(event)
+    assert.deepEqual(await analytics.flush(), { delivered: 21, failed: 0, pending: 0 })
+    const later = server.requests.slice(1)
+    assert.equal(later.length, 21)
+    for (const request of later) assert.ok(request.at - from > 900, `sent ${request.at - from} ms after the pause began`)
+    await analytics.closeAndFlush()
+  })
+}
+
+test('while closing, pauses that the service asks for use up retries, so that closing ends', async () => {
+  await using server = await startTrackingServer(() => ({ status: 503, headers: { 'Retry-After': '0' } }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 2 })
+  analytics.on('error', () => {})
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
+  assert.equal(server.requests.length, 3)
+})
+
+test('maxRateLimitDuration ends the waiting on a service that asks for pauses for ever', async () => {
+  const { errors } = await sendOne([{ status: 429, headers: { 'Retry-After': '0.05' } }], { maxRateLimitDuration: 0.2, maxRetries: 0 })
+  assert.deepEqual(
+    errors.map((error) => error.status),
+    [429],
+  )
+})
+
+test('a connection that the server closed while idle costs neither a retry nor an error', async () => {
+  await using server = await startTrackingServer((_request, number) =>
+    number === 1 ? { headers: { Connection: 'keep-alive' } } : undefined,
+  )
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 0, flushAt: 1 })
+  for (let i = 0; i < 20; i++) {
+    analytics.track(event)
+    assert.deepEqual(await analytics.flush(), { delivered: 1, failed: 0, pending: 0 })
+    server.dropIdle()
+  }
+  await analytics.closeAndFlush()
+})
+
+test('what the timers and listeners of retries hold is let go: a thousand failures leave nothing behind', async () => {
+  await using server = await startTrackingServer(() => ({ status: 400 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
+  analytics.on('error', () => {})
+  for (let i = 0; i < 1_000; i++) analytics.track(event)
+  await analytics.closeAndFlush()
+  const timers = process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout')
+  assert.deepEqual(timers, [])
+})

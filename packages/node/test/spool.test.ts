@@ -1,0 +1,222 @@
+// The spool: a killed process delivers its queued messages at its next start, once.
+
+import assert from 'node:assert/strict'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test from 'node:test'
+import { Analytics, type AnalyticsError } from '@switchyard/node'
+import { runChild } from './child.ts'
+import { startTrackingServer, type TrackingServer } from './tracking-server.ts'
+
+const event = { userId: 'u', event: 'e' }
+
+interface Place extends Disposable {
+  dir: string
+  files(): string[]
+}
+
+function tempPlace(): Place {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-spool-'))
+  return { dir, files: () => readdirSync(dir).sort(), [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) }
+}
+
+/** Starts a client on the spool, lets it deliver what it finds, and closes it. */
+async function start(server: TrackingServer, dir: string) {
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir } })
+  return analytics.closeAndFlush()
+}
+
+/** In order of their number: batches go side by side, so arrival has none. */
+const ids = (server: TrackingServer): string[] =>
+  server
+    .messages()
+    .map((message) => message.messageId)
+    .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+
+test('a process killed in the same breath as its calls delivers them at its next start, once', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} }, flushAt: 1000 })
+     for (let i = 0; i < 100; i++) analytics.track({ ...event, messageId: 'm-' + i })
+     process.kill(process.pid, 'SIGKILL')`,
+  )
+  assert.equal((await child.ended).signal, 'SIGKILL')
+  assert.equal(server.requests.length, 0)
+  assert.deepEqual(await start(server, place.dir), { delivered: 100, failed: 0, pending: 0 })
+  assert.deepEqual(
+    ids(server),
+    Array.from({ length: 100 }, (_, i) => `m-${i}`),
+  )
+  assert.deepEqual(await start(server, place.dir), { delivered: 0, failed: 0, pending: 0 })
+  assert.equal(server.messages().length, 100)
+  assert.deepEqual(place.files(), [])
+})
+
+test('of a process killed under load, what was answered is not sent again, and the rest is', async () => {
+  using place = tempPlace()
+  const never = new Promise(() => {})
+  await using server = await startTrackingServer((_request, number) => (number > 3 ? { after: never } : undefined))
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} }, flushAt: 10, maxInFlight: 1 })
+     let flushed = 0
+     analytics.on('flush', () => ++flushed === 3 && say('three'))
+     for (let i = 0; i < 100; i++) analytics.track({ ...event, messageId: 'm-' + i })`,
+  )
+  await child.printed('three')
+  await server.arrived(4)
+  child.process.kill('SIGKILL')
+  await child.ended
+  await using again = await startTrackingServer()
+  assert.deepEqual(await start(again, place.dir), { delivered: 70, failed: 0, pending: 0 })
+  assert.deepEqual(
+    ids(again),
+    Array.from({ length: 70 }, (_, i) => `m-${i + 30}`),
+  )
+})
+
+test('process.exit loses nothing with a spool, and says nothing of loss', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} } })
+     analytics.track(event)
+     process.exit(0)`,
+  )
+  assert.equal((await child.ended).stderr, '')
+  assert.equal((await start(server, place.dir)).delivered, 1)
+})
+
+test('close with a timeout leaves what is pending to the next start', async () => {
+  using place = tempPlace()
+  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  const analytics = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir: place.dir } })
+  analytics.on('error', (error) => assert.fail(error.message))
+  analytics.track({ ...event, messageId: 'm-1' })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
+  await using server = await startTrackingServer()
+  assert.equal((await start(server, place.dir)).delivered, 1)
+  assert.deepEqual(ids(server), ['m-1'])
+})
+
+test('a clean close leaves an empty folder, and a folder that only its owner can read', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const dir = join(place.dir, 'made', 'for', 'it')
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir } })
+  analytics.track(event)
+  assert.equal(statSync(dir).mode & 0o777, 0o700)
+  for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600)
+  await analytics.closeAndFlush()
+  assert.deepEqual(readdirSync(dir), [])
+})
+
+test('two living processes share a folder and leave each other’s messages alone', async () => {
+  using place = tempPlace()
+  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  await using server = await startTrackingServer()
+  const first = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir: place.dir } })
+  first.track({ ...event, messageId: 'of-the-first' })
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} } })
+     analytics.track({ ...event, messageId: 'of-the-second' })
+     await analytics.closeAndFlush()`,
+  )
+  assert.equal((await child.ended).code, 0)
+  assert.deepEqual(ids(server), ['of-the-second'])
+  await first.closeAndFlush({ timeout: 1 })
+})
+
+test('two processes that start at once recover each message once between them', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const dir = JSON.stringify(place.dir)
+  const killed = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${dir} }, flushAt: 1000 })
+     for (let i = 0; i < 200; i++) analytics.track({ ...event, messageId: 'm-' + i })
+     process.kill(process.pid, 'SIGKILL')`,
+  )
+  await killed.ended
+  const program = `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${dir} } }); await analytics.closeAndFlush()`
+  await Promise.all([runChild(server.url, program).ended, runChild(server.url, program).ended])
+  assert.equal(ids(server).length, 200)
+  assert.equal(new Set(ids(server)).size, 200)
+})
+
+test('a message cut short by the kill, and other damage, is passed over; the rest is delivered', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const killed = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} }, flushAt: 1000 })
+     for (let i = 0; i < 3; i++) analytics.track({ ...event, messageId: 'm-' + i })
+     process.kill(process.pid, 'SIGKILL')`,
+  )
+  await killed.ended
+  const messages = place.files().find((file) => file.endsWith('.messages')) ?? assert.fail('no messages')
+  appendFileSync(join(place.dir, messages), 'null\n{"no":"id"}\n{"messageId":"half')
+  writeFileSync(join(place.dir, 'stranger.txt'), 'not ours')
+  assert.deepEqual(await start(server, place.dir), { delivered: 3, failed: 0, pending: 0 })
+  assert.deepEqual(place.files(), ['stranger.txt'])
+})
+
+test('a spool that is full refuses with queue_full', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir, maxBytes: 2_000 } })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  for (let i = 0; i < 20; i++) analytics.track(event)
+  const result = await analytics.flush()
+  assert.ok(errors.length > 0 && errors.every((error) => error.code === 'queue_full'))
+  assert.equal(result.delivered + errors.length, 20)
+  analytics.track(event)
+  assert.equal((await analytics.closeAndFlush()).delivered, 1)
+})
+
+test('a spool that cannot be opened is refused by the constructor; one that breaks later is an error, and messages go on', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const file = join(place.dir, 'file')
+  writeFileSync(file, '')
+  assert.throws(() => new Analytics({ writeKey: 'wk', spool: { dir: file } }), { code: 'invalid_settings', field: 'spool.dir' })
+  const dir = join(place.dir, 'spool')
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir } })
+  const codes: string[] = []
+  analytics.on('error', (error) => codes.push(error.code))
+  rmSync(dir, { recursive: true })
+  analytics.track(event)
+  assert.equal((await analytics.closeAndFlush()).delivered, 1)
+  assert.deepEqual([...new Set(codes)], ['spool_failed'])
+})
+
+test('segments are deleted as their messages are delivered: the folder does not grow with what passed through', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
+  const properties = { text: 'x'.repeat(10_000) }
+  for (let round = 0; round < 5; round++) {
+    for (let i = 0; i < 200; i++) analytics.track({ ...event, properties })
+    await analytics.flush()
+    assert.deepEqual(
+      place.files().filter((file) => !file.endsWith('.owner')),
+      [],
+    )
+  }
+  await analytics.closeAndFlush()
+})
+
+test('the write key is not written to disk', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'secret-write-key', host: server.url, spool: { dir: place.dir } })
+  analytics.track(event)
+  for (const file of place.files()) assert.doesNotMatch(readFileSync(join(place.dir, file), 'utf8'), /secret-write-key/)
+  await analytics.closeAndFlush()
+})
