@@ -5,6 +5,7 @@ import { MAX_BATCH_BYTES } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from './call/callback.ts'
 import { Context } from './call/context.ts'
+import { type AnalyticsEvent, revive } from './call/event.ts'
 import type { FlushResult } from './call/params.ts'
 import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
@@ -228,12 +229,12 @@ export class Outbox implements ExitTarget {
 
   #tell(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, waiters: Map<number, Waiter>): void {
     const anyFailed = result.error !== undefined || rejected.size > 0
-    const texts = anyFailed && this.#events.wantsContexts() ? (JSON.parse(`[${platform.decode(batch.body)}]`) as unknown[]) : undefined
+    const events = anyFailed && this.#events.wantsContexts() ? (JSON.parse(`[${platform.decode(batch.body)}]`) as AnalyticsEvent[]) : undefined
     for (let index = 0; index < batch.count; index++) {
       const waiter = waiters.get(index)
       const error = rejected.get(index) ?? result.error
       if (!waiter && !error) continue
-      const ctx = waiter?.ctx ?? (texts && Context.fromJson(JSON.stringify(texts[index])))
+      const ctx = waiter?.ctx ?? (events && new Context(revive(events[index] as AnalyticsEvent)))
       if (ctx) ctx.attempts = result.attempts
       const failure = error && (ctx ? error.about(ctx) : error)
       if (failure) ctx?.setFailedDelivery({ reason: failure.reason })
@@ -243,6 +244,8 @@ export class Outbox implements ExitTarget {
   }
 
   async #call(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined): Promise<void> {
+    // Never within the call itself, so that code behind a call always runs before its callback.
+    await undefined
     try {
       await callback(error, ctx)
     } catch (thrown) {

@@ -159,23 +159,3 @@ test('an error that nobody listens to is a warning, once for each code', async (
     process.off('warning', collect)
   }
 })
-
-test('the events are exactly those that are documented', () => {
-  const documented: Record<keyof AnalyticsEvents, true> = {
-    error: true,
-    identify: true,
-    track: true,
-    page: true,
-    screen: true,
-    group: true,
-    alias: true,
-    flush: true,
-    http_request: true,
-    http_response: true,
-    register: true,
-    deregister: true,
-    call_after_close: true,
-    drained: true,
-  }
-  assert.equal(Object.keys(documented).length, 14)
-})

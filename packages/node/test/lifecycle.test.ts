@@ -211,6 +211,16 @@ test('disable takes calls, emits and calls back, and sends nothing', async () =>
   assert.equal(server.requests.length, 0)
 })
 
+test('a callback never runs within its own call, not even when the call is refused', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  analytics.on('error', () => {})
+  const order: string[] = []
+  analytics.track({ userId: 'u', event: '' }, () => order.push('callback'))
+  order.push('behind the call')
+  await analytics.closeAndFlush()
+  assert.deepEqual(order, ['behind the call', 'callback'])
+})
+
 test('a callback that throws or rejects is a listener_failed error and holds nothing up', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })

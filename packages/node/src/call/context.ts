@@ -2,7 +2,7 @@
 // the event stays text until someone asks for it. Nothing here sends or queues.
 
 import { platform } from '#platform'
-import { type AnalyticsEvent, eventFromJson } from './event.ts'
+import { type AnalyticsEvent, revive } from './event.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -75,7 +75,7 @@ export class Context {
   }
 
   get event(): AnalyticsEvent {
-    this.#event ??= eventFromJson(this.#json as string)
+    this.#event ??= revive(JSON.parse(this.#json as string) as AnalyticsEvent)
     return this.#event
   }
 

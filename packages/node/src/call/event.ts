@@ -128,9 +128,8 @@ function isJsonObject(value: unknown): boolean {
   return json !== undefined && json.startsWith('{')
 }
 
-/** The event a JSON text stands for. Its time is a Date again: plugins written for the public client call its methods. */
-export function eventFromJson(json: string): AnalyticsEvent {
-  const event = JSON.parse(json) as AnalyticsEvent
+/** Makes the time of an event that was text a Date again: plugins written for the public client call its methods. */
+export function revive(event: AnalyticsEvent): AnalyticsEvent {
   event.timestamp = new Date(event.timestamp)
   return event
 }

@@ -1,5 +1,5 @@
-// HTTP by node:http with keep-alive. Measured against global fetch for batches of 15 (bench/client prints the ratio):
-// several times less time per request, which is why it is the default where it exists.
+// HTTP by node:http with keep-alive: the default where it exists, because a request costs a fraction of what one by
+// global fetch does (bench/client, part transport, prints both).
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'

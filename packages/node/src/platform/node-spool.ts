@@ -1,6 +1,6 @@
 // The spool on disk: an append-only file of messages and beside it one of the numbers whose outcome is known. A message
 // is written with one write() before its call returns, so that it outlives a killed process (not a power cut: there is
-// no fsync, which would cost a thousand times the call). Segments are small and are deleted whole.
+// no fsync, which costs about a thousand times the write). Segments are small and are deleted whole.
 //
 //   TOKEN.owner            who writes here; touched now and then, so that others can tell the living from the dead
 //   TOKEN.owner.by.TOKEN2  the same, once its process is gone and another has taken over what it left

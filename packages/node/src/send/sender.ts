@@ -126,7 +126,7 @@ export class Sender {
       const batch = this.#options.take()
       if (!batch) return
       this.#inFlight++
-      void this.#deliver(batch).then((result) => {
+      void this.#deliver(batch).catch(broken).then((result) => {
         this.#inFlight--
         this.#options.settle(batch, result)
         this.#pump()
@@ -212,6 +212,11 @@ export class Sender {
     onResponse()?.({ url: settings.url, status, statusText, headers: answer.headers, body: text })
     return { verdict: judge(answer, Date.now()), token }
   }
+}
+
+/** A bug of ours, or of a custom client in a place we did not think of: the batch has failed, and says so. */
+function broken(error: unknown): BatchResult {
+  return { attempts: 1, error: new AnalyticsError('delivery_failure', `sending failed: ${messageOf(error)}`, { reason: error }), rejected: [] }
 }
 
 function gaveUp(attempts: number): BatchResult {
