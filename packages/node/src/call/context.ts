@@ -57,8 +57,9 @@ export class Context {
   #logs: LogMessage[] | undefined
   #failure: { reason: unknown } | undefined
 
-  constructor(event: AnalyticsEvent, id?: string) {
-    this.#event = event
+  /** Tests of plugins make contexts of less than a whole event. */
+  constructor(event: Pick<AnalyticsEvent, 'type'> & Partial<AnalyticsEvent>, id?: string) {
+    this.#event = event as AnalyticsEvent
     this.#id = id
   }
 

@@ -37,7 +37,7 @@ export interface HTTPClientRequest {
   headers: Record<string, string>
   body: string
   /** The body as an object, for clients that serialise it themselves. (A token request is a form: its text.) */
-  readonly data: unknown
+  readonly data?: unknown
   /** Most milliseconds to wait for the response. */
   httpRequestTimeout: number
 }

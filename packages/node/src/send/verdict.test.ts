@@ -82,16 +82,16 @@ test('no answer makes judging throw, whatever its body says', () => {
   )
 })
 
-test('backoff doubles from 250 ms to 30 s, with the upper half random', () => {
+test('backoff triples from 300 ms to 30 s, with the upper half random', () => {
   assert.deepEqual(
     [0, 1, 2, 3].map((retry) => backoffMs(retry, 1)),
-    [250, 500, 1_000, 2_000],
+    [300, 900, 2_700, 8_100],
   )
-  assert.equal(backoffMs(0, 0), 125)
+  assert.equal(backoffMs(0, 0), 150)
   fc.assert(
     fc.property(fc.nat({ max: 2_000 }), fc.double({ min: 0, max: 1, noNaN: true }), (retry, random) => {
       const ms = backoffMs(retry, random)
-      assert.ok(ms >= 125 && ms <= 30_000)
+      assert.ok(ms >= 150 && ms <= 30_000)
     }),
   )
 })

@@ -21,7 +21,7 @@ export type Verdict =
   | { kind: 'refused'; error: AnalyticsError; rejected: Rejection[] }
 
 export const MAX_RETRY_AFTER_MS = 300_000
-const BACKOFF_MIN_MS = 250
+const BACKOFF_MIN_MS = 300
 const BACKOFF_MAX_MS = 30_000
 
 export function judge(answer: Answer, now: number): Verdict {
@@ -48,9 +48,12 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS)
 }
 
-/** Exponential, with the upper half random so that many clients do not return at once. `retry` counts from 0. */
+/**
+ * Exponential, with the upper half random so that many clients do not return at once. `retry` counts from 0. Tripling,
+ * so that the three retries of the default outlast a service that restarts.
+ */
 export function backoffMs(retry: number, random: number): number {
-  const full = Math.min(BACKOFF_MIN_MS * 2 ** retry, BACKOFF_MAX_MS)
+  const full = Math.min(BACKOFF_MIN_MS * 3 ** retry, BACKOFF_MAX_MS)
   return full / 2 + (full / 2) * random
 }
 
