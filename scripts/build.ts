@@ -17,13 +17,13 @@ interface Published {
   carries: string[]
   /** `#name` imports and the entries they stand for, by condition. */
   imports: Record<string, Record<string, string>>
-  /** Further files that are published. */
+  /** Further files that are published, and can be imported by their names. */
   files: string[]
 }
 
 const published: Published[] = [
   { name: 'protocol', entries: ['index'], carries: [], imports: {}, files: [] },
-  { name: 'webhook', entries: ['index'], carries: [], imports: {}, files: ['vectors.json'] },
+  { name: 'webhook', entries: ['index'], carries: [], imports: {}, files: ['vectors.json', 'vectors-extra.json'] },
   {
     name: 'node',
     entries: ['index', 'platform/node', 'platform/web'],
@@ -72,6 +72,7 @@ async function buildPackage({ name, entries, carries, imports, files }: Publishe
         require: { types: './cjs/index.d.ts', default: './cjs/index.js' },
       },
       './package.json': './package.json',
+      ...Object.fromEntries(files.map((file) => [`./${file}`, `./${file}`])),
     },
   }
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(fields, null, 2)}\n`)
@@ -91,6 +92,8 @@ async function bundle(home: string, entries: string[], format: Format, outdir: s
     format,
     platform: 'node',
     target: 'node18',
+    // In CommonJS a kept import() fails where scripts run in a vm context, as under Jest; require works there.
+    ...(format === 'cjs' ? { supported: { 'dynamic-import': false } } : {}),
     external: ['#*', 'node:*'],
     legalComments: 'none',
     logLevel: 'warning',

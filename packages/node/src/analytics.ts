@@ -12,8 +12,8 @@ import type {
   CloseAndFlushParams,
   EventCatalog,
   EventProperties,
+  Flushed,
   FlushParams,
-  FlushResult,
   GroupParams,
   IdentifyParams,
   PageParams,
@@ -31,6 +31,7 @@ import { type AnalyticsSettings, type CheckedSettings, checkSettings } from './s
 import { LIBRARY } from './version.ts'
 
 export type AnalyticsEvents = {
+  initialize: [settings: AnalyticsSettings]
   error: [error: AnalyticsError]
   identify: [ctx: Context]
   track: [ctx: Context]
@@ -46,6 +47,24 @@ export type AnalyticsEvents = {
   call_after_close: [event: AnalyticsEvent]
   drained: []
 }
+
+/** Methods that people take off the instance: `const { track } = analytics`. */
+const BOUND = [
+  'identify',
+  'track',
+  'page',
+  'screen',
+  'group',
+  'alias',
+  'flush',
+  'closeAndFlush',
+  'register',
+  'deregister',
+  'on',
+  'once',
+  'off',
+  'emit',
+] as const
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a plugin written for one event catalog works with all
 export type Plugin = PluginOf<Analytics<any>>
@@ -72,6 +91,9 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       onResponse: () => (this.listens('http_response') ? (event) => this.emit('http_response', event) : undefined),
       finish: (ctx) => this.#pipeline.finish(ctx),
     })
+    for (const name of BOUND) Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, configurable: true })
+    // A moment later, when there can be listeners.
+    queueMicrotask(() => this.emit('initialize', settings))
   }
 
   get VERSION(): string {
@@ -109,14 +131,13 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   }
 
   /** Sends what is queued, and resolves when every message called before it has its outcome, or at the timeout. */
-  async flush({ timeout, close = false }: FlushParams = {}): Promise<FlushResult> {
-    if (!close) return this.#outbox.flush(timeout)
-    this.#closed = true
-    return this.#outbox.close(timeout)
+  flush({ timeout, close = false }: FlushParams = {}): Flushed {
+    if (close) this.#closed = true
+    return (close ? this.#outbox.close(timeout) : this.#outbox.flush(timeout)) as Flushed
   }
 
   /** Takes no further calls, and flushes. */
-  closeAndFlush({ timeout }: CloseAndFlushParams = {}): Promise<FlushResult> {
+  closeAndFlush({ timeout }: CloseAndFlushParams = {}): Flushed {
     return this.flush({ timeout, close: true })
   }
 

@@ -37,7 +37,7 @@ export interface AnalyticsErrorDetails {
 export class AnalyticsError extends Error {
   readonly code: ErrorCode
   readonly reason: unknown
-  readonly ctx: Context | undefined
+  readonly ctx?: Context
   readonly field: string | undefined
   readonly status: number | undefined
 
@@ -46,14 +46,16 @@ export class AnalyticsError extends Error {
     this.name = 'AnalyticsError'
     this.code = code
     this.reason = details.reason ?? message
-    this.ctx = details.ctx
+    if (details.ctx) this.ctx = details.ctx
     this.field = details.field
     this.status = details.status
   }
 
   /** The same failure, told of one message. */
   about(ctx: Context): AnalyticsError {
-    return new AnalyticsError(this.code, this.message, { reason: this.reason, ctx, field: this.field, status: this.status })
+    // By its constructor and not by its name: a bundler renames a class that names itself, and logs show that name.
+    const Same = this.constructor as typeof AnalyticsError
+    return new Same(this.code, this.message, { reason: this.reason, ctx, field: this.field, status: this.status })
   }
 }
 

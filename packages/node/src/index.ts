@@ -17,6 +17,7 @@ export type {
   CloseAndFlushParams,
   EventCatalog,
   EventProperties,
+  Flushed,
   FlushParams,
   FlushResult,
   GroupParams,

@@ -91,7 +91,7 @@ export class Outbox implements ExitTarget {
       onResponse: () => events.onResponse(),
     })
     this.#spool = settings.spool && this.#openSpool(settings.spool)
-    if (settings.handleSignals) this.#ignoreSignals = platform.handleSignals(this)
+    if (settings.handleSignals) this.#ignoreSignals = orRefuse('handleSignals', () => platform.handleSignals(this))
   }
 
   get pendingMessages(): number {
@@ -229,7 +229,8 @@ export class Outbox implements ExitTarget {
 
   #tell(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, waiters: Map<number, Waiter>): void {
     const anyFailed = result.error !== undefined || rejected.size > 0
-    const events = anyFailed && this.#events.wantsContexts() ? (JSON.parse(`[${platform.decode(batch.body)}]`) as AnalyticsEvent[]) : undefined
+    const events =
+      anyFailed && this.#events.wantsContexts() ? (JSON.parse(`[${platform.decode(batch.body)}]`) as AnalyticsEvent[]) : undefined
     for (let index = 0; index < batch.count; index++) {
       const waiter = waiters.get(index)
       const error = rejected.get(index) ?? result.error
@@ -245,7 +246,7 @@ export class Outbox implements ExitTarget {
 
   async #call(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined): Promise<void> {
     // Never within the call itself, so that code behind a call always runs before its callback.
-    await undefined
+    await Promise.resolve()
     try {
       await callback(error, ctx)
     } catch (thrown) {
@@ -277,12 +278,7 @@ export class Outbox implements ExitTarget {
   }
 
   #openSpool(options: NonNullable<CheckedSettings['spool']>): Spool {
-    let spool: Spool
-    try {
-      spool = platform.spool(options, (error) => this.#spoolFailed(error))
-    } catch (error) {
-      throw new AnalyticsError('invalid_settings', `spool.dir cannot be used: ${messageOf(error)}`, { reason: error, field: 'spool.dir' })
-    }
+    const spool = orRefuse('spool.dir', () => platform.spool(options, (error) => this.#spoolFailed(error)))
     // Recovery counts as one message on the way until it is over, so that a flush waits for what it finds.
     const period = this.begin()
     queueMicrotask(() => {
@@ -315,5 +311,14 @@ export class Outbox implements ExitTarget {
 
   #spoolFailed(error: unknown): void {
     this.#events.failed(new AnalyticsError('spool_failed', `the spool failed: ${messageOf(error)}`, { reason: error }), false)
+  }
+}
+
+/** What the platform cannot do is a setting that cannot be used. */
+function orRefuse<Result>(setting: string, open: () => Result): Result {
+  try {
+    return open()
+  } catch (error) {
+    throw new AnalyticsError('invalid_settings', `${setting} cannot be used: ${messageOf(error)}`, { reason: error, field: setting })
   }
 }

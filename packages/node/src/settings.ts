@@ -53,7 +53,7 @@ export interface AnalyticsSettings {
   maxQueueBytes?: number | undefined
   /** Bytes above which calls return false. Default: 16 MiB, or `maxQueueBytes` if that is less. */
   highWaterMarkBytes?: number | undefined
-  /** Compress requests. Not with a custom `httpClient`, which is given text. Default: false. */
+  /** Compress requests. Refused with a custom `httpClient`, which is given text. Default: false. */
   gzip?: boolean | undefined
   /** Keep queued messages on disk, so that a killed process delivers them at its next start. */
   spool?: SpoolOptions | undefined
@@ -104,6 +104,7 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   if (httpClient !== undefined && typeof httpClient !== 'function' && typeof httpClient?.makeRequest !== 'function') {
     refuse('httpClient', 'must be a function like fetch, or an object with makeRequest')
   }
+  if (settings.gzip === true && httpClient !== undefined) refuse('gzip', 'cannot be used with a custom httpClient, which is given text')
   return {
     writeKey,
     host,

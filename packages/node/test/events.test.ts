@@ -2,14 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import {
-  Analytics,
-  type AnalyticsError,
-  type AnalyticsEvents,
-  type HttpRequestEvent,
-  type HttpResponseEvent,
-  type Plugin,
-} from '@switchyard/node'
+import { Analytics, type AnalyticsError, type HttpRequestEvent, type HttpResponseEvent, type Plugin } from '@switchyard/node'
 import { startTrackingServer } from './tracking-server.ts'
 
 const plugin: Plugin = { name: 'p', type: 'utility', isLoaded: () => true, load: async () => {} }

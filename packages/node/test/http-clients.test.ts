@@ -20,7 +20,8 @@ async function send(settings: Omit<AnalyticsSettings, 'writeKey'>) {
   const codes: string[] = []
   analytics.on('error', (error) => codes.push(error.code))
   analytics.track(event)
-  return { ...(await analytics.closeAndFlush()), codes }
+  const { delivered, failed, pending } = await analytics.closeAndFlush()
+  return { delivered, failed, pending, codes }
 }
 
 test('a function like fetch is called with url and options', async () => {
@@ -117,6 +118,13 @@ test('fetch is aborted at httpRequestTimeout, from the start of the request to t
   const result = await send({ host: server.url, httpClient: new FetchHTTPClient(), httpRequestTimeout: 100 })
   assert.deepEqual(result.codes, ['delivery_failure'])
   assert.ok(performance.now() - started < 2_000)
+})
+
+test('gzip with a custom client, which is given text, is refused rather than ignored', () => {
+  assert.throws(() => new Analytics({ writeKey: 'wk', gzip: true, httpClient: new FetchHTTPClient() }), {
+    code: 'invalid_settings',
+    field: 'gzip',
+  })
 })
 
 test('gzip compresses the request', async () => {

@@ -74,23 +74,26 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('handleSignals leaves the end of the process to an application that handles the signal itself', async () => {
-  await using server = await startTrackingServer()
-  const child = runChild(
-    server.url,
-    `const analytics = new Analytics({ writeKey: 'wk', host, handleSignals: true })
-     const timer = setInterval(() => {}, 1000)
-     process.on('SIGTERM', () => { say('mine'); clearInterval(timer); process.exitCode = 7 })
-     analytics.track(event)
-     say('ready')`,
-  )
-  await child.printed('ready')
-  child.process.kill('SIGTERM')
-  const { code, stdout } = await child.ended
-  assert.equal(code, 7)
-  assert.match(stdout, /mine/)
-  assert.equal(server.messages().length, 1)
-})
+for (const listen of ['on', 'once']) {
+  test(`handleSignals leaves the end of the process to an application that handles the signal itself, with ${listen}`, async () => {
+    await using server = await startTrackingServer()
+    const child = runChild(
+      server.url,
+      `const analytics = new Analytics({ writeKey: 'wk', host, handleSignals: true })
+       const timer = setInterval(() => {}, 1000)
+       const end = () => { say('mine'); clearInterval(timer); process.exitCode = 7 }
+       process.${listen}('SIGTERM', () => setTimeout(end, 300))
+       analytics.track(event)
+       say('ready')`,
+    )
+    await child.printed('ready')
+    child.process.kill('SIGTERM')
+    const { code, stdout } = await child.ended
+    assert.equal(code, 7)
+    assert.match(stdout, /mine/)
+    assert.equal(server.messages().length, 1)
+  })
+}
 
 test('a second signal ends the process at once', async () => {
   await using server = await startTrackingServer(() => ({ after: new Promise(() => {}) }))

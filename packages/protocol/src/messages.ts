@@ -14,7 +14,8 @@ export function isMessageType(value: unknown): value is MessageType {
 
 /** A JSON object of unknown content: free-form properties, traits and context values. */
 export interface JsonObject {
-  [key: string]: unknown
+  // oxlint-disable-next-line typescript/no-explicit-any -- takes interfaces, which have no index signature, and lets plugins read
+  [key: string]: any
 }
 
 /** Destination name to on or off; an object counts as on. `All: false` turns off every destination not named. */
@@ -27,7 +28,7 @@ export interface Integrations {
 export interface MessageContext {
   active?: boolean | undefined
   app?: { name?: string | undefined; version?: string | undefined; build?: string | undefined; [key: string]: unknown } | undefined
-  campaign?: { name?: string; source?: string; medium?: string; term?: string; content?: string; [key: string]: unknown } | undefined
+  campaign?: JsonObject | undefined
   device?: { model?: string | undefined; type?: string | undefined; [key: string]: unknown } | undefined
   /** True when the call comes straight from the user's device, so that the service may fill `ip` from the connection. */
   direct?: boolean | undefined
@@ -36,11 +37,21 @@ export interface MessageContext {
   locale?: string | undefined
   location?: JsonObject | undefined
   os?: { name?: string | undefined; version?: string | undefined; [key: string]: unknown } | undefined
-  page?: { path?: string; referrer?: string; search?: string; title?: string; url?: string; [key: string]: unknown } | undefined
+  page?: PageContext | undefined
   referrer?: JsonObject | undefined
   timezone?: string | undefined
   traits?: JsonObject | undefined
   userAgent?: string | undefined
+  // oxlint-disable-next-line typescript/no-explicit-any -- what people pass and read today must compile unchanged
+  [key: string]: any
+}
+
+export interface PageContext {
+  path?: string | undefined
+  referrer?: string | undefined
+  search?: string | undefined
+  title?: string | undefined
+  url?: string | undefined
   [key: string]: unknown
 }
 

@@ -10,7 +10,13 @@ test('updateEvent sets a value by its path and makes the objects on the way', ()
   assert.deepEqual(ctx.event, { type: 'track', event: 'renamed', properties: { plan: { name: 'pro' } }, integrations: { Webhooks: false } })
 })
 
-for (const path of ['__proto__.polluted', 'properties.__proto__.polluted', 'properties.constructor.prototype.polluted', 'prototype', '__proto__']) {
+for (const path of [
+  '__proto__.polluted',
+  'properties.__proto__.polluted',
+  'properties.constructor.prototype.polluted',
+  'prototype',
+  '__proto__',
+]) {
   test(`updateEvent refuses the path ${path}`, () => {
     const ctx = new Context({ type: 'track', properties: {} })
     assert.throws(() => ctx.updateEvent(path, true), TypeError)

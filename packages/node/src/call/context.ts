@@ -65,14 +65,14 @@ export class Context {
 
   /** The context of an event that is text already. */
   static fromJson(json: string): Context {
-    const ctx = new Context(undefined as unknown as AnalyticsEvent)
+    const ctx = new this(undefined as unknown as AnalyticsEvent)
     ctx.#json = json
     return ctx
   }
 
   /** A context that belongs to no call: what a plugin's load() is given. */
   static system(): Context {
-    return new Context({ type: 'track', event: 'system', messageId: platform.newId(), timestamp: new Date(), context: {} })
+    return new this({ type: 'track', event: 'system', messageId: platform.newId(), timestamp: new Date(), context: {} })
   }
 
   get event(): AnalyticsEvent {

@@ -20,10 +20,10 @@ export interface AnalyticsEvent {
   type: MessageType
   messageId: string
   timestamp: Date | string
-  userId?: string | undefined
-  anonymousId?: string | undefined
-  previousId?: string | undefined
-  groupId?: string | undefined
+  userId?: string | null | undefined
+  anonymousId?: string | null | undefined
+  previousId?: string | null | undefined
+  groupId?: string | null | undefined
   event?: string | undefined
   name?: string | undefined
   category?: string | undefined

@@ -68,3 +68,6 @@ export interface FlushResult {
   /** Still on the way when the timeout came. */
   pending: number
 }
+
+/** `void`, too, so that interfaces and functions declared with the public client's `Promise<void>` compile unchanged. */
+export type Flushed = Promise<FlushResult & void>

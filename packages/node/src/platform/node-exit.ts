@@ -40,9 +40,12 @@ function sayWhatIsLost(): void {
 
 const signalled = new Set<ExitTarget>()
 let draining = false
+/** The application handles the signal itself, and so ends the process itself. */
+let leftToApplication = false
 
 export function signalWatch(target: ExitTarget): () => void {
-  if (signalled.size === 0) for (const signal of SIGNALS) process.on(signal, drain)
+  // First of all listeners, to see those that listen only once before they are gone.
+  if (signalled.size === 0) for (const signal of SIGNALS) process.prependListener(signal, drain)
   signalled.add(target)
   return () => {
     signalled.delete(target)
@@ -54,13 +57,14 @@ function drain(signal: NodeJS.Signals): void {
   // A second signal is a person losing patience.
   if (draining) return leave(signal)
   draining = true
+  leftToApplication = process.listenerCount(signal) > 1
   void Promise.allSettled([...signalled].map((target) => target.shutDown())).then(() => leave(signal))
 }
 
-/** Ends the process as the signal would have, unless the application handles that signal itself. */
+/** Ends the process as the signal would have, unless that is left to the application. */
 function leave(signal: NodeJS.Signals): void {
   draining = false
   for (const each of SIGNALS) process.off(each, drain)
   signalled.clear()
-  if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
+  if (!leftToApplication) process.kill(process.pid, signal)
 }

@@ -49,7 +49,6 @@ export function httpTransport(maxConnections: number): Transport {
   }
 
   return {
-    compresses: true,
     send,
     close() {
       closed = true

@@ -1,14 +1,32 @@
 // The client on a runtime with web globals only (edge functions, workers): fetch, crypto, CompressionStream. No disk, no
 // signals, no process to outlive.
 
-import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
+import { type Answer, type OutgoingRequest, TimeoutError } from '../send/transport.ts'
 import type { Platform } from './platform.ts'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-// This file compiles against Node's types, which have these globals but not all of their methods' types.
 const { crypto } = globalThis
+
+/** Told apart by the algorithm's object identifier near the start of a PKCS#8 key. */
+const KEY_KINDS = [
+  { alg: 'RS256', oid: '2a864886f70d010101', algorithm: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } },
+  { alg: 'ES256', oid: '2a8648ce3d030107', algorithm: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } },
+  { alg: 'EdDSA', oid: '06032b6570', algorithm: { name: 'Ed25519' } },
+]
+
+async function sendByFetch(request: OutgoingRequest): Promise<Answer> {
+  const { url, headers, body, timeoutMs } = request
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(url, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer>, signal })
+    const { status, statusText } = response
+    return { status, statusText, headers: Object.fromEntries(response.headers), text: await response.text() }
+  } catch (error) {
+    throw (error as Error | undefined)?.name === 'TimeoutError' ? new TimeoutError(timeoutMs) : error
+  }
+}
 
 export const platform: Platform = {
   newId: () => crypto.randomUUID(),
@@ -38,19 +56,21 @@ export const platform: Platform = {
     const body = /-----BEGIN PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END PRIVATE KEY-----/.exec(pem)?.[1]
     if (body === undefined) throw new TypeError('not a PKCS#8 private key in PEM')
     const der = Uint8Array.from(atob(body.replaceAll(/\s/g, '')), (char) => char.charCodeAt(0))
-    const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+    const hex = Array.from(der.subarray(0, 40), (byte) => byte.toString(16).padStart(2, '0')).join('')
+    const kind = KEY_KINDS.find(({ oid }) => hex.includes(oid))
+    if (kind === undefined) throw new TypeError('the key cannot sign: use RSA, P-256 or Ed25519')
     let key: ReturnType<typeof crypto.subtle.importKey> | undefined
     return {
-      alg: 'RS256',
+      alg: kind.alg,
       async sign(input) {
-        key ??= crypto.subtle.importKey('pkcs8', der, algorithm, false, ['sign'])
-        return new Uint8Array(await crypto.subtle.sign(algorithm, await key, encoder.encode(input)))
+        key ??= crypto.subtle.importKey('pkcs8', der, kind.algorithm, false, ['sign'])
+        return new Uint8Array(await crypto.subtle.sign(kind.algorithm, await key, encoder.encode(input)))
       },
     }
   },
-  transport: () => customTransport(new FetchHTTPClient()),
+  transport: () => ({ send: sendByFetch, close: () => {} }),
   spool() {
-    throw new TypeError('spool needs a disk, and this runtime has none')
+    throw new TypeError('it needs a disk, and this runtime has none')
   },
   idleTimer: (run, ms) => setTimeout(run, ms),
   memoryLimitBytes: () => undefined,
@@ -58,6 +78,6 @@ export const platform: Platform = {
   keep: () => {},
   letGo: () => {},
   handleSignals() {
-    throw new TypeError('handleSignals needs a process, and this runtime has none')
+    throw new TypeError('it needs a process, and this runtime has none')
   },
 }

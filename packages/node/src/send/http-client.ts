@@ -69,7 +69,6 @@ const GRACE_MS = 250
 export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
   const client = typeof custom === 'function' ? new FetchHTTPClient(custom) : custom
   return {
-    compresses: false,
     send: (request) => withDeadline(exchange(client, request), request.timeoutMs + GRACE_MS, request),
     close: () => {},
   }

@@ -94,10 +94,14 @@ export class TokenSource {
 
   async #ask(): Promise<Answer> {
     const { oauth, authServer, transport, timeoutMs } = this.#options
+    const assertion = await this.#assertion().catch((error: unknown) => {
+      // A key that cannot sign will not learn it by trying again.
+      throw failure(error)
+    })
     const form = new URLSearchParams({
       grant_type: 'client_credentials',
       client_assertion_type: ASSERTION_TYPE,
-      client_assertion: await this.#assertion(),
+      client_assertion: assertion,
       scope: oauth.scope ?? 'tracking_api:write',
     }).toString()
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }

@@ -126,11 +126,13 @@ export class Sender {
       const batch = this.#options.take()
       if (!batch) return
       this.#inFlight++
-      void this.#deliver(batch).catch(broken).then((result) => {
-        this.#inFlight--
-        this.#options.settle(batch, result)
-        this.#pump()
-      })
+      void this.#deliver(batch)
+        .catch(broken)
+        .then((result) => {
+          this.#inFlight--
+          this.#options.settle(batch, result)
+          this.#pump()
+        })
     }
   }
 
@@ -197,7 +199,7 @@ export class Sender {
     let answer: Answer
     try {
       let body = plain
-      if (settings.gzip && transport.compresses) {
+      if (settings.gzip) {
         body = await platform.gzip(plain)
         headers['Content-Encoding'] = 'gzip'
       }
@@ -216,7 +218,11 @@ export class Sender {
 
 /** A bug of ours, or of a custom client in a place we did not think of: the batch has failed, and says so. */
 function broken(error: unknown): BatchResult {
-  return { attempts: 1, error: new AnalyticsError('delivery_failure', `sending failed: ${messageOf(error)}`, { reason: error }), rejected: [] }
+  return {
+    attempts: 1,
+    error: new AnalyticsError('delivery_failure', `sending failed: ${messageOf(error)}`, { reason: error }),
+    rejected: [],
+  }
 }
 
 function gaveUp(attempts: number): BatchResult {

@@ -19,8 +19,6 @@ export interface Answer {
 }
 
 export interface Transport {
-  /** Whether a compressed body can be sent: custom clients take a string. */
-  readonly compresses: boolean
   send(request: OutgoingRequest): Promise<Answer>
   /** Drops connections; requests under way fail. */
   close(): void

@@ -1,0 +1,102 @@
+// Who may import whom, as one table, and the two checks of it: direction and cycles. Works on texts, so that a test can
+// give it made-up files. A file is named by its package and its path in src: `server/store/store.ts`.
+
+import { posix } from 'node:path'
+
+export type Sources = ReadonlyMap<string, string>
+
+interface Import {
+  specifier: string
+  typeOnly: boolean
+}
+
+interface Rule {
+  files: RegExp
+  /** A workspace package, npm package or builtin by its specifier; a file of the same package by its name. */
+  may: RegExp[]
+  /** What may be imported as types alone. */
+  mayTypes?: RegExp[]
+}
+
+const STAGES = ['ingest', 'routing', 'delivery', 'control']
+const ADAPTERS = ['sqlite', 'postgres']
+
+const builtin = /^node:/
+const protocol = /^@switchyard\/protocol$/
+const webhook = /^@switchyard\/webhook$/
+/** Files that stand beside the stages and serve them all (config, errors); app.ts and cli.ts stand above them. */
+const serverRoot = /^server\/(?!app\.ts|cli\.ts)[^/]+\.ts$/
+const storePort = /^server\/store\/store\.ts$/
+const server = [builtin, protocol, webhook, serverRoot]
+
+/** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */
+const RULES: Rule[] = [
+  { files: /^protocol\//, may: [/^protocol\//] },
+  { files: /^webhook\//, may: [/^webhook\//, builtin] },
+  { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
+  { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
+  { files: /^server\/app\.ts$/, may: [...server, /^server\//] },
+  { files: /^server\/cli\.ts$/, may: [...server, /^server\/app\.ts$/] },
+  ...STAGES.map((stage) => ({ files: new RegExp(`^server/${stage}/`), may: [...server, storePort, new RegExp(`^server/${stage}/`)] })),
+  ...ADAPTERS.map((adapter) => ({
+    files: new RegExp(`^server/store/${adapter}\\b`),
+    may: [...server, /^server\/store\/[^/]+\.ts$/, new RegExp(`^server/store/${adapter}/`), ...(adapter === 'postgres' ? [/^pg$/] : [])],
+  })),
+  { files: /^server\/store\//, may: [...server, new RegExp(`^server/store/(?!${ADAPTERS.join('\\b|')}\\b)`)] },
+  { files: serverRoot, may: [...server, storePort] },
+  { files: /^dashboard\//, may: [/^dashboard\//], mayTypes: [protocol] },
+]
+
+/** Imports that the table does not allow, as sentences. */
+export function forbiddenImports(sources: Sources): string[] {
+  const problems: string[] = []
+  for (const [file, text] of sources) {
+    const rule = RULES.find(({ files }) => files.test(file))
+    if (!rule) problems.push(`${file} has no rule`)
+    for (const { specifier, typeOnly } of importsOf(text)) {
+      const target = specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier
+      const allowed = [...(rule?.may ?? []), ...(typeOnly ? (rule?.mayTypes ?? []) : [])]
+      if (rule && !allowed.some((pattern) => pattern.test(target))) problems.push(`${file} must not import ${target}`)
+    }
+  }
+  return problems
+}
+
+/** The shortest way round from each file that imports itself through others, types included: `a → b → a`. */
+export function importCycles(sources: Sources): string[] {
+  const targets = new Map<string, string[]>()
+  for (const [file, text] of sources) {
+    const found = importsOf(text).flatMap(({ specifier }) => {
+      if (specifier === '#platform') return ['node/platform/node.ts', 'node/platform/web.ts']
+      return specifier.startsWith('.') ? [posix.join(posix.dirname(file), specifier)] : []
+    })
+    targets.set(file, found)
+  }
+  return [...targets.keys()].flatMap((start) => {
+    const cameFrom = new Map<string, string>()
+    const queue = [start]
+    for (const file of queue) {
+      for (const next of targets.get(file) ?? []) {
+        if (next === start) {
+          const way = [start]
+          for (let at: string | undefined = file; at !== undefined; at = cameFrom.get(at)) way.unshift(at)
+          return [way.join(' → ')]
+        }
+        if (cameFrom.has(next)) continue
+        cameFrom.set(next, file)
+        queue.push(next)
+      }
+    }
+    return []
+  })
+}
+
+/** Static, dynamic and re-exporting imports. Text is enough: the formatter leaves one way to write them. */
+export function importsOf(text: string): Import[] {
+  const statements = text.matchAll(/^(?:import|export)\s+(type\s)?(?:[\w\s{},*$]*?from\s+)?'([^']+)'/gm)
+  const calls = text.matchAll(/\bimport\(\s*'([^']+)'\s*\)/g)
+  return [
+    ...Array.from(statements, ([, type, specifier]) => ({ specifier: specifier as string, typeOnly: type !== undefined })),
+    ...Array.from(calls, ([, specifier]) => ({ specifier: specifier as string, typeOnly: false })),
+  ]
+}

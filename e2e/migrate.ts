@@ -1,0 +1,51 @@
+// One run of the migration program: what it saw and what arrived, in a form in which two clients can be compared. What
+// is each client's own choice is left out: order, IDs, times, its name.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { dirname } from 'node:path'
+import type { ReceivedMessage } from '../packages/node/test/tracking-server.ts'
+import { run } from './run-program.ts'
+import { createTrackingEndpoint } from './tracking-endpoint.ts'
+
+export interface Migrated {
+  seen: Record<string, string[]>
+  messages: object[]
+  /** How many requests came each special way. */
+  requests: Record<string, number>
+}
+
+export async function migrate(program: string): Promise<Migrated> {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const clientKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const endpoint = await createTrackingEndpoint()
+  try {
+    const { stdout } = await run(process.execPath, [program, endpoint.url, clientKey], { cwd: dirname(program) })
+    const seen = JSON.parse(stdout) as Record<string, string[]>
+    for (const list of Object.values(seen)) list.sort()
+    const { headers, messages, tokenForms } = endpoint
+    const given = messages.filter(({ messageId, timestamp }) => messageId === 'order-42' && timestamp === '2020-02-03T04:05:06.789Z')
+    assert.equal(given.length, 1, 'a messageId and a timestamp that were given are kept')
+    return {
+      seen,
+      messages: messages.map(comparable).sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b))),
+      requests: {
+        bySubclass: headers.filter((header) => header['x-traced'] === 'yes').length,
+        byFunction: headers.filter((header) => header['x-function'] === 'yes').length,
+        withToken: headers.filter((header) => header.authorization?.startsWith('Bearer ')).length,
+        forToken: tokenForms.length,
+      },
+    }
+  } finally {
+    await endpoint.close()
+  }
+}
+
+function comparable(message: ReceivedMessage): object {
+  const { type, event, userId, anonymousId, previousId, groupId, name, category, traits } = message
+  const { library: _, ...context } = message['context'] as Record<string, unknown>
+  const integrations = message['integrations'] ?? {}
+  // The public client repeats a page's category among its properties.
+  const { category: __, ...properties } = (message['properties'] ?? {}) as Record<string, unknown>
+  return { type, event, userId, anonymousId, previousId, groupId, name, category, properties, traits, context, integrations }
+}

@@ -1,0 +1,278 @@
+// What people install, as they use it: each package alone from its tarball, in both module systems, on every Node.js
+// version that is promised, under the compiler's ways to resolve modules, and in place of the client they come from.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { after, before, test } from 'node:test'
+import { build } from 'esbuild'
+import type * as Client from '../packages/node/src/index.ts'
+import { LIBRARY } from '../packages/node/src/version.ts'
+import { BUNDLER, compile, ES_MODULES } from './compile.ts'
+import { installIn, PACKAGES, type PackageName, pack, readJson, repository, runtime } from './installed-packages.ts'
+import { migrate } from './migrate.ts'
+import { run } from './run-program.ts'
+import { requireSandboxed } from './sandboxed-require.ts'
+import { ACCESS_TOKEN, createTrackingEndpoint } from './tracking-endpoint.ts'
+
+const NODE_MAJORS = [18, 20, 22, 24]
+const MODULE_SYSTEMS = ['mjs', 'cjs'] as const
+const PROGRAMS: Record<PackageName, string[]> = {
+  protocol: ['parser'],
+  webhook: ['receiver', 'receive'],
+  node: ['client', 'exit', 'all-settings'],
+}
+
+const programs = join(import.meta.dirname, 'programs')
+const workspace = mkdtempSync(join(tmpdir(), 'switchyard-packages-'))
+const projectOf = (name: PackageName | 'all'): string => join(workspace, name)
+const installed = (name: PackageName): string => join(projectOf(name), 'node_modules', '@switchyard', name)
+
+before(async () => {
+  const tarballs = await pack(join(workspace, 'tarballs'))
+  await Promise.all([
+    ...PACKAGES.map((name) => installIn(projectOf(name), [tarballs[name]])),
+    installIn(projectOf('all'), Object.values(tarballs)),
+  ])
+  for (const name of PACKAGES) {
+    const files = PROGRAMS[name].flatMap((program) => globSync(`${program}.{mjs,cjs}`, { cwd: programs }))
+    for (const file of files) await copyFile(join(programs, file), join(projectOf(name), file))
+  }
+})
+
+after(() => rmSync(workspace, { recursive: true, force: true }))
+
+for (const name of PACKAGES) {
+  test(`@switchyard/${name} installs alone: one package, no scripts, nothing but what is published`, async () => {
+    assert.deepEqual(await readdir(join(projectOf(name), 'node_modules', '@switchyard')), [name])
+    const others = (await readdir(join(projectOf(name), 'node_modules'))).filter((entry) => !entry.startsWith('.'))
+    assert.deepEqual(others, ['@switchyard'])
+
+    const manifest = await readJson(join(installed(name), 'package.json'))
+    const root = await readJson(join(repository, 'package.json'))
+    assert.equal(manifest['name'], `@switchyard/${name}`)
+    assert.equal(manifest['version'], root['version'])
+    assert.equal(manifest['license'], 'Apache-2.0')
+    assert.deepEqual(manifest['engines'], { node: '>=18' })
+    for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies', 'devDependencies', 'scripts', 'private']) {
+      assert.equal(manifest[field], undefined, field)
+    }
+    const targets = JSON.stringify([manifest['main'], manifest['module'], manifest['types'], manifest['exports']]).match(
+      /\.\/[^"]+\.(?:ts|js)\b/g,
+    )
+    for (const target of targets ?? []) await stat(join(installed(name), target))
+    const vectors = name === 'webhook' ? ['./vectors.json', './vectors-extra.json'] : []
+    assert.deepEqual(Object.keys(manifest['exports'] as object), ['.', './package.json', ...vectors])
+
+    const files = filesOf(installed(name))
+    assert.ok(files.includes('LICENSE'))
+    const expected =
+      /^(?:package\.json|LICENSE|README\.md|vectors(?:-extra)?\.json|(?:esm|cjs)\/(?:package\.json|(?:[\w-]+\/)*[\w-]+(?:\.js|\.d\.ts)))$/
+    assert.deepEqual(
+      files.filter((file) => !expected.test(file)),
+      [],
+    )
+    for (const file of files.filter((file) => /\.(?:js|ts)$/.test(file))) {
+      const text = readFileSync(join(installed(name), file), 'utf8')
+      const specifiers = Array.from(
+        text.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\brequire\(\s*)["']([^"']+)["']/g),
+        ([, specifier]) => specifier as string,
+      )
+      const foreign = specifiers.filter((specifier) => !/^(?:\.{1,2}\/|node:|#platform$)/.test(specifier))
+      assert.deepEqual(foreign, [], file)
+      assert.ok(!text.includes(repository), `${file} names a path of the machine that built it`)
+    }
+  })
+}
+
+test('the client is one package of less than 300 KB', async () => {
+  assert.equal(LIBRARY.version, (await readJson(join(repository, 'package.json')))['version'])
+  const files = filesOf(installed('node'))
+  const sizes = await Promise.all(files.map(async (file) => (await stat(join(installed('node'), file))).size))
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  assert.ok(bytes < 300_000, `${bytes} bytes in ${files.length} files`)
+})
+
+for (const major of NODE_MAJORS) {
+  test(`Node.js ${major}`, async (t) => {
+    const node = await runtime(major)
+    if (node === undefined) return t.skip('not installed yet, and the registry cannot be reached')
+    const { stdout } = await run(node, ['--version'], { cwd: workspace })
+    assert.ok(stdout.startsWith(`v${major}.`), stdout)
+
+    await t.test('spool, gzip, OAuth and signals work', async () => {
+      const endpoint = await createTrackingEndpoint()
+      const spool = join(workspace, `spool-${major}`)
+      const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      const clientKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+      try {
+        const { stdout, stderr } = await run(node, ['all-settings.mjs', endpoint.url, spool, clientKey], { cwd: projectOf('node') })
+        assert.deepEqual({ stdout, stderr }, { stdout: 'asked to end\n', stderr: '' })
+        assert.deepEqual(endpoint.messages[0]?.['properties'], { note: 'é ✓' })
+        assert.equal(endpoint.headers[0]?.['content-encoding'], 'gzip')
+        assert.equal(endpoint.headers[0]?.authorization, `Bearer ${ACCESS_TOKEN}`)
+        assert.ok(verifyAssertion(endpoint.tokenForms[0], publicKey))
+        assert.deepEqual(await readdir(spool), [], 'nothing is left on disk')
+      } finally {
+        await endpoint.close()
+      }
+    })
+
+    for (const system of MODULE_SYSTEMS) {
+      await t.test(`the client sends and closes, as ${system}`, async () => {
+        const endpoint = await createTrackingEndpoint()
+        try {
+          const { stdout, stderr } = await run(node, [`client.${system}`, endpoint.url], { cwd: projectOf('node') })
+          assert.deepEqual(JSON.parse(stdout), {
+            sameClass: true,
+            version: LIBRARY.version,
+            error: 'none',
+            context: true,
+            classes: ['function', 'function'],
+            heard: ['flushed 2'],
+            result: { delivered: 2, failed: 0, pending: 0 },
+          })
+          assert.equal(stderr, '')
+          assert.deepEqual(
+            endpoint.messages.map(({ type, userId, event, properties, traits }) => ({ type, userId, event, properties, traits })),
+            [
+              { type: 'identify', userId: 'u-1', event: undefined, properties: undefined, traits: { plan: 'pro' } },
+              { type: 'track', userId: 'u-1', event: 'Order Completed', properties: { total: 12.5, note: 'é ✓' }, traits: undefined },
+            ],
+          )
+        } finally {
+          await endpoint.close()
+        }
+      })
+
+      await t.test(`a process that ends after a call has sent it, as ${system}`, async () => {
+        const endpoint = await createTrackingEndpoint()
+        try {
+          // The deadline is the assertion: the flush interval is ten seconds.
+          const { stderr } = await run(node, [`exit.${system}`, endpoint.url], { cwd: projectOf('node'), deadlineMs: 5_000 })
+          assert.equal(stderr, '')
+          assert.deepEqual(
+            endpoint.messages.map(({ event }) => event),
+            ['Left Early'],
+          )
+        } finally {
+          await endpoint.close()
+        }
+      })
+
+      await t.test(`the receiver's package signs and verifies, as ${system}`, async () => {
+        const { stdout, stderr } = await run(node, [`receiver.${system}`], { cwd: projectOf('webhook') })
+        assert.deepEqual(JSON.parse(stdout), {
+          answers: ['200 é ✓', '401 signature_invalid'],
+          ofFetch: 'body',
+          ofBytes: true,
+          signature: [true, false],
+        })
+        assert.equal(withoutFetchWarning(stderr), '')
+      })
+
+      await t.test(`the protocol parses, as ${system}`, async () => {
+        const { stdout } = await run(node, [`parser.${system}`], { cwd: projectOf('protocol') })
+        const expected = { taken: true, refused: 'no_user_anon_id', types: 6, bytes: 32_768, time: '2026-11-14T09:00:00.000Z' }
+        assert.deepEqual(JSON.parse(stdout), expected)
+      })
+    }
+  })
+}
+
+test('the types hold for ES modules, CommonJS and bundlers', async () => {
+  const project = projectOf('all')
+  for (const name of ['typed.mts', 'typed.cts', 'typed.ts']) await copyFile(join(programs, 'typed.ts'), join(project, name))
+  await compile(project, ['typed.mts', 'typed.cts'], ES_MODULES)
+  await compile(project, ['typed.ts'], BUNDLER)
+})
+
+test('the types of client and protocol need no types of Node.js', async () => {
+  const project = projectOf('all')
+  const exports = `export { Analytics } from '@switchyard/node'\nexport { parseMessage } from '@switchyard/protocol'\n`
+  await writeFile(join(project, 'edge.ts'), exports)
+  await compile(project, ['edge.ts'], { ...BUNDLER, types: [], lib: ['es2022', 'dom'] })
+})
+
+test('a bundler for another runtime finds the client without Node.js', async () => {
+  const entry = { contents: `export * from '@switchyard/node'`, resolveDir: projectOf('node') }
+  const { metafile } = await build({ stdin: entry, bundle: true, format: 'esm', platform: 'neutral', metafile: true, write: false })
+  assert.ok(Object.keys(metafile.inputs).some((path) => path.endsWith('/esm/platform/web.js')))
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
+  assert.deepEqual(imports, [])
+})
+
+test('the client sends where a test runner gives modules a context of their own', async () => {
+  const { Analytics } = requireSandboxed(join(projectOf('node'), 'index.js'), '@switchyard/node') as typeof Client
+  const endpoint = await createTrackingEndpoint()
+  try {
+    const analytics = new Analytics({ writeKey: 'e2e', host: endpoint.url, maxRetries: 0, gzip: true })
+    const outcome = new Promise((resolve) => analytics.track({ userId: 'u-1', event: 'In A Sandbox' }, resolve))
+    await analytics.closeAndFlush()
+    assert.equal(await outcome, undefined)
+    assert.equal(endpoint.messages.length, 1)
+  } finally {
+    await endpoint.close()
+  }
+})
+
+test('a program for the public client compiles and runs with another import, and the same arrives', async () => {
+  const [theirs, ours] = await migrated('migration')
+  await compile(workspace, [theirs], { ...ES_MODULES, skipLibCheck: true })
+  await compile(projectOf('node'), [ours], ES_MODULES)
+  await compile(projectOf('node'), [ours], BUNDLER)
+  const [before, now] = [await migrate(theirs), await migrate(ours)]
+  assert.equal(before.messages.length, 12)
+  assert.deepEqual(now, before)
+})
+
+test('types of the public client that programs lean on are ours, too', async () => {
+  const [theirs, ours] = await migrated('migration-types')
+  await compile(workspace, [theirs], { ...ES_MODULES, skipLibCheck: true })
+  await compile(projectOf('node'), [ours], ES_MODULES)
+})
+
+test('methods work when they are taken off the client, as the public client’s do', async () => {
+  for (const specifier of ['@segment/analytics-node', '@switchyard/node']) {
+    const from = specifier.startsWith('@segment') ? import.meta.filename : join(projectOf('node'), 'index.js')
+    const { Analytics } = createRequire(from)(specifier) as typeof Client
+    const endpoint = await createTrackingEndpoint()
+    try {
+      // oxlint-disable-next-line typescript/unbound-method -- the very thing that is tested
+      const { identify, track, closeAndFlush } = new Analytics({ writeKey: 'e2e', host: endpoint.url })
+      identify({ userId: 'u-1' })
+      track({ userId: 'u-1', event: 'Detached' })
+      await closeAndFlush()
+      assert.equal(endpoint.messages.length, 2, specifier)
+    } finally {
+      await endpoint.close()
+    }
+  }
+})
+
+/** A program for the public client, and the same program for ours in a project that has ours installed. */
+async function migrated(name: string): Promise<[theirs: string, ours: string]> {
+  const [theirs, ours] = [join(programs, `${name}.ts`), join(projectOf('node'), `${name}.mts`)]
+  await writeFile(ours, (await readFile(theirs, 'utf8')).replace(`'@segment/analytics-node'`, `'@switchyard/node'`))
+  return [theirs, ours]
+}
+
+function filesOf(folder: string): string[] {
+  const entries = globSync('**/*', { cwd: folder, withFileTypes: true }).filter((entry) => entry.isFile())
+  return entries.map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+}
+
+function verifyAssertion(form: URLSearchParams | undefined, publicKey: KeyObject): boolean {
+  const [header = '', claims = '', signature = ''] = form?.get('client_assertion')?.split('.') ?? []
+  const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
+  return verify('sha256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url'))
+}
+
+/** Node.js 18 says of its own fetch that it is experimental. */
+function withoutFetchWarning(stderr: string): string {
+  return stderr.replace(/^\(node:\d+\) ExperimentalWarning: The Fetch API is an experimental feature.*\n\(Use .*\n/m, '')
+}

@@ -1,0 +1,100 @@
+// The workspace's structure: dependencies point one way, files import without cycles, and what is published depends on
+// nothing. The rules are a table in import-rules.ts; here they are held against the sources, and against made-up ones.
+
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { forbiddenImports, importCycles, importsOf, type Sources } from './import-rules.ts'
+
+const packages = join(import.meta.dirname, '..', 'packages')
+
+const sources: Sources = new Map(
+  globSync('*/src/**/*.{ts,tsx}', { cwd: packages })
+    .filter((path) => !path.includes('.test.'))
+    .map((path) => [path.replaceAll('\\', '/').replace('/src/', '/'), readFileSync(join(packages, path), 'utf8')]),
+)
+
+test('packages and stages import only what they may', () => {
+  assert.ok(sources.size > 30, `only ${sources.size} sources found`)
+  assert.deepEqual(forbiddenImports(sources), [])
+})
+
+test('no file imports itself through others', () => {
+  assert.deepEqual(importCycles(sources), [])
+})
+
+test('the published packages depend on nothing', () => {
+  for (const name of ['protocol', 'webhook', 'node']) {
+    const manifest = JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')) as Record<string, unknown>
+    for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies'])
+      assert.equal(manifest[field], undefined, `${name}: ${field}`)
+  }
+})
+
+test('the checker reads every way to import', () => {
+  const text = [
+    `import './effect.ts'`,
+    `import type { A } from './types.ts'`,
+    `import {\n  type B,\n  b,\n} from './several.ts'`,
+    `export * as all from './again.ts'`,
+    `export type { C } from './again-types.ts'`,
+    `const lazy = await import('node:zlib')`,
+    `const text = 'import x from nowhere'`,
+  ].join('\n')
+  const found = importsOf(text).map(({ specifier, typeOnly }) => (typeOnly ? `type ${specifier}` : specifier))
+  assert.deepEqual(found, ['./effect.ts', 'type ./types.ts', './several.ts', './again.ts', 'type ./again-types.ts', 'node:zlib'])
+})
+
+test('the checker finds a forbidden import of each kind', () => {
+  const allowed: [file: string, specifier: string][] = [
+    ['webhook/sign.ts', 'node:crypto'],
+    ['node/send/oauth.ts', '#platform'],
+    ['node/platform/node.ts', 'node:os'],
+    ['server/ingest/batch.ts', '../store/store.ts'],
+    ['server/ingest/batch.ts', '../errors.ts'],
+    ['server/app.ts', './store/sqlite/adapter.ts'],
+    ['server/store/sqlite/adapter.ts', '../store.ts'],
+    ['server/store/postgres/adapter.ts', 'pg'],
+    ['server/cli.ts', './app.ts'],
+  ]
+  const forbidden: [file: string, specifier: string][] = [
+    ['protocol/times.ts', 'node:util'],
+    ['webhook/sign.ts', '@switchyard/protocol'],
+    ['webhook/sign.ts', 'raw-body'],
+    ['node/analytics.ts', 'node:fs'],
+    ['node/analytics.ts', './platform/node.ts'],
+    ['node/analytics.ts', '@switchyard/webhook'],
+    ['server/app.ts', '@switchyard/node'],
+    ['server/ingest/batch.ts', '../delivery/lane.ts'],
+    ['server/delivery/lane.ts', '../store/sqlite/adapter.ts'],
+    ['server/delivery/lane.ts', '../store/postgres.ts'],
+    ['server/delivery/lane.ts', '../app.ts'],
+    ['server/store/sqlite/adapter.ts', '../postgres/adapter.ts'],
+    ['server/store/sqlite/adapter.ts', '../../delivery/lane.ts'],
+    ['server/store/store.ts', './sqlite/adapter.ts'],
+    ['server/cli.ts', './store/sqlite/adapter.ts'],
+    ['dashboard/page.ts', '@switchyard/protocol'],
+    ['bench/run.ts', 'node:fs'],
+  ]
+  const problems = ([file, specifier]: [string, string]): string[] =>
+    forbiddenImports(new Map([[file, `import { x } from '${specifier}'\n`]]))
+  for (const edge of allowed) assert.deepEqual(problems(edge), [])
+  for (const edge of forbidden) assert.equal(problems(edge).length, 1, edge.join(' → '))
+  assert.deepEqual(forbiddenImports(new Map([['dashboard/page.ts', `import type { Message } from '@switchyard/protocol'\n`]])), [])
+})
+
+test('the checker finds a cycle through types and through #platform', () => {
+  const cyclic: Sources = new Map([
+    ['node/a.ts', `import { b } from './queue/b.ts'\n`],
+    ['node/queue/b.ts', `import type { C } from '../c.ts'\n`],
+    ['node/c.ts', `export { a } from './a.ts'\n`],
+    ['node/d.ts', `import { platform } from '#platform'\n`],
+    ['node/platform/web.ts', `import { d } from '../d.ts'\n`],
+    ['node/apart.ts', `import { a } from './a.ts'\n`],
+  ])
+  const cycles = importCycles(cyclic)
+  assert.equal(cycles.length, 5)
+  assert.ok(cycles.includes('node/a.ts → node/queue/b.ts → node/c.ts → node/a.ts'))
+  assert.ok(cycles.includes('node/d.ts → node/platform/web.ts → node/d.ts'))
+})
