@@ -34,6 +34,9 @@ const child = spawn(runtime, [join(root, script), ...args], {
 // A terminal sends Ctrl-C to the whole group, so the child has it already; a supervisor's SIGTERM reaches only us.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => child.kill('SIGTERM'))
+// `npm start` puts a shell between npm and us, which dies of npm's SIGTERM without passing it on: then we have a new parent.
+const parent = process.ppid
+setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 500).unref()
 child.on('exit', (code, signal) => {
   if (signal) {
     process.removeAllListeners(signal)

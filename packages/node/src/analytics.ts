@@ -2,7 +2,7 @@
 // call/, plugins/, queue/ and send/, in this order; here and in outbox.ts they are joined. A call never throws and
 // never waits.
 
-import type { MessageType } from '@switchyard/protocol'
+import { type MessageType, parseTime } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from './call/callback.ts'
 import { Context } from './call/context.ts'
@@ -176,6 +176,8 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       const details = { reason, field, ctx: new Context(event) }
       return this.#refuse(new AnalyticsError(code, `${type} was not taken: ${message}`, details), callback)
     }
+    const { timestamp } = params as { timestamp?: unknown }
+    if (timestamp != null && parseTime(timestamp) === undefined) this.#failed(timeless(type, event), false)
     if (this.#settings.disable) return this.#pretend(type, composed, callback)
     if (!this.#outbox.reserve(composed.bytes)) return this.#refuseFull(type, composed, callback)
     const direct = this.#pipeline.isIdle(type)
@@ -276,6 +278,12 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     if (type === 'error') this.#warnOnce(error)
     else this.#failed(error, false)
   }
+}
+
+/** Not the message's failure, so its callback is not told; but old events in the present must not go unnoticed. */
+function timeless(type: MessageType, event: AnalyticsEvent): AnalyticsError {
+  const ctx = new Context(event)
+  return new AnalyticsError('timestamp_invalid', `${type}: ${CLIENT_ERRORS.timestamp_invalid}`, { field: 'timestamp', ctx })
 }
 
 function queueFull(ctx: Context, type: MessageType = ctx.event.type): AnalyticsError {

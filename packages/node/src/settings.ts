@@ -4,6 +4,7 @@
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
 import { AnalyticsError } from './errors.ts'
+import { MAX_TIMER_MS } from './queue/flush-periods.ts'
 import type { SpoolLimits, SpoolOptions } from './queue/spool.ts'
 import type { HTTPClient, HTTPFetchFn } from './send/http-client.ts'
 
@@ -111,8 +112,8 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
     url: host + (path.startsWith('/') ? path : `/${path}`),
     maxRetries: number(settings, 'maxRetries', 3, 0),
     flushAt: Math.min(Math.trunc(flushAt), MAX_BATCH_MESSAGES),
-    flushIntervalMs: number(settings, 'flushInterval', 10_000, 0),
-    requestTimeoutMs: number(settings, 'httpRequestTimeout', 10_000, 1),
+    flushIntervalMs: Math.min(number(settings, 'flushInterval', 10_000, 0), MAX_TIMER_MS),
+    requestTimeoutMs: Math.min(number(settings, 'httpRequestTimeout', 10_000, 1), MAX_TIMER_MS),
     disable: settings.disable === true,
     httpClient,
     oauth: checkOAuth(settings.oauthSettings, host),

@@ -162,6 +162,18 @@ test('a past timestamp is sent as it is, for historical import', async () => {
   assert.equal(message.timestamp, '2019-05-06T07:08:09.000Z')
 })
 
+test('a timestamp that is no time is replaced by the time of the call, and is an error event: timestamp_invalid', async () => {
+  const codes: string[] = []
+  const messages = await arrive((analytics) => {
+    analytics.on('error', (error) => codes.push(error.code))
+    analytics.track({ userId: 'u', event: 'e', timestamp: new Date(Number.NaN) })
+    analytics.track({ userId: 'u', event: 'e', timestamp: 'yesterday' })
+    analytics.track({ userId: 'u', event: 'e', timestamp: untyped(null) })
+  })
+  assert.deepEqual(codes, ['timestamp_invalid', 'timestamp_invalid'])
+  assert.ok(messages.length === 3 && messages.every((message) => Math.abs(Date.parse(message.timestamp) - Date.now()) < 5_000))
+})
+
 test('context given with a call overrides and adds to what the library fills in (B6)', async () => {
   const message = await one((analytics) =>
     analytics.track({ userId: 'u', event: 'e', context: { traits: { plan: 'pro' }, library: { name: 'mine', version: '9' } } }),

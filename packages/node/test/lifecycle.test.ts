@@ -190,6 +190,22 @@ test('close with a timeout gives up then: callbacks get close_timeout, and nothi
   assert.equal(server.requests.length, 1)
 })
 
+test('times longer than a timer can hold are long, not over at once', async () => {
+  let answer: (() => void) | undefined
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await using server = await startTrackingServer(() => ({ after: answered }))
+  const forever = { flushInterval: Number.POSITIVE_INFINITY, httpRequestTimeout: Number.POSITIVE_INFINITY }
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, ...forever })
+  analytics.track(event)
+  const flushed = Promise.all([Number.POSITIVE_INFINITY, 3e9, Number.NaN].map((timeout) => analytics.flush({ timeout })))
+  await server.arrived(1)
+  setTimeout(() => answer?.(), 50)
+  for (const result of await flushed) assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
+  await analytics.closeAndFlush({ timeout: Number.POSITIVE_INFINITY })
+})
+
 test('closing twice is no error', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })

@@ -35,7 +35,9 @@ export function httpTransport(maxConnections: number): Transport {
     const { module, agent } = await connection(url)
     if (targetUrl !== request.url) {
       targetUrl = request.url
-      target = { method: 'POST', host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, path: url.pathname + url.search, agent }
+      // Node.js 18 does not try both families of `localhost` by itself.
+      const address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, autoSelectFamily: true }
+      target = { method: 'POST', ...address, path: url.pathname + url.search, agent }
     }
     const options = { ...target, headers: { ...request.headers, 'Content-Length': request.body.length } }
     try {

@@ -4,6 +4,9 @@
 
 import type { FlushResult } from '../call/params.ts'
 
+/** Timers take no more: what is longer would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
 export interface Period {
   pending: number
   delivered: number
@@ -87,7 +90,7 @@ export class FlushPeriods {
         if (isDone()) finish()
       }
       this.#waiting.add(check)
-      if (timeoutMs !== undefined) timer = setTimeout(finish, timeoutMs)
+      if (timeoutMs !== undefined && !Number.isNaN(timeoutMs)) timer = setTimeout(finish, Math.min(timeoutMs, MAX_TIMER_MS))
     })
   }
 }

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { collectingEndpoint, deferred } from './testing/collecting-endpoint.ts'
+import { runExample, startExample } from './testing/run-example.ts'
+
+const FILE = 'backpressure-import.ts'
+
+function track(event: string, extra: object = {}): string {
+  return JSON.stringify({ type: 'track', userId: 'u', event, timestamp: '2020-01-02T03:04:05.678Z', ...extra })
+}
+
+// At once, because each test mostly waits for a process of its own.
+suite('the import', { concurrency: 4 }, () => {
+  test('history arrives with its own times, whatever its type', async (t) => {
+    const { url, messages } = await collectingEndpoint(t)
+    const lines = [
+      track('Old'),
+      JSON.stringify({ type: 'identify', userId: 'u', traits: { plan: 'pro' }, timestamp: '2019-01-01' }),
+      JSON.stringify({ type: 'page', anonymousId: 'a', name: 'Home', timestamp: 1_500_000_000_000 }),
+      JSON.stringify({ type: 'screen', userId: 'u', name: 'Main', timestamp: '2018-01-01T00:00:00+01:00' }),
+      JSON.stringify({ type: 'group', userId: 'u', groupId: 'g', timestamp: '2018-01-01T00:00:00Z' }),
+      JSON.stringify({ type: 'alias', userId: 'u', previousId: 'p', timestamp: '2018-01-01T00:00:00Z' }),
+    ]
+    const { code, stdout, stderr } = await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input: lines.join('\n') })
+    assert.deepEqual([code, stdout], [0, '6 of 6 messages delivered, 0 lines rejected\n'])
+    assert.match(stderr, /6 lines read, 6 delivered, 0 rejected, paused 0 times\n$/)
+    assert.deepEqual(
+      messages.map(({ type, timestamp }) => [type, timestamp]),
+      [
+        ['track', '2020-01-02T03:04:05.678Z'],
+        ['identify', '2019-01-01T00:00:00.000Z'],
+        ['page', '2017-07-14T02:40:00.000Z'],
+        ['screen', '2017-12-31T23:00:00.000Z'],
+        ['group', '2018-01-01T00:00:00.000Z'],
+        ['alias', '2018-01-01T00:00:00.000Z'],
+      ],
+    )
+  })
+
+  test('bad lines are named, by the example or by the client, and the others arrive', async (t) => {
+    const { url, messages } = await collectingEndpoint(t)
+    const lines = [
+      `\ufeff${track('First')}\r`,
+      'not json',
+      '',
+      'null',
+      track('With\u2028separator'),
+      JSON.stringify({ type: 'buy', userId: 'u', timestamp: '2020-01-01' }),
+      JSON.stringify({ type: 'track', userId: 'u', event: 'Undated' }),
+      track('Badly dated', { timestamp: 'yesterday' }),
+      track(''),
+      track('Large', { properties: { filler: 'x'.repeat(40_000) } }),
+      track('Last'),
+    ]
+    const { code, stdout } = await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input: `${lines.join('\n')}\n` })
+    assert.equal(code, 1)
+    const [summary, ...rejected] = stdout.trimEnd().split('\n')
+    assert.equal(summary, '3 of 5 messages delivered, 7 lines rejected')
+    assert.deepEqual(
+      rejected.map((text) => text.split(': ').slice(0, 2).join(' ')),
+      [
+        'line 2 invalid_json',
+        'line 4 unknown_type',
+        'line 6 unknown_type',
+        'line 7 timestamp_required',
+        'line 8 timestamp_required',
+        'line 9 event_required',
+        'line 10 message_too_large',
+      ],
+    )
+    assert.deepEqual(
+      messages.map((message) => 'event' in message && message.event),
+      ['First', 'With\u2028separator', 'Last'],
+    )
+  })
+
+  test('the reader waits while the service does not answer, and then all of the file arrives', async (t) => {
+    const { promise: held, resolve: letGo } = deferred()
+    const { url, messages } = await collectingEndpoint(t, { onMessage: () => held })
+    const dir = mkdtempSync(join(tmpdir(), 'switchyard-import-'))
+    t.after(() => rmSync(dir, { recursive: true }))
+    const file = join(dir, 'history.ndjson')
+    const filler = 'x'.repeat(20_000)
+    writeFileSync(file, Array.from({ length: 600 }, (_, index) => track(`Event ${index}`, { properties: { filler } })).join('\n'))
+    const example = startExample(t, FILE, { args: [file], env: { SWITCHYARD_HOST_URL: url } })
+    const [, read] = await example.waitFor(/(\d+) lines read, 0 delivered, 0 rejected, paused 1 times/, 'stderr')
+    // The client's mark is 4 MiB, which is 208 of these lines.
+    assert.ok(Number(read) < 220, `read ${read} lines while nothing was delivered`)
+    letGo()
+    const { code, stdout } = await example.finished
+    assert.deepEqual([code, stdout], [0, '600 of 600 messages delivered, 0 lines rejected\n'])
+    assert.equal(messages.length, 600)
+    assert.equal(new Set(messages.map(({ messageId }) => messageId)).size, 600)
+  })
+
+  test('run again, the same lines have the same IDs, and lines with an ID keep it', async (t) => {
+    const { url, messages } = await collectingEndpoint(t)
+    const input = [track('Same'), track('Same'), track('Own', { messageId: 'own-1' })].join('\n')
+    for (let run = 0; run < 2; run++) await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input })
+    const ids = messages.map(({ messageId }) => messageId)
+    assert.deepEqual(ids.slice(0, 3), ids.slice(3))
+    assert.equal(new Set(ids).size, 3)
+    assert.equal(ids[2], 'own-1')
+  })
+
+  test('what the service refuses is told by line, too', async (t) => {
+    // A blank key is the one that the endpoint refuses.
+    const { url } = await collectingEndpoint(t)
+    const { code, stdout } = await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url, SWITCHYARD_WRITE_KEY: ' ' }, input: track('A') })
+    assert.equal(code, 1)
+    assert.match(stdout, /^0 of 1 messages delivered, 1 lines rejected.*\nline 1: delivery_failure: .*401.*invalid_write_key/)
+  })
+
+  test('a file that cannot be read is said', async (t) => {
+    const { code, stderr } = await runExample(t, FILE, { args: [join(tmpdir(), 'switchyard-no-such-file')] })
+    assert.equal(code, 2)
+    assert.match(stderr, /^Cannot read .*ENOENT/)
+  })
+})

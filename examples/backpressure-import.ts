@@ -1,0 +1,102 @@
+// Imports history: one JSON message per line, from a file or stdin, each with its type and the time it happened. The file
+// may be larger than memory, because the reader waits whenever the client says that it holds enough.
+// Usage: backpressure-import.ts [FILE]; SWITCHYARD_HOST_URL and SWITCHYARD_WRITE_KEY as in the other examples.
+
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { Analytics } from '@switchyard/node'
+import { isMessageType, parseTime } from '@switchyard/protocol'
+
+const SHOWN_REJECTIONS = 20
+
+const analytics = new Analytics({
+  writeKey: process.env['SWITCHYARD_WRITE_KEY'] ?? 'dev',
+  host: process.env['SWITCHYARD_HOST_URL'] ?? 'http://localhost:8080',
+  path: '/v1/import',
+  flushAt: 500,
+  // With the pauses in between, ten retries ride out two minutes: an import would rather wait than lose lines.
+  maxRetries: 10,
+  highWaterMarkBytes: 4 * 1024 * 1024,
+})
+
+const count = { read: 0, sent: 0, delivered: 0, rejected: 0, waits: 0 }
+const rejections: string[] = []
+
+const input = await openInput(process.argv[2])
+const progress = setInterval(showProgress, 1_000)
+for await (const line of lines(input)) {
+  count.read++
+  if (line === '' || send(line, count.read)) continue
+  // The message was taken, but the client holds more than its mark: read on when half of that is delivered.
+  count.waits++
+  await new Promise<void>((resolve) => analytics.once('drained', resolve))
+}
+await analytics.closeAndFlush()
+clearInterval(progress)
+showProgress()
+if (process.stderr.isTTY) process.stderr.write('\n')
+
+console.log(`${count.delivered} of ${count.sent} messages delivered, ${count.rejected} lines rejected`)
+for (const rejection of rejections) console.log(rejection)
+if (count.rejected > rejections.length) console.log(`and ${count.rejected - rejections.length} more`)
+process.exitCode = count.rejected === 0 ? 0 : 1
+
+async function openInput(file: string | undefined): Promise<NodeJS.ReadableStream> {
+  if (file === undefined && process.stdin.isTTY) stop('Give a file of JSON lines, or send them to stdin.')
+  if (file === undefined) return process.stdin
+  try {
+    return (await open(file)).createReadStream()
+  } catch (error) {
+    return stop(`Cannot read ${file}: ${(error as Error).message}`)
+  }
+}
+
+function stop(reason: string): never {
+  console.error(reason)
+  process.exit(2)
+}
+
+// Not node:readline: it also breaks lines at U+2028, which JSON allows inside a string, and reads ahead of whoever waits.
+async function* lines(input: NodeJS.ReadableStream): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of input.setEncoding('utf8')) {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() as string
+    for (const part of parts) yield part.trim()
+  }
+  if (rest !== '') yield rest.trim()
+}
+
+/** False when the reader should wait. */
+function send(line: string, lineNumber: number): boolean {
+  let message: { type?: unknown; timestamp?: unknown; messageId?: unknown }
+  try {
+    message = JSON.parse(line)
+  } catch {
+    return reject(lineNumber, 'invalid_json', 'The line is not JSON.')
+  }
+  const type = message?.type
+  if (!isMessageType(type)) return reject(lineNumber, 'unknown_type', 'type must be one of identify, track, page, screen, group or alias.')
+  // The client takes the present for a time it cannot read, and history must not land there.
+  if (parseTime(message.timestamp) === undefined) return reject(lineNumber, 'timestamp_required', 'timestamp must be an ISO 8601 time.')
+  // An import that is run again after a failure gives each line its old ID, and what had arrived is dropped as a duplicate.
+  message.messageId ??= createHash('sha256').update(`${lineNumber}:${line}`).digest('base64url')
+  count.sent++
+  // The rest of the line is unchecked, whatever the types say: the client judges it and tells the callback.
+  return analytics[type](message as never, (error) => {
+    if (error) reject(lineNumber, error.code, error.message)
+    else count.delivered++
+  })
+}
+
+function reject(lineNumber: number, code: string, reason: string): true {
+  count.rejected++
+  if (rejections.length < SHOWN_REJECTIONS) rejections.push(`line ${lineNumber}: ${code}: ${reason}`)
+  return true
+}
+
+function showProgress(): void {
+  const text = `${count.read} lines read, ${count.delivered} delivered, ${count.rejected} rejected, paused ${count.waits} times`
+  // On a terminal one line that changes; in a log file one line a second.
+  process.stderr.write(process.stderr.isTTY ? `\r${text}` : `${text}\n`)
+}

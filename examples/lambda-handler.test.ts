@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { collectingEndpoint, deferred } from './testing/collecting-endpoint.ts'
+import { runExample, startExample } from './testing/run-example.ts'
+
+const line = (delivered: number, failed: number, pending: number): string =>
+  `${JSON.stringify({ statusCode: 200, analytics: { delivered, failed, pending } })}\n`
+
+// At once, because each test mostly waits for a process of its own.
+suite('the Lambda handler', { concurrency: 4 }, () => {
+  test('each invocation, cold and warm, has delivered its message when it returns', async (t) => {
+    const { url, messages } = await collectingEndpoint(t)
+    const { code, stdout, stderr } = await runExample(t, 'lambda-handler.ts', { env: { SWITCHYARD_HOST_URL: url } })
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: line(1, 0, 0).repeat(2), stderr: '' })
+    assert.deepEqual(
+      messages.map(({ messageId }) => messageId),
+      ['order-completed-order-1', 'order-completed-order-2'],
+    )
+  })
+
+  test('an invocation returns in time though the service does not answer, and the next one delivers its message', async (t) => {
+    const { promise: held, resolve: letGo } = deferred()
+    const { url, messages } = await collectingEndpoint(t, { onMessage: () => held })
+    const lambda = startExample(t, 'lambda-handler.ts', { env: { SWITCHYARD_HOST_URL: url } })
+    await lambda.waitFor(/\n/)
+    assert.equal(lambda.stdout(), line(0, 0, 1))
+    assert.match(lambda.stderr(), /analytics: 1 pending, 0 failed/)
+    letGo()
+    const { code, stdout } = await lambda.finished
+    assert.deepEqual([code, stdout], [0, line(0, 0, 1) + line(2, 0, 0)])
+    // Whatever had to be sent twice carries the same ID.
+    assert.deepEqual(new Set(messages.map(({ messageId }) => messageId)), new Set(['order-completed-order-1', 'order-completed-order-2']))
+  })
+
+  test('failures are reported, and the handler still answers', async (t) => {
+    const { url } = await collectingEndpoint(t)
+    // A blank key is the one that the endpoint refuses.
+    const { code, stdout, stderr } = await runExample(t, 'lambda-handler.ts', {
+      env: { SWITCHYARD_HOST_URL: url, SWITCHYARD_WRITE_KEY: ' ' },
+    })
+    assert.deepEqual([code, stdout], [1, line(0, 1, 0).repeat(2)])
+    assert.match(stderr, /analytics: delivery_failure: .*401.*\nanalytics: 0 pending, 1 failed\n/)
+  })
+})

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { createLocalEndpoint } from './local-endpoint/endpoint.ts'
+import { collectingEndpoint } from './testing/collecting-endpoint.ts'
+import { runExample } from './testing/run-example.ts'
+
+// At once, because each test mostly waits for a process of its own.
+suite('the minimal sender', { concurrency: 4 }, () => {
+  test('it delivers who the user is and what they did', async (t) => {
+    const { url, messages, writeKeys } = await collectingEndpoint(t)
+    const byArgument = await runExample(t, 'minimal-sender.ts', { args: [url] })
+    assert.deepEqual(byArgument, { code: 0, stdout: `${url}: 2 delivered, 0 failed, 0 pending\n`, stderr: '' })
+    const byVariable = await runExample(t, 'minimal-sender.ts', { env: { SWITCHYARD_HOST_URL: url, SWITCHYARD_WRITE_KEY: 'mine' } })
+    assert.equal(byVariable.code, 0)
+    assert.deepEqual(
+      messages.map(({ type, userId }) => [type, userId]),
+      [
+        ['identify', 'user-1'],
+        ['track', 'user-1'],
+        ['identify', 'user-1'],
+        ['track', 'user-1'],
+      ],
+    )
+    assert.deepEqual([...writeKeys], ['dev', 'mine'])
+  })
+
+  test('it ends with 1 and a reason when nobody answers', async (t) => {
+    const gone = await createLocalEndpoint()
+    await gone.close()
+    const { code, stdout, stderr } = await runExample(t, 'minimal-sender.ts', { args: [gone.url] })
+    assert.deepEqual([code, stdout], [1, `${gone.url}: 0 delivered, 2 failed, 0 pending\n`])
+    assert.match(stderr, /^delivery_failure: the tracking API could not be reached: .*ECONNREFUSED/)
+  })
+})

@@ -1,0 +1,90 @@
+// Runs an example as its reader would: a process of its own, with arguments, environment and input. For tests only.
+// Invariant: no process outlives its test, and none waits longer than the guard.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+const GUARD_MS = 15_000
+
+export interface ExampleOptions {
+  args?: string[]
+  env?: Record<string, string>
+  input?: string
+}
+
+export interface Finished {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface RunningExample {
+  child: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Resolves with the match once the output so far has one. */
+  waitFor(pattern: RegExp, from?: 'stdout' | 'stderr'): Promise<RegExpMatchArray>
+  finished: Promise<Finished>
+}
+
+/** Runs to the end. */
+export function runExample(t: TestContext, file: string, options: ExampleOptions = {}): Promise<Finished> {
+  return startExample(t, file, options).finished
+}
+
+export function startExample(t: TestContext, file: string, { args = [], env = {}, input }: ExampleOptions = {}): RunningExample {
+  return startNode(t, [join(import.meta.dirname, '..', file), ...args], env, input)
+}
+
+export function startNode(t: TestContext, args: string[], env: Record<string, string> = {}, input?: string): RunningExample {
+  const child = spawn(process.execPath, args, {
+    cwd: join(import.meta.dirname, '..'),
+    env: { ...cleanEnvironment(), ...env },
+    stdio: 'pipe',
+  })
+  const output = { stdout: '', stderr: '' }
+  const watchers = new Set<() => void>()
+  const guard = setTimeout(() => child.kill('SIGKILL'), GUARD_MS)
+  const finished = new Promise<Finished>((resolve) => {
+    child.on('close', (code) => {
+      clearTimeout(guard)
+      resolve({ code, ...output })
+      for (const check of watchers) check()
+    })
+  })
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+      for (const check of watchers) check()
+    })
+  }
+  // An example may leave before it has read all of its input; that is its business.
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await finished
+  })
+  return { child, stdout: () => output.stdout, stderr: () => output.stderr, waitFor, finished }
+
+  function waitFor(pattern: RegExp, from: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpMatchArray> {
+    return new Promise((resolve, reject) => {
+      const check = (): void => {
+        const match = pattern.exec(output[from])
+        const ended = child.exitCode !== null || child.signalCode !== null
+        if (!match && !ended) return
+        watchers.delete(check)
+        if (match) resolve(match)
+        else reject(new Error(`${pattern} never came. stdout: ${output.stdout} stderr: ${output.stderr}`))
+      }
+      watchers.add(check)
+      check()
+    })
+  }
+}
+
+/** This process's own, less what would change what an example does. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(SWITCHYARD_|NO_COLOR$|FORCE_COLOR$|NODE_)/.test(name)))
+}
