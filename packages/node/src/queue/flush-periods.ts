@@ -3,9 +3,7 @@
 // Counts are per period: a message is one increment and one decrement, and there is no list of messages to walk.
 
 import type { FlushResult } from '../call/params.ts'
-
-/** Timers take no more: what is longer would fire at once. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
+import { MAX_TIMER_MS } from '../timer-limit.ts'
 
 export interface Period {
   pending: number
