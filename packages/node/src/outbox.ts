@@ -85,7 +85,7 @@ export class Outbox implements ExitTarget {
       settings,
       transport,
       token,
-      take: () => this.#queue.take(),
+      take: (places) => this.#queue.take(places),
       settle: (batch, result) => this.#settle(batch, result),
       onRequest: () => events.onRequest(),
       onResponse: () => events.onResponse(),
@@ -230,7 +230,9 @@ export class Outbox implements ExitTarget {
   #tell(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, waiters: Map<number, Waiter>): void {
     const anyFailed = result.error !== undefined || rejected.size > 0
     const events =
-      anyFailed && this.#events.wantsContexts() ? (JSON.parse(`[${platform.decode(batch.body)}]`) as AnalyticsEvent[]) : undefined
+      anyFailed && this.#events.wantsContexts()
+        ? (JSON.parse(`[${batch.parts.map((part) => platform.decode(part)).join(',')}]`) as AnalyticsEvent[])
+        : undefined
     for (let index = 0; index < batch.count; index++) {
       const waiter = waiters.get(index)
       const error = rejected.get(index) ?? result.error

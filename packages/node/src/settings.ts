@@ -34,7 +34,7 @@ export interface AnalyticsSettings {
   path?: string | undefined
   /** Retries of a batch after a temporary failure. Default: 3. `Infinity` retries until it succeeds. */
   maxRetries?: number | undefined
-  /** Messages queued before a flush, and so the most in one batch. 1 turns batching off. Default: 15. */
+  /** Messages queued before a flush. 1 turns batching off: one message a request. Default: 15. */
   flushAt?: number | undefined
   /** @deprecated Another name of `flushAt`. */
   maxEventsInBatch?: number | undefined

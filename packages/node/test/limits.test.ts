@@ -70,7 +70,7 @@ test('flushAt above the service’s 2,500 messages a batch is held to it', async
 })
 
 test('a burst uses at most 8 requests and connections at once, and each message arrives exactly once', async () => {
-  await using server = await startTrackingServer(() => ({ delayMs: 2 }))
+  await using server = await startTrackingServer(() => ({ delayMs: 30 }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, httpRequestTimeout: 1_000 })
   const calls = 20_000
   for (let i = 0; i < calls; i++) analytics.track({ ...event, messageId: `m-${i}` })
@@ -79,6 +79,44 @@ test('a burst uses at most 8 requests and connections at once, and each message 
   assert.equal(new Set(server.messages().map((message) => message.messageId)).size, calls)
   assert.equal(server.peak.requests, 8)
   assert.ok(server.peak.connections <= 9, `${server.peak.connections} connections`)
+})
+
+test('as long as a request can be started for each batch, none has more than flushAt messages', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10 })
+  for (let i = 0; i < 80; i++) analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.deepEqual(
+    server.requests.map((request) => request.body.batch.length),
+    Array(8).fill(10),
+  )
+})
+
+test('batches that wait share requests, and each message keeps its own callback, code and place', async () => {
+  const rejecting = (batch: { messageId: string }[]): unknown =>
+    batch.flatMap(({ messageId }, index) => (messageId.endsWith('7') ? [{ index, messageId, code: 'rejected_7', message: messageId }] : []))
+  await using server = await startTrackingServer((request) => ({
+    body: JSON.stringify({ success: true, rejected: rejecting(request.body.batch) }),
+  }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10, maxInFlight: 2 })
+  const failed: string[] = []
+  analytics.on('error', (error) => failed.push(`${error.code} ${error.message} ${error.ctx?.event.messageId}`))
+  const outcomes = new Map<string, string>()
+  const calls = 1_000
+  for (let i = 0; i < calls; i++) {
+    const messageId = `m-${i}`
+    // Every third has a callback, so that batches with and without are joined.
+    if (i % 3 === 0)
+      analytics.track({ ...event, messageId }, (error, ctx) => outcomes.set(messageId, `${error?.message} ${ctx?.event.messageId}`))
+    else analytics.track({ ...event, messageId })
+  }
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 900, failed: 100, pending: 0 })
+  assert.ok(server.requests.length < 20, `${server.requests.length} requests`)
+  for (const request of server.requests) assert.ok(Buffer.byteLength(request.text) < 70_000)
+  assert.equal(new Set(server.messages().map((message) => message.messageId)).size, calls)
+  assert.equal(failed.length, 100)
+  for (let i = 7; i < calls; i += 10) assert.ok(failed.includes(`rejected_7 m-${i} m-${i}`))
+  for (let i = 0; i < calls; i += 3) assert.equal(outcomes.get(`m-${i}`), `${i % 10 === 7 ? `m-${i}` : undefined} m-${i}`)
 })
 
 test('maxInFlight sets the number of requests at once', async () => {

@@ -64,7 +64,9 @@ test('of a process killed under load, what was answered is not sent again, and t
     `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} }, flushAt: 10, maxInFlight: 1 })
      let flushed = 0
      analytics.on('flush', () => ++flushed === 3 && say('three'))
-     for (let i = 0; i < 100; i++) analytics.track({ ...event, messageId: 'm-' + i })`,
+     // Large enough that waiting batches do not share a request.
+     const properties = { text: 'x'.repeat(5000) }
+     for (let i = 0; i < 100; i++) analytics.track({ ...event, messageId: 'm-' + i, properties })`,
   )
   await child.printed('three')
   await server.arrived(4)

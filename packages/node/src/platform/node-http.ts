@@ -1,5 +1,5 @@
 // HTTP by node:http with keep-alive: the default where it exists, because a request costs a fraction of what one by
-// global fetch does (bench/client, part transport, prints both).
+// global fetch does (npm run bench:transport prints both).
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'

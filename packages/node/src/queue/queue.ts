@@ -2,6 +2,7 @@
 // outside the JavaScript heap: a million calls in one tight loop cost their own size and little more (the public
 // client, with objects and a promise for each, runs out of 4 GB there: bench/client, --all). Nothing here knows how a batch is sent.
 
+import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from '../call/callback.ts'
 import type { Context } from '../call/context.ts'
@@ -19,8 +20,9 @@ export interface Waiter {
 }
 
 export interface Batch {
-  /** The messages' JSON, comma-separated. */
-  body: Uint8Array
+  /** The messages' JSON, comma-separated; the parts are to be joined by commas, too. */
+  parts: Uint8Array[]
+  bytes: number
   count: number
   /** What the messages took of the queue's limit. */
   queueBytes: number
@@ -40,6 +42,9 @@ export interface QueueOptions {
   /** Below the mark again after a call was told that it is above. */
   onDrained: () => void
 }
+
+/** Enough for the cost of a request to vanish, and little enough for its deadline. */
+const JOINED_BYTES = 64 * 1024
 
 export class Queue {
   readonly #options: QueueOptions
@@ -110,7 +115,8 @@ export class Queue {
   seal(): void {
     if (this.#count === 0) return
     this.#ready.push({
-      body: platform.encode(this.#text),
+      parts: [platform.encode(this.#text)],
+      bytes: this.#textBytes,
       count: this.#count,
       queueBytes: this.#textBytes - this.#count,
       period: this.#period as Period,
@@ -125,7 +131,25 @@ export class Queue {
     this.#options.onReady()
   }
 
-  take(): Batch | undefined {
+  /**
+   * The next batch to send, when so many requests can be started now. If more batches are ready than that, the service
+   * or the network is behind, and a request of fifteen messages costs nearly as much as one of a hundred: then ready
+   * batches share a request. (bench/client, tight, five interleaved pairs: 1,142 ms with this, 1,741 ms without.)
+   */
+  take(places: number): Batch | undefined {
+    const batch = this.#shift()
+    if (batch === undefined || this.#options.flushAt === 1) return batch
+    for (let share = Math.ceil((this.#ready.length - this.#head + 1) / places); share > 1; share--) {
+      const next = this.#ready[this.#head]
+      if (next === undefined || next.period !== batch.period || batch.bytes + next.bytes > JOINED_BYTES) break
+      if (batch.count + next.count > MAX_BATCH_MESSAGES) break
+      join(batch, next)
+      this.#shift()
+    }
+    return batch
+  }
+
+  #shift(): Batch | undefined {
     const batch = this.#ready[this.#head]
     if (batch === undefined) return undefined
     this.#ready[this.#head++] = undefined as unknown as Batch
@@ -169,4 +193,19 @@ export class Queue {
       this.#spooled.push({ from: number, to: number })
     }
   }
+}
+
+function join(batch: Batch, next: Batch): void {
+  if (next.waiters) {
+    batch.waiters ??= []
+    for (const waiter of next.waiters) batch.waiters.push({ ...waiter, index: waiter.index + batch.count })
+  }
+  if (next.spooled) {
+    batch.spooled ??= []
+    batch.spooled.push(...next.spooled)
+  }
+  batch.parts.push(...next.parts)
+  batch.bytes += next.bytes
+  batch.count += next.count
+  batch.queueBytes += next.queueBytes
 }

@@ -38,16 +38,19 @@ export interface SenderOptions {
   settings: CheckedSettings
   transport: Transport
   token: TokenSource | undefined
-  take: () => Batch | undefined
+  /** Takes what to send next, when so many requests can be started now. */
+  take: (places: number) => Batch | undefined
   settle: (batch: Batch, result: BatchResult) => void
   /** Undefined while nobody listens, so that bodies are not made into text for nobody. */
   onRequest: () => ((event: HttpRequestEvent) => void) | undefined
   onResponse: () => ((event: HttpResponseEvent) => void) | undefined
 }
 
+const HEAD = platform.encode('{"batch":[')
+const COMMA = platform.encode(',')
+
 export class Sender {
   readonly #options: SenderOptions
-  readonly #head: Uint8Array
   readonly #tail: string
   readonly #basicAuth: string
   readonly #timers = new Map<ReturnType<typeof setTimeout>, () => void>()
@@ -62,7 +65,6 @@ export class Sender {
   constructor(options: SenderOptions) {
     this.#options = options
     const { writeKey } = options.settings
-    this.#head = platform.encode('{"batch":[')
     this.#tail = `],"writeKey":${JSON.stringify(writeKey)},"sentAt":"`
     this.#basicAuth = `Basic ${platform.base64(platform.encode(`${writeKey}:`), 'base64')}`
   }
@@ -106,7 +108,7 @@ export class Sender {
     }
     this.#timers.clear()
     this.#options.transport.close()
-    for (let batch = this.#options.take(); batch; batch = this.#options.take()) this.#options.settle(batch, gaveUp(0))
+    for (let batch = this.#options.take(1); batch; batch = this.#options.take(1)) this.#options.settle(batch, gaveUp(0))
   }
 
   /** Waits, unless and until the sender is stopped. */
@@ -122,8 +124,9 @@ export class Sender {
   }
 
   #pump(): void {
-    while (!this.#stopped && this.#holds === 0 && this.#inFlight < this.#options.settings.maxInFlight) {
-      const batch = this.#options.take()
+    const { maxInFlight } = this.#options.settings
+    while (!this.#stopped && this.#holds === 0 && this.#inFlight < maxInFlight) {
+      const batch = this.#options.take(maxInFlight - this.#inFlight)
       if (!batch) return
       this.#inFlight++
       void this.#deliver(batch)
@@ -171,6 +174,12 @@ export class Sender {
     }
   }
 
+  /** With the time of this attempt, by which the service corrects our clock. */
+  #body(batch: Batch): Uint8Array {
+    const parts = batch.parts.flatMap((part, at) => (at === 0 ? [part] : [COMMA, part]))
+    return platform.concat([HEAD, ...parts, platform.encode(`${this.#tail}${new Date().toISOString()}"}`)])
+  }
+
   async #waitOutPause(): Promise<void> {
     for (let left = this.#pausedUntil - performance.now(); left > 0 && !this.#stopped; left = this.#pausedUntil - performance.now()) {
       await this.pause(left)
@@ -193,7 +202,7 @@ export class Sender {
       Authorization: token === undefined ? this.#basicAuth : `Bearer ${token}`,
     }
     if (attempts > 1) headers['X-Retry-Count'] = String(attempts - 1)
-    const plain = platform.concat([this.#head, batch.body, platform.encode(`${this.#tail}${new Date().toISOString()}"}`)])
+    const plain = this.#body(batch)
     const bodyText = (): string => platform.decode(plain)
     onRequest()?.({ url: settings.url, method: 'POST', headers, body: bodyText() })
     let answer: Answer
