@@ -76,7 +76,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   readonly #outbox: Outbox
   readonly #pipeline: Pipeline<this>
   readonly #warned = new Set<string>()
-  #closed = false
+  #isFailing = false
 
   constructor(settings: AnalyticsSettings) {
     super()
@@ -131,14 +131,14 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   }
 
   /** Sends what is queued, and resolves when every message called before it has its outcome, or at the timeout. */
-  flush({ timeout, close = false }: FlushParams = {}): Flushed {
-    if (close) this.#closed = true
+  flush(options?: FlushParams): Flushed {
+    const { timeout, close = false } = options ?? {}
     return (close ? this.#outbox.close(timeout) : this.#outbox.flush(timeout)) as Flushed
   }
 
   /** Takes no further calls, and flushes. */
-  closeAndFlush({ timeout }: CloseAndFlushParams = {}): Flushed {
-    return this.flush({ timeout, close: true })
+  closeAndFlush(options?: CloseAndFlushParams): Flushed {
+    return this.flush({ timeout: options?.timeout, close: true })
   }
 
   /** Adds plugins; resolves when all have loaded. Nothing is sent meanwhile. */
@@ -147,12 +147,15 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     const registered = this.#pipeline.register(plugins, this).finally(() => this.#outbox.letGo())
     const before = this.ready
     this.ready = Promise.allSettled([before, registered]).then(() => {})
-    return registered.then(() => {
+    const done = registered.then(() => {
       this.emit(
         'register',
         plugins.map((plugin) => plugin.name),
       )
     })
+    // What fails is an error event; nobody has to await this as well.
+    done.catch(() => {})
+    return done
   }
 
   /** Removes plugins by name. */
@@ -161,25 +164,29 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     if (removed.length > 0) this.emit('deregister', removed)
   }
 
-  /** True to go on; false when the queue is above its mark: the message was taken, but wait for `drained`. */
+  /** True to go on; false when the queue is above its mark: wait for `drained`. */
   #call(type: MessageType, params: unknown, callback: Callback | undefined): boolean {
-    let event: AnalyticsEvent
     try {
-      event = eventOf(type, (params ?? {}) as RawParams, Date.now())
+      return this.#take(type, (params ?? {}) as RawParams, callback)
     } catch (error) {
+      // Only from the caller's own objects: getters and proxies that throw.
       return this.#refuse(new AnalyticsError('not_serializable', `${type} was not taken: ${messageOf(error)}`, { reason: error }), callback)
     }
-    if (this.#closed) return this.#refuseLate(event, callback)
+  }
+
+  #take(type: MessageType, params: RawParams, callback: Callback | undefined): boolean {
+    const event = eventOf(type, params, Date.now())
+    if (this.#outbox.isClosed) return this.#refuseLate(event, callback)
     const composed = compose(event)
     if (!composed.ok) {
       const { code, message, field, reason } = composed
       const details = { reason, field, ctx: new Context(event) }
       return this.#refuse(new AnalyticsError(code, `${type} was not taken: ${message}`, details), callback)
     }
-    const { timestamp } = params as { timestamp?: unknown }
+    const { timestamp } = params
     if (timestamp != null && parseTime(timestamp) === undefined) this.#failed(timeless(type, event), false)
     if (this.#settings.disable) return this.#pretend(type, composed, callback)
-    if (!this.#outbox.reserve(composed.bytes)) return this.#refuseFull(type, composed, callback)
+    if (!this.#outbox.reserve(composed.bytes)) return this.#refuse(queueFull(Context.fromJson(composed.json)), callback)
     const direct = this.#pipeline.isIdle(type)
     const ctx = callback || !direct || this.listens(type) ? Context.fromJson(composed.json) : undefined
     const period = this.#outbox.begin()
@@ -191,32 +198,29 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
 
   /** The way through plugins, which may take its time; the message keeps its room and its place in the count. */
   async #pipe(message: ComposedMessage, period: Period, ctx: Context, callback: Callback | undefined): Promise<void> {
-    let enriched = ctx
+    let current = ctx
     try {
       if (this.#pipeline.loading) await this.#pipeline.loaded()
       const result = this.#pipeline.enrich(ctx)
-      enriched = result instanceof Context ? result : await result
+      current = result instanceof Context ? result : await result
+      const { event } = current
+      event.messageId ??= platform.newId()
+      // A plugin may have made it something that the service would refuse.
+      const composed = compose(event)
+      if (!composed.ok) {
+        const { code, field, reason } = composed
+        throw new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: current })
+      }
+      this.#outbox.release(message.bytes)
+      message.bytes = 0
+      if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
+      void this.#pipeline.deliver(current)
+      this.#put(composed, period, current, callback, true)
     } catch (error) {
       const failure =
-        error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx })
-      return this.#abandon(message.bytes, period, enriched, callback, failure)
+        error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx: current })
+      this.#abandon(message.bytes, period, current, callback, failure)
     }
-    // A plugin may have made it something that the service would refuse.
-    const composed = compose(enriched.event)
-    if (!composed.ok) {
-      const { code, field, reason } = composed
-      return this.#abandon(
-        message.bytes,
-        period,
-        enriched,
-        callback,
-        new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: enriched }),
-      )
-    }
-    this.#outbox.release(message.bytes)
-    if (!this.#outbox.reserve(composed.bytes)) return this.#abandon(0, period, enriched, callback, queueFull(enriched))
-    void this.#pipeline.deliver(enriched)
-    this.#put(composed, period, enriched, callback, true)
   }
 
   #put(message: ComposedMessage, period: Period, ctx: Context | undefined, callback: Callback | undefined, piped: boolean): void {
@@ -239,17 +243,11 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     return this.#outbox.belowMark()
   }
 
-  #refuseFull(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
-    const ctx = Context.fromJson(message.json)
-    this.#refuse(queueFull(ctx, type), callback)
-    return this.#outbox.belowMark()
-  }
-
   #refuseLate(event: AnalyticsEvent, callback: Callback | undefined): boolean {
     this.emit('call_after_close', event)
     if (callback) {
       const error = new AnalyticsError('call_after_close', CLIENT_ERRORS.call_after_close, { ctx: new Context(event) })
-      queueMicrotask(() => callback(error, error.ctx))
+      void this.#outbox.tell(callback, error, error.ctx)
     }
     return true
   }
@@ -257,13 +255,17 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   #pretend(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
     const ctx = Context.fromJson(message.json)
     if (this.listens(type)) this.emit(type, ctx)
-    if (callback) queueMicrotask(() => callback(undefined, ctx))
+    if (callback) void this.#outbox.tell(callback, undefined, ctx)
     return true
   }
 
   #failed(error: AnalyticsError, heard: boolean): void {
-    if (this.listens('error')) this.emit('error', error)
-    else if (!heard) this.#warnOnce(error)
+    // An error within an error listener goes to nobody's listener: it would go round for ever.
+    if (this.listens('error') && !this.#isFailing) {
+      this.#isFailing = true
+      this.emit('error', error)
+      this.#isFailing = false
+    } else if (!heard) this.#warnOnce(error)
   }
 
   /** An error nobody listens to is printed, once for each code: silence is how data gets lost for months. */
@@ -286,6 +288,6 @@ function timeless(type: MessageType, event: AnalyticsEvent): AnalyticsError {
   return new AnalyticsError('timestamp_invalid', `${type}: ${CLIENT_ERRORS.timestamp_invalid}`, { field: 'timestamp', ctx })
 }
 
-function queueFull(ctx: Context, type: MessageType = ctx.event.type): AnalyticsError {
-  return new AnalyticsError('queue_full', `${type} was not taken: ${CLIENT_ERRORS.queue_full}`, { ctx })
+function queueFull(ctx: Context): AnalyticsError {
+  return new AnalyticsError('queue_full', `${ctx.event.type} was not taken: ${CLIENT_ERRORS.queue_full}`, { ctx })
 }

@@ -2,21 +2,25 @@
 // listener that throws cannot reach the code that emitted: analytics must not break the caller.
 
 export type EventMap = Record<string, unknown[]>
-export type Listener<Args extends unknown[]> = (...args: Args) => void
+export type Listener<Args extends unknown[]> = (...args: Args) => unknown
 
 export class Emitter<Events extends EventMap> {
   readonly #listeners = new Map<keyof Events, Listener<never[]>[]>()
 
   on<Type extends keyof Events>(type: Type, listener: Listener<Events[Type]>): this {
     // A new array each time, so that a listener added or removed during an emit does not disturb that emit.
-    this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener as unknown as Listener<never[]>])
+    this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener])
     return this
   }
 
   once<Type extends keyof Events>(type: Type, listener: Listener<Events[Type]>): this {
+    let fired = false
     const wrapped: Listener<Events[Type]> & { listener?: unknown } = (...args) => {
+      // An emit within the listener, or within one before it, still sees the list with this one in it.
+      if (fired) return
+      fired = true
       this.off(type, wrapped)
-      listener(...args)
+      return listener(...args)
     }
     wrapped.listener = listener
     return this.on(type, wrapped)
@@ -38,7 +42,8 @@ export class Emitter<Events extends EventMap> {
   emit<Type extends keyof Events>(type: Type, ...args: Events[Type]): this {
     for (const listener of this.#listeners.get(type) ?? []) {
       try {
-        ;(listener as unknown as Listener<Events[Type]>)(...args)
+        const result = (listener as unknown as Listener<Events[Type]>)(...args)
+        if (result instanceof Promise) result.catch((error: unknown) => this.listenerFailed(type, error))
       } catch (error) {
         this.listenerFailed(type, error)
       }

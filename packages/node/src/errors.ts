@@ -60,6 +60,11 @@ export class AnalyticsError extends Error {
   }
 }
 
+/** For people. Total: what strangers' code throws may have no text at all. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  try {
+    return error instanceof Error ? error.message : String(error)
+  } catch {
+    return 'something that has no text'
+  }
 }

@@ -15,6 +15,7 @@ import type { Spool } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
 import { type BatchResult, type HttpRequestEvent, type HttpResponseEvent, Sender } from './send/sender.ts'
+import type { Transport } from './send/transport.ts'
 import type { CheckedSettings } from './settings.ts'
 
 export interface FlushEvent {
@@ -27,7 +28,7 @@ export interface FlushEvent {
 }
 
 export interface OutboxEvents {
-  /** A message failed, or the client itself did. `heard`: a callback has been told already. */
+  /** A message failed, or the client itself did. `heard`: a callback is told, too. */
   failed(error: AnalyticsError, heard: boolean): void
   /** Whether telling a failure with its message's context is worth making one. */
   wantsContexts(): boolean
@@ -48,30 +49,24 @@ export class Outbox implements ExitTarget {
   readonly #periods = new FlushPeriods()
   readonly #queue: Queue
   readonly #sender: Sender
+  readonly #transports: Transport[]
   readonly #spool: Spool | undefined
-  readonly #closeTransports: () => void
+  readonly #callbackLimitMs: number
   #roomWaiters: (() => void)[] = []
-  #sealing = false
-  #stopped = false
-  #finished = false
+  #onDisk = 0
+  #callbacksRunning = 0
+  #isSealing = false
+  #isClosed = false
+  #isFinished = false
   #ignoreSignals: (() => void) | undefined
 
   constructor(settings: CheckedSettings, events: OutboxEvents) {
     this.#events = events
-    const transport = settings.httpClient ? customTransport(settings.httpClient) : platform.transport(settings.maxInFlight)
-    const { oauth } = settings
+    this.#callbackLimitMs = settings.requestTimeoutMs
+    const { oauth, httpClient } = settings
+    const transport = httpClient ? customTransport(httpClient) : platform.transport(settings.maxInFlight)
     const authTransport = oauth?.httpClient ? customTransport(oauth.httpClient) : transport
-    this.#closeTransports = () => transport.close()
-    const token = oauth
-      ? new TokenSource({
-          oauth,
-          authServer: oauth.authServer,
-          transport: authTransport,
-          maxRetries: oauth.maxRetries ?? settings.maxRetries,
-          timeoutMs: settings.requestTimeoutMs,
-          pause: (ms) => this.#sender.pause(ms),
-        })
-      : undefined
+    this.#transports = [transport, authTransport]
     this.#queue = new Queue({
       flushAt: settings.flushAt,
       flushIntervalMs: settings.flushIntervalMs,
@@ -79,27 +74,37 @@ export class Outbox implements ExitTarget {
       maxBytes: settings.maxQueueBytes,
       highWaterBytes: settings.highWaterBytes,
       onReady: () => this.#sender.wake(),
-      onDrained: () => this.#drained(),
+      onDrained: () => events.drained(),
     })
     this.#sender = new Sender({
       settings,
       transport,
-      token,
+      token:
+        oauth &&
+        new TokenSource({
+          oauth,
+          authServer: oauth.authServer,
+          transport: authTransport,
+          maxRetries: oauth.maxRetries ?? settings.maxRetries,
+          timeoutMs: settings.requestTimeoutMs,
+          pause: (ms) => this.#sender.pause(ms),
+        }),
       take: (places) => this.#queue.take(places),
       settle: (batch, result) => this.#settle(batch, result),
       onRequest: () => events.onRequest(),
       onResponse: () => events.onResponse(),
     })
+    if (settings.disable) return
     this.#spool = settings.spool && this.#openSpool(settings.spool)
     if (settings.handleSignals) this.#ignoreSignals = orRefuse('handleSignals', () => platform.handleSignals(this))
   }
 
-  get pendingMessages(): number {
-    return this.#periods.pending
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
-  get spooled(): boolean {
-    return this.#spool !== undefined
+  get unsafeMessages(): number {
+    return this.#periods.pending - this.#onDisk
   }
 
   /** What a call returns. */
@@ -109,9 +114,8 @@ export class Outbox implements ExitTarget {
 
   /** Counts a message as begun. */
   begin(): Period {
-    if (this.#periods.pending === 0) platform.keep(this)
     const period = this.#periods.current
-    this.#periods.begin(period)
+    this.#begin(period)
     return period
   }
 
@@ -121,12 +125,13 @@ export class Outbox implements ExitTarget {
 
   release(bytes: number): void {
     this.#queue.release(bytes)
+    for (const retry of this.#roomWaiters.splice(0)) retry()
   }
 
   /** Queues a message that is begun and has its room. False if the spool has none. */
   put(json: string, bytes: number, period: Period, waiter?: Omit<Waiter, 'index'>): boolean {
     let spooledAs: number | undefined
-    if (this.#spool) {
+    if (this.#spool && !this.#isFinished) {
       try {
         spooledAs = this.#spool.keep(json)
         if (spooledAs === undefined) return false
@@ -134,13 +139,11 @@ export class Outbox implements ExitTarget {
         this.#spoolFailed(error)
       }
     }
-    this.#queue.add(json, bytes, period, waiter, spooledAs)
-    // A flush is waiting for this one: do not let it wait for the interval.
-    if (this.#periods.isClosed(period) || this.#stopped) this.#sealSoon()
+    this.#enqueue(json, bytes, period, waiter, spooledAs)
     return true
   }
 
-  /** Tells whoever waits for a message, and counts it as ended when their promises are. */
+  /** Ends a message, and then tells whoever waits for it. */
   conclude(
     period: Period,
     ctx: Context | undefined,
@@ -148,39 +151,56 @@ export class Outbox implements ExitTarget {
     error: AnalyticsError | undefined,
     piped: boolean,
   ): void {
+    // Busy before it is ended: a flush waits for callbacks, too.
+    if (callback) this.#occupy(period, this.tell(callback, error, ctx))
+    if (piped && ctx) this.#occupy(period, this.#events.finish(ctx))
+    this.#end(period, error ? 0 : 1, error ? 1 : 0)
     if (error) this.#events.failed(error, callback !== undefined)
-    const promises: Promise<unknown>[] = []
-    if (callback) promises.push(this.#call(callback, error, ctx))
-    if (piped && ctx) {
-      const after = this.#events.finish(ctx)
-      if (after) promises.push(after)
+  }
+
+  /** Calls a callback; what it throws is an error of its own. */
+  async tell(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined): Promise<void> {
+    // Never within the call itself, so that code behind a call always runs before its callback.
+    await Promise.resolve()
+    try {
+      this.#callbacksRunning++
+      let result: unknown
+      try {
+        result = callback(error, ctx)
+      } finally {
+        this.#callbacksRunning--
+      }
+      await result
+    } catch (thrown) {
+      this.#events.failed(new AnalyticsError('listener_failed', `a callback threw: ${messageOf(thrown)}`, { reason: thrown, ctx }), false)
     }
-    const end = (): void => this.#end(period, error ? 0 : 1, error ? 1 : 0)
-    if (promises.length === 0) end()
-    else void Promise.all(promises).then(end)
   }
 
   flush(timeoutMs: number | undefined): Promise<FlushResult> {
-    const result = this.#periods.close(timeoutMs)
+    const result = this.#periods.close(timeoutMs, this.#callbacksRunning === 0)
     this.sendNow()
     return result
   }
 
   async close(timeoutMs: number | undefined): Promise<FlushResult> {
+    this.#isClosed = true
     this.#sender.closing()
     const result = await this.flush(timeoutMs)
     this.#finish()
     return result
   }
 
-  sendNow(): boolean {
+  sendNow(): void {
     this.#queue.seal()
     this.#sender.wake()
-    return this.#queue.hasReady
   }
 
-  shutDown(): Promise<FlushResult> {
-    return this.close(SHUT_DOWN_MS)
+  async shutDown(stayOpen: boolean): Promise<void> {
+    const until = performance.now() + SHUT_DOWN_MS
+    // What is still called meanwhile is sent, too.
+    do await this.flush(Math.max(until - performance.now(), 0))
+    while (this.#periods.pending > 0 && performance.now() < until)
+    if (!stayOpen) await this.close(0)
   }
 
   hold(): void {
@@ -191,116 +211,123 @@ export class Outbox implements ExitTarget {
     this.#sender.letGo()
   }
 
-  #finish(): void {
-    if (this.#finished) return
-    this.#finished = true
-    this.#stopped = true
-    this.#queue.seal()
-    if (this.#periods.pending > 0) this.#sender.stop()
-    this.#closeTransports()
-    this.#queue.close()
-    this.#spool?.close()
-    this.#ignoreSignals?.()
-    platform.letGo(this)
+  #begin(period: Period): void {
+    if (this.#periods.pending === 0) platform.keep(this)
+    this.#periods.begin(period)
+  }
+
+  #end(period: Period, delivered: number, failed: number): void {
+    this.#periods.end(period, delivered, failed)
+    if (this.#periods.pending === 0) platform.letGo(this)
+  }
+
+  /** Keeps flushes of a period waiting for a promise, though not for ever: a flush must not hang on other people's code. */
+  #occupy(period: Period, promise: Promise<unknown> | undefined): void {
+    if (!promise) return
+    const free = this.#periods.occupy(period)
+    let isFree = false
+    const once = (): void => {
+      if (isFree) return
+      isFree = true
+      clearTimeout(timer)
+      free()
+    }
+    const timer = platform.idleTimer(once, this.#callbackLimitMs)
+    void promise.then(once, once)
+  }
+
+  #enqueue(json: string, bytes: number, period: Period, waiter: Omit<Waiter, 'index'> | undefined, spooledAs: number | undefined): void {
+    if (spooledAs !== undefined) this.#onDisk++
+    this.#queue.add(json, bytes, period, waiter, spooledAs)
+    // A flush is waiting for this one: do not let it wait for the interval.
+    if (this.#periods.isClosed(period) || this.#isFinished) this.#sealSoon()
   }
 
   #settle(batch: Batch, result: BatchResult): void {
     // What was given up at close is not lost where it is on disk: the next start delivers it.
-    const kept = result.error?.code === 'close_timeout' && batch.spooled !== undefined
-    if (batch.spooled && !kept) this.#forget(batch.spooled)
-    this.#queue.release(batch.queueBytes)
+    const isKept = result.error?.code === 'close_timeout' && batch.spooled !== undefined
+    for (const { from, to } of batch.spooled ?? []) this.#onDisk -= to - from + 1
+    if (batch.spooled && !isKept) this.#forget(batch.spooled)
+    this.release(batch.queueBytes)
     const rejected = new Map(
       result.rejected.filter(({ index }) => index >= 0 && index < batch.count).map(({ index, error }) => [index, error]),
     )
     const failed = result.error ? batch.count : rejected.size
     const delivered = batch.count - failed
-    if (kept) return this.#end(batch.period, 0, failed)
-    const waiters = new Map(batch.waiters?.map((waiter) => [waiter.index, waiter]))
     // Most batches are delivered whole, with nobody waiting: then there is nobody to look for.
-    if (failed > 0 || waiters.size > 0) this.#tell(batch, result, rejected, waiters)
-    let [endDelivered, endFailed] = [delivered, failed]
-    for (const { index } of waiters.values()) {
-      if (result.error ?? rejected.get(index)) endFailed--
-      else endDelivered--
-    }
+    if (failed > 0 || batch.waiters) this.#tellEach(batch, result, rejected, isKept)
+    else this.#end(batch.period, delivered, 0)
     this.#events.flushed({ messages: batch.count, delivered, failed, attempts: result.attempts })
-    if (endDelivered + endFailed > 0) this.#end(batch.period, endDelivered, endFailed)
+    if (this.#periods.pending === 0) this.#events.drained()
   }
 
-  #tell(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, waiters: Map<number, Waiter>): void {
-    const anyFailed = result.error !== undefined || rejected.size > 0
-    const events =
-      anyFailed && this.#events.wantsContexts()
-        ? (JSON.parse(`[${batch.parts.map((part) => platform.decode(part)).join(',')}]`) as AnalyticsEvent[])
-        : undefined
+  #tellEach(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, isKept: boolean): void {
+    const waiters = new Map(batch.waiters?.map((waiter) => [waiter.index, waiter]))
+    const anyFailed = (result.error !== undefined || rejected.size > 0) && !isKept
+    const events = anyFailed && this.#events.wantsContexts() ? eventsOf(batch) : undefined
     for (let index = 0; index < batch.count; index++) {
       const waiter = waiters.get(index)
       const error = rejected.get(index) ?? result.error
-      if (!waiter && !error) continue
-      const ctx = waiter?.ctx ?? (events && new Context(revive(events[index] as AnalyticsEvent)))
+      const ctx = waiter?.ctx ?? (error && events && new Context(revive(events[index] as AnalyticsEvent)))
       if (ctx) ctx.attempts = result.attempts
       const failure = error && (ctx ? error.about(ctx) : error)
       if (failure) ctx?.setFailedDelivery({ reason: failure.reason })
-      if (waiter) this.conclude(batch.period, ctx, waiter.callback, failure, waiter.piped)
-      else if (failure) this.#events.failed(failure, false)
+      // Kept on disk it has not failed; but whoever waits for it waits no longer.
+      if (isKept) {
+        if (waiter?.callback) this.#occupy(batch.period, this.tell(waiter.callback, failure, ctx))
+        this.#end(batch.period, 0, 1)
+      } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped ?? false)
     }
-  }
-
-  async #call(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined): Promise<void> {
-    // Never within the call itself, so that code behind a call always runs before its callback.
-    await Promise.resolve()
-    try {
-      await callback(error, ctx)
-    } catch (thrown) {
-      this.#events.failed(new AnalyticsError('listener_failed', `a callback threw: ${messageOf(thrown)}`, { reason: thrown, ctx }), false)
-    }
-  }
-
-  #end(period: Period, delivered: number, failed: number): void {
-    this.#periods.end(period, delivered, failed)
-    if (this.#periods.pending > 0) return
-    platform.letGo(this)
-    this.#events.drained()
   }
 
   #sealSoon(): void {
-    if (this.#sealing) return
-    this.#sealing = true
+    if (this.#isSealing) return
+    this.#isSealing = true
     // A turn of the loop later, so that what comes together out of plugins or the spool goes together.
     setTimeout(() => {
-      this.#sealing = false
+      this.#isSealing = false
       this.#queue.seal()
-      if (this.#finished) this.#sender.stop()
+      if (this.#isFinished) this.#sender.stop()
     }, 0)
   }
 
-  #drained(): void {
-    for (const resolve of this.#roomWaiters.splice(0)) resolve()
-    this.#events.drained()
+  #finish(): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#queue.seal()
+    this.#queue.close()
+    this.#sender.stop()
+    for (const transport of this.#transports) transport.close()
+    this.#spool?.close()
+    this.#ignoreSignals?.()
+    platform.letGo(this)
   }
 
   #openSpool(options: NonNullable<CheckedSettings['spool']>): Spool {
     const spool = orRefuse('spool.dir', () => platform.spool(options, (error) => this.#spoolFailed(error)))
-    // Recovery counts as one message on the way until it is over, so that a flush waits for what it finds.
-    const period = this.begin()
+    // What is found at the start belongs to the period of the start, so that the first flush waits for it.
+    let period: Period | undefined = this.#periods.current
+    const free = this.#periods.occupy(period)
     queueMicrotask(() => {
       void spool
-        .recover((json) => this.#takeBack(json, period))
+        .recover((json, number) => this.#takeBack(json, number, period ?? this.#periods.current))
         .catch((error: unknown) => this.#spoolFailed(error))
         .finally(() => {
-          this.#periods.drop(period)
+          period = undefined
           this.sendNow()
-          this.#end(period, 0, 0)
+          free()
         })
     })
     return spool
   }
 
-  async #takeBack(json: string, period: Period): Promise<void> {
+  /** Queues a message that is on disk already, as soon as there is room. */
+  async #takeBack(json: string, number: number, period: Period): Promise<void> {
     const bytes = platform.byteLength(json)
-    while (!this.#queue.belowMark() || !this.#queue.reserve(bytes)) await new Promise<void>((resolve) => this.#roomWaiters.push(resolve))
-    this.#periods.begin(period)
-    if (!this.put(json, bytes, period)) throw new Error('the spool is full of messages of this process')
+    while (!this.#isFinished && !this.#queue.admit(bytes)) await new Promise<void>((resolve) => this.#roomWaiters.push(resolve))
+    if (this.#isFinished) return
+    this.#begin(period)
+    this.#enqueue(json, bytes, period, undefined, number)
   }
 
   #forget(ranges: NonNullable<Batch['spooled']>): void {
@@ -314,6 +341,10 @@ export class Outbox implements ExitTarget {
   #spoolFailed(error: unknown): void {
     this.#events.failed(new AnalyticsError('spool_failed', `the spool failed: ${messageOf(error)}`, { reason: error }), false)
   }
+}
+
+function eventsOf(batch: Batch): AnalyticsEvent[] {
+  return JSON.parse(`[${batch.parts.map((part) => platform.decode(part)).join(',')}]`) as AnalyticsEvent[]
 }
 
 /** What the platform cannot do is a setting that cannot be used. */

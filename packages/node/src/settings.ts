@@ -52,7 +52,7 @@ export interface AnalyticsSettings {
   maxInFlight?: number | undefined
   /** Most bytes of messages held; what does not fit is an error, `queue_full`. Default: 768 MiB, or a quarter of memory if that is less. */
   maxQueueBytes?: number | undefined
-  /** Bytes above which calls return false. Default: 16 MiB, or `maxQueueBytes` if that is less. */
+  /** Bytes above which calls return false. Default: 16 MiB, and at most half of `maxQueueBytes` and of the spool. */
   highWaterMarkBytes?: number | undefined
   /** Compress requests. Refused with a custom `httpClient`, which is given text. Default: false. */
   gzip?: boolean | undefined
@@ -101,6 +101,7 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   if (typeof path !== 'string') refuse('path', 'must be a string')
   const flushAt = number(settings, 'flushAt', settings.maxEventsInBatch ?? 15, 1)
   const maxQueueBytes = number(settings, 'maxQueueBytes', defaultQueueBytes(), 1)
+  const spool = checkSpool(settings.spool)
   const { httpClient } = settings
   if (httpClient !== undefined && typeof httpClient !== 'function' && typeof httpClient?.makeRequest !== 'function') {
     refuse('httpClient', 'must be a function like fetch, or an object with makeRequest')
@@ -119,9 +120,10 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
     oauth: checkOAuth(settings.oauthSettings, host),
     maxInFlight: Math.trunc(number(settings, 'maxInFlight', 8, 1)),
     maxQueueBytes,
-    highWaterBytes: number(settings, 'highWaterMarkBytes', Math.min(16 * MIB, maxQueueBytes), 0),
+    // Well below what is refused, so that a caller who heeds `false` is never refused.
+    highWaterBytes: Math.min(number(settings, 'highWaterMarkBytes', 16 * MIB, 0), maxQueueBytes / 2, (spool?.maxBytes ?? Infinity) / 2),
     gzip: settings.gzip === true,
-    spool: checkSpool(settings.spool),
+    spool,
     handleSignals: settings.handleSignals === true,
     maxBackoffMs: number(settings, 'maxTotalBackoffDuration', TWELVE_HOURS_S, 0) * 1000,
     maxRateLimitMs: number(settings, 'maxRateLimitDuration', TWELVE_HOURS_S, 0) * 1000,
@@ -156,6 +158,8 @@ function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSett
   for (const name of ['clientId', 'clientKey', 'keyId'] as const) {
     if (typeof oauth?.[name] !== 'string' || oauth[name] === '') refuse(`oauthSettings.${name}`, 'is required')
   }
+  const { maxRetries } = oauth
+  if (maxRetries !== undefined && !(maxRetries >= 0)) refuse('oauthSettings.maxRetries', 'must be a number of at least 0')
   return { ...oauth, authServer: oauth.authServer === undefined ? `${host}/oauth2` : baseUrl('oauthSettings.authServer', oauth.authServer) }
 }
 

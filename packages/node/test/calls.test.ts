@@ -241,11 +241,13 @@ test('properties that become something else than an object as JSON are refused',
   const codes = await refusals((analytics) => {
     analytics.track({ userId: 'u', event: 'e', properties: new Date() })
     analytics.track({ userId: 'u', event: 'e', properties: untyped('text') })
+    analytics.track({ userId: 'u', event: 'e', properties: untyped(Object('text')) })
     analytics.identify({ userId: 'u', traits: untyped([1]) })
     analytics.identify({ userId: 'u', context: untyped('text') })
     analytics.identify({ userId: 'u', integrations: untyped(true) })
   })
   assert.deepEqual(codes, [
+    'properties_not_object',
     'properties_not_object',
     'properties_not_object',
     'traits_not_object',

@@ -277,3 +277,113 @@ test('the constructor refuses settings it cannot work with, by name', () => {
     )
   }
 })
+
+test('a callback may flush or close and wait for it: it does not wait for itself', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
+  const flushed = await new Promise<unknown>((resolve) => {
+    analytics.track(event, async () => {
+      analytics.track(event)
+      resolve(await analytics.flush())
+    })
+  })
+  assert.deepEqual(flushed, { delivered: 2, failed: 0, pending: 0 })
+  const closed = await new Promise<unknown>((resolve) => analytics.track(event, async () => resolve(await analytics.closeAndFlush())))
+  assert.deepEqual(closed, { delivered: 1, failed: 0, pending: 0 })
+})
+
+test('a callback whose promise never settles holds a flush up for httpRequestTimeout at most', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, httpRequestTimeout: 200 })
+  const held = setInterval(() => {}, 1_000)
+  analytics.track(event, () => new Promise(() => {}))
+  const started = performance.now()
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.ok(performance.now() - started >= 190)
+  clearInterval(held)
+})
+
+test('listeners and callbacks that throw, reject or call again wrongly reach nobody', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const codes: string[] = []
+  analytics.on('error', (error) => {
+    codes.push(error.code)
+    // An error within an error listener would go round for ever.
+    analytics.track({ userId: '', event: 'e' })
+  })
+  analytics.on('track', async () => {
+    throw new Error('async')
+  })
+  analytics.on('drained', () => void analytics.track({ userId: '', event: 'e' }))
+  analytics.track(event, () => {
+    // oxlint-disable-next-line typescript/only-throw-error -- what strangers throw
+    throw Object.create(null)
+  })
+  await analytics.flush()
+  await analytics.closeAndFlush()
+  const late = new Analytics({ writeKey: 'wk', disable: true })
+  late.on('error', (error) => codes.push(`late ${error.code}`))
+  late.track(event, () => {
+    throw new Error('disabled')
+  })
+  await late.closeAndFlush()
+  late.track(event, () => {
+    throw new Error('late')
+  })
+  await new Promise(setImmediate)
+  assert.deepEqual(
+    codes.filter((code) => code.startsWith('late')),
+    ['late listener_failed', 'late listener_failed'],
+  )
+  assert.equal(codes.filter((code) => code === 'listener_failed').length, 2)
+})
+
+test('no call throws, whatever it is given', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' }).on('error', () => {})
+  const revoked = Proxy.revocable({}, {})
+  revoked.revoke()
+  const throwing = {
+    toJSON() {
+      // oxlint-disable-next-line typescript/only-throw-error -- what strangers throw
+      throw Object.create(null)
+    },
+  }
+  for (const params of [
+    revoked.proxy,
+    { userId: 'u', event: 'e', properties: revoked.proxy },
+    { userId: 'u', event: 'e', properties: throwing },
+  ]) {
+    assert.equal(analytics.track(params as never), true)
+  }
+  await analytics.flush(null as never)
+  await analytics.closeAndFlush(null as never)
+})
+
+test('once is once, also when its event is emitted within it', () => {
+  const analytics = new Analytics({ writeKey: 'wk', disable: true })
+  let calls = 0
+  analytics.once('track', () => {
+    calls++
+    analytics.track(event)
+  })
+  analytics.track(event)
+  assert.equal(calls, 1)
+})
+
+test('a closed client lets go of a custom HTTP client that does not answer', async () => {
+  let signal: AbortSignal | undefined
+  const httpClient = (_url: string, options: { signal: AbortSignal }): Promise<never> => {
+    signal = options.signal
+    return new Promise(() => {})
+  }
+  const analytics = new Analytics({ writeKey: 'wk', httpClient }).on('error', () => {})
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
+  assert.equal(signal?.aborted, true)
+  await new Promise(setImmediate)
+  assert.deepEqual(
+    process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout'),
+    [],
+  )
+})

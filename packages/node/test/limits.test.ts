@@ -1,8 +1,11 @@
 // Sizes in true UTF-8 bytes, the bounded queue, and bursts.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test from 'node:test'
-import { Analytics, type AnalyticsError } from '@switchyard/node'
+import { Analytics, type AnalyticsError, type Context } from '@switchyard/node'
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { startTrackingServer } from './tracking-server.ts'
 
@@ -181,5 +184,54 @@ test('what does not fit into maxQueueBytes is an error event and a callback erro
   assert.equal(callbacks.filter((code) => code === 'queue_full').length, errors.length)
   // Room again: the queue takes what comes next.
   analytics.track({ ...event, messageId: 'later' })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+})
+
+for (const [limit, settings] of [
+  ['maxQueueBytes', { maxQueueBytes: 100_000 }],
+  ['spool.maxBytes', { spool: true }],
+] as const) {
+  test(`a caller who heeds false is never refused, however small ${limit} is`, async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'switchyard-limits-'))
+    await using server = await startTrackingServer()
+    const spool = 'spool' in settings ? { spool: { dir, maxBytes: 100_000 } } : settings
+    const analytics = new Analytics({ writeKey: 'wk', host: server.url, ...spool })
+    const codes: string[] = []
+    analytics.on('error', (error) => codes.push(error.code))
+    for (let i = 0; i < 3_000; i++) {
+      if (!analytics.track(event)) await new Promise<void>((resolve) => analytics.once('drained', resolve))
+    }
+    assert.deepEqual(await analytics.closeAndFlush(), { delivered: 3_000, failed: 0, pending: 0 })
+    assert.deepEqual(codes, [])
+    rmSync(dir, { recursive: true })
+  })
+}
+
+test('every byte of the queue is given back, whichever way a message ends', async () => {
+  await using server = await startTrackingServer((request) => (request.text.includes('refuse-me') ? { status: 400 } : undefined))
+  const maxQueueBytes = 20_000
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxQueueBytes }).on('error', () => {})
+  const grow = (ctx: Context): Context => {
+    if (ctx.event.event === 'throw') throw new Error('mine')
+    if (ctx.event.event === 'break') delete ctx.event.userId
+    if (ctx.event.event === 'grow') ctx.updateEvent('properties.text', 'x'.repeat(5_000))
+    if (ctx.event.event === 'too-large') ctx.updateEvent('properties.text', 'x'.repeat(30_000))
+    return ctx
+  }
+  await analytics.register({
+    name: 'p',
+    type: 'enrichment',
+    isLoaded: () => true,
+    load: async () => {},
+    track: grow,
+    page: async (ctx) => ctx,
+  })
+  for (let round = 0; round < 30; round++) {
+    for (const name of ['throw', 'break', 'grow', 'too-large', 'refuse-me', 'fine']) analytics.track({ userId: 'u', event: name })
+    analytics.page({ userId: 'u' })
+    await analytics.flush()
+  }
+  // All of it is free again: a message of nearly the whole queue fits.
+  analytics.identify({ userId: 'u', traits: { text: 'x'.repeat(maxQueueBytes - 500) } })
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
 })

@@ -260,3 +260,17 @@ test('authServer, scope and httpClient of oauthSettings are used', async () => {
   assert.match(seen[0]?.body ?? '', /scope=custom/)
   assert.equal(server.requests[0]?.headers['authorization'], 'Bearer mine')
 })
+
+test('a client closed while it waits for a token stops asking, also with retries without end', async () => {
+  await using server = await startServers({ token: () => ({ status: 503 }) })
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: Number.POSITIVE_INFINITY, oauthSettings })
+  const codes: string[] = []
+  analytics.on('error', (error) => codes.push(error.code))
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 100 }), { delivered: 0, failed: 0, pending: 1 })
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const asked = tokens(server.requests).length
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  assert.equal(tokens(server.requests).length, asked)
+  assert.equal(codes.length, 1)
+})

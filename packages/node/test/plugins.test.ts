@@ -264,3 +264,44 @@ test('a flush waits for messages that are still in a plugin, and sends them with
   assert.deepEqual(await flushed, { delivered: 1, failed: 0, pending: 0 })
   await analytics.closeAndFlush()
 })
+
+test('a plugin whose isLoaded() throws is passed by and reported, and holds no message up', async () => {
+  const isLoaded = (): boolean => {
+    throw new Error('mine')
+  }
+  for (const role of ['before', 'destination', 'after'] as const) {
+    const { messages, errors, result } = await trackThrough([plugin(role, 'p', { isLoaded, track: () => assert.fail('not loaded') })])
+    assert.equal(messages.length, 1)
+    assert.equal(result.delivered, 1)
+    assert.ok(errors.length > 0 && errors.every((error) => error.code === 'plugin_failed'))
+  }
+})
+
+test('a plugin that takes the messageId away gets the message a new one', async () => {
+  const track = (ctx: Context): Context => {
+    delete (ctx.event as Partial<Context['event']>).messageId
+    return ctx
+  }
+  const { messages } = await trackThrough([plugin('before', 'p', { track })])
+  assert.ok((messages[0]?.messageId.length ?? 0) > 20)
+})
+
+test('a plugin that makes the event no JSON at all stops its message, and nothing hangs', async () => {
+  const track = (ctx: Context): Context => {
+    ctx.event = { ...ctx.event, toJSON: () => undefined } as Context['event']
+    return ctx
+  }
+  const { messages, called, result } = await trackThrough([plugin('before', 'p', { track })])
+  assert.deepEqual(messages, [])
+  assert.equal(called?.code, 'not_serializable')
+  assert.equal(result.failed, 1)
+})
+
+test('a register that nobody awaits and that fails is an error event, not an unhandled rejection', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  const failed = new Promise<AnalyticsError>((resolve) => analytics.on('error', resolve))
+  void analytics.register(plugin('before', 'p', { load: () => Promise.reject(new Error('no')) }))
+  assert.equal((await failed).code, 'plugin_load_failed')
+  await new Promise(setImmediate)
+  await analytics.closeAndFlush()
+})

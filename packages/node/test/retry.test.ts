@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import test from 'node:test'
-import { Analytics, type AnalyticsError } from '@switchyard/node'
+import { Analytics, type AnalyticsError, FetchHTTPClient } from '@switchyard/node'
 import { type PlannedAnswer, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
@@ -170,16 +170,16 @@ for (const [status, form] of [
 }
 
 test('while closing, pauses that the service asks for use up retries, so that closing ends', async () => {
-  await using server = await startTrackingServer(() => ({ status: 503, headers: { 'Retry-After': '0' } }))
-  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 2 })
+  await using server = await startTrackingServer(() => ({ status: 503, headers: { 'Retry-After': '1' } }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 1 })
   analytics.on('error', () => {})
   analytics.track(event)
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
-  assert.equal(server.requests.length, 3)
+  assert.equal(server.requests.length, 2)
 })
 
 test('maxRateLimitDuration ends the waiting on a service that asks for pauses for ever', async () => {
-  const { errors } = await sendOne([{ status: 429, headers: { 'Retry-After': '0.05' } }], { maxRateLimitDuration: 0.2, maxRetries: 0 })
+  const { errors } = await sendOne([{ status: 429, headers: { 'Retry-After': '1' } }], { maxRateLimitDuration: 0.5, maxRetries: 0 })
   assert.deepEqual(
     errors.map((error) => error.status),
     [429],
@@ -199,12 +199,67 @@ test('a connection that the server closed while idle costs neither a retry nor a
   await analytics.closeAndFlush()
 })
 
-test('what the timers and listeners of retries hold is let go: a thousand failures leave nothing behind', async () => {
-  await using server = await startTrackingServer(() => ({ status: 400 }))
-  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
-  analytics.on('error', () => {})
-  for (let i = 0; i < 1_000; i++) analytics.track(event)
-  await analytics.closeAndFlush()
+for (const value of ['0', 'Sun, 15 Nov 2020 12:00:00 GMT']) {
+  test(`Retry-After ${value} asks for no pause: the batch backs off and uses up its retries as after any failure`, async () => {
+    const { requests, errors } = await sendOne([{ status: 503, headers: { 'Retry-After': value } }], { maxRetries: 1 })
+    assert.equal(requests.length, 2)
+    assert.ok((requests[1]?.at ?? 0) - (requests[0]?.at ?? 0) >= 150)
+    assert.equal(errors.length, 1)
+  })
+}
+
+test('what retries hold is let go: after hundreds of them nothing is left behind', async () => {
+  await using server = await startTrackingServer((request, number) => (number <= 40 ? { status: 500 } : undefined))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxInFlight: 20 })
+  for (let i = 0; i < 40; i++) analytics.track(event)
+  assert.equal((await analytics.flush()).delivered, 40)
+  assert.equal(server.requests.length, 80)
   const timers = process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout')
   assert.deepEqual(timers, [])
+  await analytics.closeAndFlush()
+})
+
+/** A server that answers each connection with these bytes, whatever it is sent. */
+async function answering(bytes: string, settings: object = {}): Promise<AnalyticsError | undefined> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(bytes))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const host = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const analytics = new Analytics({ writeKey: 'wk', host, maxRetries: 0, httpRequestTimeout: 500, ...settings })
+    let told: AnalyticsError | undefined
+    analytics.track(event, (error) => {
+      told = error
+    })
+    const { failed } = await analytics.closeAndFlush({ timeout: 3_000 })
+    assert.equal(failed, 1)
+    return told
+  } finally {
+    server.close()
+  }
+}
+
+for (const [what, bytes] of [
+  ['upgrades unasked', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+  ['says nothing', ''],
+  ['answers garbage', 'garbage\r\n\r\n'],
+  ['breaks off', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'],
+  ['sends a broken chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+  ['sends headers without end', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`],
+  ['only announces an answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
+] as const) {
+  test(`a server that ${what} is a delivery_failure, within the deadline`, async () => {
+    assert.equal((await answering(bytes))?.code, 'delivery_failure')
+  })
+}
+
+test('a redirect is not followed, over fetch either: the 200 of another page is no delivery', async () => {
+  for (const httpClient of [undefined, new FetchHTTPClient()]) {
+    await using elsewhere = await startTrackingServer()
+    const error = await answering(`HTTP/1.1 302 Found\r\nLocation: ${elsewhere.url}/login\r\nContent-Length: 0\r\n\r\n`, { httpClient })
+    assert.equal(error?.status, 302)
+    assert.equal(elsewhere.requests.length, 0)
+  }
 })

@@ -1,7 +1,7 @@
 // The spool: a killed process delivers its queued messages at its next start, once.
 
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -98,8 +98,10 @@ test('close with a timeout leaves what is pending to the next start', async () =
   await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
   const analytics = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir: place.dir } })
   analytics.on('error', (error) => assert.fail(error.message))
-  analytics.track({ ...event, messageId: 'm-1' })
+  const told = new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ ...event, messageId: 'm-1' }, resolve))
   assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
+  // It has not failed, so there is no error event; but who waits for it must not wait for ever.
+  assert.equal((await told)?.code, 'close_timeout')
   await using server = await startTrackingServer()
   assert.equal((await start(server, place.dir)).delivered, 1)
   assert.deepEqual(ids(server), ['m-1'])
@@ -221,4 +223,103 @@ test('the write key is not written to disk', async () => {
   analytics.track(event)
   for (const file of place.files()) assert.doesNotMatch(readFileSync(join(place.dir, file), 'utf8'), /secret-write-key/)
   await analytics.closeAndFlush()
+})
+
+test('after close no file is touched by its old number: it may be the application’s by then', async () => {
+  using place = tempPlace()
+  let answer: (() => void) | undefined
+  const httpClient = () =>
+    new Promise<{ status: number; statusText: string }>((resolve) => {
+      answer = () => resolve({ status: 200, statusText: 'OK' })
+    })
+  const analytics = new Analytics({ writeKey: 'wk', httpClient, spool: { dir: place.dir } })
+  let go: (() => void) | undefined
+  const gate = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const slow = async <Ctx>(ctx: Ctx): Promise<Ctx> => {
+    await gate
+    return ctx
+  }
+  await analytics.register({ name: 'slow', type: 'before', isLoaded: () => true, load: async () => {}, page: slow })
+  const codes: string[] = []
+  analytics.on('error', (error) => codes.push(error.code))
+  for (let i = 0; i < 3; i++) analytics.track(event)
+  analytics.page({ userId: 'u' })
+  await analytics.closeAndFlush({ timeout: 30 })
+  const files = Array.from({ length: 8 }, (_, i) => join(place.dir, `application-${i}.txt`))
+  const fds = files.map((file) => openSync(file, 'w'))
+  answer?.()
+  go?.()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  for (const fd of fds) closeSync(fd)
+  for (const file of files) assert.equal(readFileSync(file, 'utf8'), '')
+  // The one in the plugin was not on disk yet, and says so.
+  assert.deepEqual(codes, ['close_timeout'])
+})
+
+test('recovery goes on when there is little room, in the queue and in the spool', async () => {
+  for (const settings of [{ maxQueueBytes: 2_000 }, { spool: { maxBytes: 3_000 } }, {}]) {
+    using place = tempPlace()
+    await using server = await startTrackingServer()
+    const killed = runChild(
+      server.url,
+      `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} }, flushAt: 1000 })
+       for (let i = 0; i < 60; i++) analytics.track({ ...event, messageId: 'm-' + i })
+       process.kill(process.pid, 'SIGKILL')`,
+    )
+    await killed.ended
+    const analytics = new Analytics({
+      writeKey: 'wk',
+      host: server.url,
+      ...settings,
+      spool: { dir: place.dir, ...('spool' in settings ? settings.spool : {}) },
+    })
+    analytics.on('error', (error) => assert.equal(error.code, 'queue_full'))
+    analytics.track({ ...event, messageId: 'mine' })
+    const { pending, failed } = await analytics.closeAndFlush({ timeout: 10_000 })
+    assert.equal(pending, 0)
+    assert.equal(new Set(ids(server)).size, ids(server).length)
+    assert.equal(ids(server).filter((id) => id !== 'mine').length, 60)
+    assert.equal(ids(server).includes('mine'), failed === 0)
+    assert.deepEqual(place.files(), [])
+  }
+})
+
+test('disable opens no spool and sends nothing of it', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const dir = join(place.dir, 'spool')
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, disable: true, handleSignals: true, spool: { dir } })
+  analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.deepEqual(place.files(), [])
+  assert.equal(process.listenerCount('SIGTERM'), 0)
+})
+
+test('a close is no error when the folder is gone', async () => {
+  using place = tempPlace()
+  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  const dir = join(place.dir, 'spool')
+  const analytics = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir } })
+  const codes: string[] = []
+  analytics.on('error', (error) => codes.push(error.code))
+  analytics.track(event)
+  rmSync(dir, { recursive: true })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 30 }), { delivered: 0, failed: 0, pending: 1 })
+  assert.ok(codes.length > 0 && codes.every((code) => code === 'spool_failed'))
+})
+
+test('messages that are still in a plugin are not on disk, and an exit says that they are lost', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} } })
+     await analytics.register({ name: 'slow', type: 'before', isLoaded: () => true, load: async () => {}, page: () => new Promise(() => {}) })
+     analytics.track(event)
+     analytics.page({ userId: 'u' })
+     process.exit(0)`,
+  )
+  assert.match((await child.ended).stderr, /exited with 1 message not delivered/)
 })

@@ -103,14 +103,14 @@ function contextOf(context: unknown): unknown {
 export function compose(event: AnalyticsEvent): Composed {
   const parsed = parseMessage(event)
   if (!parsed.ok) return parsed
-  let json: string
+  let json: string | undefined
   try {
     for (const field of ['properties', 'traits', 'context', 'integrations'] as const) {
       // A Date passes for an object until it becomes JSON, and then it is a string that the service would refuse.
-      const value = event[field] as { toJSON?: unknown } | undefined
-      if (typeof value?.toJSON === 'function' && !isJsonObject(value)) return refusal(`${field}_not_object`, field)
+      if (mayBecomeOther(event[field]) && !isJsonObject(event[field])) return refusal(`${field}_not_object`, field)
     }
     json = JSON.stringify(event)
+    if (json === undefined) throw new TypeError('the event gives no JSON')
   } catch (error) {
     return { ok: false, code: 'not_serializable', message: error instanceof Error ? error.message : String(error), reason: error }
   }
@@ -120,6 +120,13 @@ export function compose(event: AnalyticsEvent): Composed {
     return { ...tooLarge, message: `${tooLarge.message} This one has ${bytes}.` }
   }
   return { ok: true, json, bytes }
+}
+
+/** Objects that JSON makes something else of: those with toJSON, and wrapped primitives. */
+function mayBecomeOther(value: object | null | undefined): boolean {
+  if (value == null) return false
+  const { toJSON, valueOf } = value as { toJSON?: unknown; valueOf?: unknown }
+  return typeof toJSON === 'function' || (typeof valueOf === 'function' && typeof valueOf.call(value) !== 'object')
 }
 
 function isJsonObject(value: unknown): boolean {

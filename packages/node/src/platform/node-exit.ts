@@ -30,7 +30,7 @@ function sendAll(): void {
 
 function sayWhatIsLost(): void {
   let lost = 0
-  for (const target of kept) if (!target.spooled) lost += target.pendingMessages
+  for (const target of kept) lost += target.unsafeMessages
   if (lost === 0) return
   // Warnings are printed asynchronously, and there is no later any more.
   process.stderr.write(
@@ -55,16 +55,18 @@ export function signalWatch(target: ExitTarget): () => void {
 
 function drain(signal: NodeJS.Signals): void {
   // A second signal is a person losing patience.
-  if (draining) return leave(signal)
+  if (draining) return leftToApplication ? undefined : leave(signal)
   draining = true
   leftToApplication = process.listenerCount(signal) > 1
-  void Promise.allSettled([...signalled].map((target) => target.shutDown())).then(() => leave(signal))
+  // An application with its own way of ending still makes calls on that way: its client stays open.
+  void Promise.allSettled([...signalled].map((target) => target.shutDown(leftToApplication))).then(() => leave(signal))
 }
 
 /** Ends the process as the signal would have, unless that is left to the application. */
 function leave(signal: NodeJS.Signals): void {
   draining = false
+  if (leftToApplication) return
   for (const each of SIGNALS) process.off(each, drain)
   signalled.clear()
-  if (!leftToApplication) process.kill(process.pid, signal)
+  process.kill(process.pid, signal)
 }

@@ -3,10 +3,7 @@
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'
-import { type Answer, type OutgoingRequest, TimeoutError, type Transport } from '../send/transport.ts'
-
-/** An answer's body is a few dozen bytes, or a list of rejected messages; more than this is not read. */
-const MAX_ANSWER_BYTES = 1024 * 1024
+import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from '../send/transport.ts'
 
 export function httpTransport(maxConnections: number): Transport {
   let secure: { module: typeof Https; agent: Https.Agent } | undefined
@@ -65,20 +62,28 @@ class StaleSocketError extends Error {}
 function exchange(module: typeof Http | typeof Https, options: Http.RequestOptions, request: OutgoingRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = module.request(options)
-    // Once an answer has begun, destroying its request surfaces as "aborted": keep the reason ourselves.
-    let ended: Error | undefined
+    // Rejects itself instead of waiting for the request to say so: what a destroyed request says depends on how far it was.
+    let isOver = false
     const end = (reason: Error): void => {
-      ended = reason
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      reject(reason)
       outgoing.destroy(reason)
     }
     const timer = setTimeout(() => end(new TimeoutError(request.timeoutMs)), request.timeoutMs)
     const fail = (error: Error): void => {
-      clearTimeout(timer)
       const code = (error as NodeJS.ErrnoException).code
-      const stale = ended === undefined && outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
-      reject(ended ?? (stale ? new StaleSocketError(error.message, { cause: error }) : error))
+      const stale = outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
+      end(stale ? new StaleSocketError(error.message, { cause: error }) : error)
     }
     outgoing.on('error', fail)
+    // A server that upgrades unasked, or goes away without a word.
+    outgoing.on('upgrade', (_answer, socket) => {
+      socket.on('error', () => {})
+      end(new Error('the tracking API answered with an upgrade'))
+    })
+    outgoing.on('close', () => end(new Error('the connection was closed without an answer')))
     outgoing.on('response', (incoming) => {
       const chunks: Buffer[] = []
       let bytes = 0
@@ -89,6 +94,8 @@ function exchange(module: typeof Http | typeof Https, options: Http.RequestOptio
       })
       incoming.on('error', fail)
       incoming.on('end', () => {
+        if (isOver) return
+        isOver = true
         clearTimeout(timer)
         resolve({
           status: incoming.statusCode ?? 0,

@@ -6,13 +6,12 @@ import type { Transport } from '../send/transport.ts'
 
 /** A client, as the process's end sees it. */
 export interface ExitTarget {
-  readonly pendingMessages: number
-  /** Whether what is pending is safe on disk. */
-  readonly spooled: boolean
-  /** Starts sending what is queued; true if there was anything to start. */
-  sendNow(): boolean
-  /** Drains and closes, within the target's own time. */
-  shutDown(): Promise<unknown>
+  /** Messages that a process which ends now would lose: on the way, and not on disk. */
+  readonly unsafeMessages: number
+  /** Starts sending what is queued. */
+  sendNow(): void
+  /** Sends all there is and all that still comes, within the target's own time; then closes, unless it is to stay open. */
+  shutDown(stayOpen: boolean): Promise<unknown>
 }
 
 export interface JwtSigner {

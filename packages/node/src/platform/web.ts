@@ -1,7 +1,7 @@
 // The client on a runtime with web globals only (edge functions, workers): fetch, crypto, CompressionStream. No disk, no
 // signals, no process to outlive.
 
-import { type Answer, type OutgoingRequest, TimeoutError } from '../send/transport.ts'
+import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError } from '../send/transport.ts'
 import type { Platform } from './platform.ts'
 
 const encoder = new TextEncoder()
@@ -20,12 +20,23 @@ async function sendByFetch(request: OutgoingRequest): Promise<Answer> {
   const { url, headers, body, timeoutMs } = request
   try {
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(url, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer>, signal })
+    const response = await fetch(url, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer>, signal, redirect: 'manual' })
     const { status, statusText } = response
-    return { status, statusText, headers: Object.fromEntries(response.headers), text: await response.text() }
+    return { status, statusText, headers: Object.fromEntries(response.headers), text: await cappedText(response) }
   } catch (error) {
     throw (error as Error | undefined)?.name === 'TimeoutError' ? new TimeoutError(timeoutMs) : error
   }
+}
+
+async function cappedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return decoder.decode(platform.concat(chunks))
 }
 
 export const platform: Platform = {

@@ -95,7 +95,16 @@ export class Pipeline<Instance> {
   }
 
   #of(role: PluginType, type: MessageType): PluginOf<Instance>[] {
-    return this.#plugins.filter((plugin) => plugin.type === role && plugin[type] !== undefined && plugin.isLoaded())
+    return this.#plugins.filter((plugin) => plugin.type === role && plugin[type] !== undefined && this.#isLoaded(plugin))
+  }
+
+  #isLoaded(plugin: PluginOf<Instance>): boolean {
+    try {
+      return plugin.isLoaded()
+    } catch (error) {
+      this.#report(new AnalyticsError('plugin_failed', `plugin ${plugin.name} failed: ${messageOf(error)}`, { reason: error }))
+      return false
+    }
   }
 
   async #runApart(plugins: PluginOf<Instance>[], type: MessageType, ctx: Context): Promise<void> {

@@ -88,3 +88,35 @@ test('a flush at its timeout reports what is pending, and the next one reports i
   periods.end(period, 1, 1)
   assert.deepEqual(await periods.close(undefined), { delivered: 1, failed: 1, pending: 0 })
 })
+
+test('a flush waits for what is busy in its period, unless it says not to', async () => {
+  const periods = new FlushPeriods()
+  const period = periods.current
+  periods.begin(period)
+  const done = periods.occupy(period)
+  const order: string[] = []
+  const outer = periods.close(undefined).then(() => order.push('outer'))
+  const inner = periods.close(undefined, false).then(() => order.push('inner'))
+  periods.end(period, 1, 0)
+  await inner
+  assert.deepEqual(order, ['inner'])
+  done()
+  await outer
+  assert.deepEqual(order, ['inner', 'outer'])
+})
+
+test('ten thousand flushes that wait at once cost no more than ten thousand times one', async () => {
+  const periods = new FlushPeriods()
+  const all: Period[] = []
+  const flushes: Promise<unknown>[] = []
+  const started = performance.now()
+  for (let i = 0; i < 10_000; i++) {
+    all.push(periods.current)
+    periods.begin(periods.current)
+    flushes.push(periods.close(undefined))
+  }
+  for (let i = all.length - 1; i >= 0; i--) periods.end(all[i] as Period, 1, 0)
+  await Promise.all(flushes)
+  // A quadratic way took minutes.
+  assert.ok(performance.now() - started < 2_000)
+})

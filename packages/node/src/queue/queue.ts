@@ -66,14 +66,6 @@ export class Queue {
     this.#options = options
   }
 
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  get hasReady(): boolean {
-    return this.#head < this.#ready.length
-  }
-
   /** Takes room for a message from its call until its outcome; false if there is none. */
   reserve(bytes: number): boolean {
     if (this.#bytes + bytes > this.#options.maxBytes) return false
@@ -89,10 +81,21 @@ export class Queue {
     }
   }
 
-  /** What a call returns: false says "wait for `drained`". */
+  /** What a call returns: false says "wait for `drained`", and nobody should wait for a batch that waits to be filled. */
   belowMark(): boolean {
     if (this.#bytes <= this.#options.highWaterBytes) return true
     this.#toldFull = true
+    this.seal()
+    return false
+  }
+
+  /** Takes room for a message that can wait: below the mark, or whatever its size if there is nothing else to wait for. */
+  admit(bytes: number): boolean {
+    if (this.#bytes === 0 || (this.belowMark() && this.#bytes + bytes <= this.#options.maxBytes)) {
+      this.#bytes += bytes
+      return true
+    }
+    this.seal()
     return false
   }
 

@@ -23,9 +23,12 @@ export interface SpoolLimits {
 export interface Spool {
   /** Keeps a message and gives its number; undefined if it does not fit. Survives the process being killed from then on. */
   keep(json: string): number | undefined
-  /** Their outcome is known: forget them. */
+  /** Their outcome is known: forget them. Also after close. */
   forget(ranges: SpoolRange[]): void
-  /** Gives back what processes that are gone have left, each message once; waits on `take` before going on. */
-  recover(take: (json: string) => Promise<void>): Promise<void>
+  /**
+   * Gives back what processes that are gone have left, each message once, with its number here; waits on `take` before
+   * going on. Resolves when all that is there now is taken; looks again now and then, until close.
+   */
+  recover(take: (json: string, number: number) => Promise<void>): Promise<void>
   close(): void
 }

@@ -13,6 +13,7 @@ export interface HTTPFetchRequest {
   method: HTTPClientRequest['method']
   // oxlint-disable-next-line typescript/no-explicit-any -- fetch implementations disagree about the type of an AbortSignal
   signal: any
+  redirect?: 'manual'
 }
 
 /** Compatible with fetch's Headers. */
@@ -40,13 +41,15 @@ export interface HTTPClientRequest {
   readonly data?: unknown
   /** Most milliseconds to wait for the response. */
   httpRequestTimeout: number
+  /** Aborted at that time, and when the client is closed. */
+  readonly signal?: AbortSignal
 }
 
 export interface HTTPClient {
   makeRequest(options: HTTPClientRequest): Promise<HTTPResponse>
 }
 
-/** HTTP by fetch: the default where there is no node:http, and a base to extend anywhere. */
+/** HTTP by fetch, to use or to extend. */
 export class FetchHTTPClient implements HTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
@@ -57,24 +60,45 @@ export class FetchHTTPClient implements HTTPClient {
   async makeRequest(options: HTTPClientRequest): Promise<HTTPResponse> {
     // Looked up at the call, so that a fetch replaced after construction (tests, instrumentation) is the one used.
     const send = this.#fetch ?? globalThis.fetch
-    // The signal lives as long as the request and its body; unlike a timer of ours it needs no clearing.
-    const signal = AbortSignal.timeout(options.httpRequestTimeout)
-    return send(options.url, { method: options.method, headers: options.headers, body: options.body, signal })
+    const { url, method, headers, body, signal = AbortSignal.timeout(options.httpRequestTimeout) } = options
+    // A redirect followed turns the POST into a GET, and the 200 of whatever is there into a delivery that never was.
+    return send(url, { method, headers, body, signal, redirect: 'manual' })
   }
 }
-
-/** How long past its deadline a custom client may take to say so itself. */
-const GRACE_MS = 250
 
 export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
   const client = typeof custom === 'function' ? new FetchHTTPClient(custom) : custom
+  const underWay = new Set<(reason: Error) => void>()
+
+  /** One request under a deadline and until close, whether or not the client heeds its signal. */
+  async function send(request: OutgoingRequest): Promise<Answer> {
+    const controller = new AbortController()
+    let end: (reason: Error) => void = () => {}
+    const ended = new Promise<never>((_, reject) => {
+      end = (reason) => {
+        controller.abort(reason)
+        reject(reason)
+      }
+    })
+    const timer = setTimeout(() => end(new TimeoutError(request.timeoutMs)), request.timeoutMs)
+    underWay.add(end)
+    try {
+      return await Promise.race([exchange(client, request, controller.signal), ended])
+    } finally {
+      clearTimeout(timer)
+      underWay.delete(end)
+    }
+  }
+
   return {
-    send: (request) => withDeadline(exchange(client, request), request.timeoutMs + GRACE_MS, request),
-    close: () => {},
+    send,
+    close() {
+      for (const end of underWay) end(new Error('the client is closed'))
+    },
   }
 }
 
-async function exchange(client: HTTPClient, request: OutgoingRequest): Promise<Answer> {
+async function exchange(client: HTTPClient, request: OutgoingRequest, signal: AbortSignal): Promise<Answer> {
   const body = request.bodyText()
   const response = await client.makeRequest({
     url: request.url,
@@ -85,6 +109,7 @@ async function exchange(client: HTTPClient, request: OutgoingRequest): Promise<A
       return request.headers['Content-Type'] === 'application/json' ? (JSON.parse(body) as unknown) : body
     },
     httpRequestTimeout: request.timeoutMs,
+    signal,
   })
   if (typeof response?.status !== 'number') throw new TypeError('the HTTP client’s response has no status')
   return {
@@ -96,10 +121,9 @@ async function exchange(client: HTTPClient, request: OutgoingRequest): Promise<A
 }
 
 async function textOf(response: HTTPResponse): Promise<string> {
-  if (typeof response.text === 'function') return response.text()
   // Clients such as axios have read the body already.
-  const { data } = response as { data?: unknown }
-  return typeof data === 'string' ? data : data === undefined ? '' : JSON.stringify(data)
+  const data: unknown = typeof response.text === 'function' ? await response.text() : (response as { data?: unknown }).data
+  return typeof data === 'string' ? data : (JSON.stringify(data) ?? '')
 }
 
 function plainHeaders(headers: HTTPResponse['headers']): Record<string, string> {
@@ -109,19 +133,4 @@ function plainHeaders(headers: HTTPResponse['headers']): Record<string, string> 
     typeof headers['entries'] === 'function' ? (headers as HTTPHeaders).entries() : Object.entries(headers as Record<string, unknown>)
   for (const [name, value] of entries) plain[name.toLowerCase()] = String(value)
   return plain
-}
-
-async function withDeadline(answer: Promise<Answer>, ms: number, request: OutgoingRequest): Promise<Answer> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TimeoutError(request.timeoutMs)), ms)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } catch (error) {
-    if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')) throw new TimeoutError(request.timeoutMs)
-    throw error instanceof Error ? error : new Error(String(error))
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -23,7 +23,8 @@ export interface TokenSourceOptions {
   transport: Transport
   maxRetries: number
   timeoutMs: number
-  pause: (ms: number) => Promise<void>
+  /** Waits; false if the client was closed meanwhile. */
+  pause: (ms: number) => Promise<boolean>
 }
 
 export class TokenSource {
@@ -88,7 +89,7 @@ export class TokenSource {
         problem = error
       }
       if (retry >= maxRetries) throw failure(problem)
-      await pause(waitMs)
+      if (!(await pause(waitMs))) throw failure(new Error('the client is closed'))
     }
   }
 

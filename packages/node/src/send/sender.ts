@@ -111,15 +111,15 @@ export class Sender {
     for (let batch = this.#options.take(1); batch; batch = this.#options.take(1)) this.#options.settle(batch, gaveUp(0))
   }
 
-  /** Waits, unless and until the sender is stopped. */
-  pause(ms: number): Promise<void> {
-    if (this.#stopped) return Promise.resolve()
+  /** Waits; false if the sender was stopped meanwhile. */
+  pause(ms: number): Promise<boolean> {
+    if (this.#stopped) return Promise.resolve(false)
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#timers.delete(timer)
-        resolve()
+        resolve(true)
       }, ms)
-      this.#timers.set(timer, resolve)
+      this.#timers.set(timer, () => resolve(false))
     })
   }
 
@@ -133,8 +133,9 @@ export class Sender {
         .catch(broken)
         .then((result) => {
           this.#inFlight--
+          // Whatever becomes of settling: a place that is not given back is lost for ever.
+          this.wake()
           this.#options.settle(batch, result)
-          this.#pump()
         })
     }
   }

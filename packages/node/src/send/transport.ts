@@ -1,6 +1,9 @@
 // What the sender needs of HTTP: one POST, one answer, one deadline. An answer is data, whatever its status; only a
 // request that got no answer throws.
 
+/** An answer's body is a few dozen bytes, or a list of rejected messages; of one that is longer no more is read. */
+export const MAX_ANSWER_BYTES = 1024 * 1024
+
 export interface OutgoingRequest {
   url: string
   headers: Record<string, string>

@@ -21,6 +21,7 @@ export type Verdict =
   | { kind: 'refused'; error: AnalyticsError; rejected: Rejection[] }
 
 export const MAX_RETRY_AFTER_MS = 300_000
+const MIN_RETRY_AFTER_MS = 1_000
 const BACKOFF_MIN_MS = 300
 const BACKOFF_MAX_MS = 30_000
 
@@ -30,8 +31,9 @@ export function judge(answer: Answer, now: number): Verdict {
   const error = errorOf(answer)
   if (status === 401) return { kind: 'unauthorized', error }
   if (isTemporary(status)) {
-    const retryAfterMs = status === 429 || status === 503 ? parseRetryAfter(answer.headers['retry-after'], now) : undefined
-    return { kind: 'temporary', error, retryAfterMs }
+    const asked = status === 429 || status === 503 ? parseRetryAfter(answer.headers['retry-after'], now) : undefined
+    // "At once" (a date that has passed, by a clock that may be off) is no pause: back off as after any other failure.
+    return { kind: 'temporary', error, retryAfterMs: asked !== undefined && asked >= MIN_RETRY_AFTER_MS ? asked : undefined }
   }
   return { kind: 'refused', error, rejected: rejections(answer.text, status) }
 }

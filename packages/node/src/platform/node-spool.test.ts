@@ -1,0 +1,152 @@
+// The spool's own rules, where a client around it would hide them: who is alive, who takes over, what is freed.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import type { Spool } from '../queue/spool.ts'
+import { openSpool, type SpoolTimes } from './node-spool.ts'
+
+const LONG: SpoolTimes = { touchMs: 60_000, silentMs: 60_000 }
+
+const opened: Spool[] = []
+
+function folder(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-spool-'))
+  t.after(() => {
+    for (const spool of opened.splice(0)) spool.close()
+    rmSync(dir, { recursive: true })
+  })
+  return dir
+}
+
+function open(dir: string, { maxBytes = 1_000_000, times = LONG } = {}): Spool {
+  const spool = openSpool({ dir, maxBytes }, (error) => assert.fail(error as Error), times)
+  opened.push(spool)
+  return spool
+}
+
+const message = (id: string): string => JSON.stringify({ messageId: id, text: 'line\nbreak \u2028' })
+const files = (dir: string, ending: string): string[] => readdirSync(dir).filter((file) => file.endsWith(ending))
+
+async function recovered(spool: Spool): Promise<string[]> {
+  const ids: string[] = []
+  await spool.recover(async (json) => {
+    ids.push((JSON.parse(json) as { messageId: string }).messageId)
+  })
+  return ids
+}
+
+/** A writer that is gone, as seen from here: its owner file says what the test wants it to say. */
+function leave(dir: string, ids: string[], change: (owner: Record<string, unknown>) => unknown, touchedMsAgo = 0): void {
+  const before = new Set(readdirSync(dir))
+  const spool = openSpool({ dir, maxBytes: 1_000_000 }, () => {}, LONG)
+  for (const id of ids) spool.keep(message(id))
+  const file = join(dir, readdirSync(dir).find((name) => name.endsWith('.owner') && !before.has(name)) ?? '')
+  const owner = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+  spool.close()
+  writeFileSync(file, String(change(owner)))
+  const at = new Date(Date.now() - touchedMsAgo)
+  utimesSync(file, at, at)
+}
+
+const same = (change: object) => (owner: Record<string, unknown>) => JSON.stringify({ ...owner, ...change })
+
+const writers: [title: string, change: (owner: Record<string, unknown>) => unknown, touchedMsAgo: number, isLeft: boolean][] = [
+  ['a process that is running', same({}), 0, false],
+  ['a process that is gone', same({ pid: 2 ** 22 - 1 }), 0, true],
+  ['a process whose ID another process has by now', same({ started: '1' }), 0, true],
+  ['a process that left by itself', same({ pid: 0 }), 0, true],
+  ['a process of another host, heard of lately', same({ host: 'elsewhere', pid: 1 }), 0, false],
+  ['a process of another host, not heard of for long', same({ host: 'elsewhere', pid: 1 }), 61_000, true],
+  ['a process of another container on this host, heard of lately', same({ namespace: 'pid:[1]', pid: 2 ** 22 - 1 }), 0, false],
+  ['a process of another container on this host, not heard of for long', same({ namespace: 'pid:[1]', pid: 2 ** 22 - 1 }), 61_000, true],
+  ['an owner that cannot be read, lately', () => '{', 0, false],
+  ['an owner that cannot be read, for long', () => '{', 61_000, true],
+]
+
+for (const [title, change, touchedMsAgo, isLeft] of writers) {
+  test(`what ${title} wrote is ${isLeft ? 'taken over' : 'left alone'}`, async (t) => {
+    const dir = folder(t)
+    leave(dir, ['a', 'b'], change, touchedMsAgo)
+    assert.deepEqual(await recovered(open(dir)), isLeft ? ['a', 'b'] : [])
+  })
+}
+
+test('what one is taking over is left alone by others, and is theirs when that one is gone, too', async (t) => {
+  const dir = folder(t)
+  leave(dir, ['a', 'b', 'c'], same({ pid: 0 }))
+  const first = open(dir)
+  let taken: (() => void) | undefined
+  const stopped = new Promise<void>((resolve) => {
+    void first.recover((_json, number) => {
+      resolve()
+      return number === 0 ? Promise.resolve() : new Promise<void>((go) => (taken = go))
+    })
+  })
+  await stopped
+  assert.deepEqual(await recovered(open(dir)), [])
+  first.forget([{ from: 0, to: 0 }])
+  first.close()
+  taken?.()
+  assert.deepEqual(await recovered(open(dir)), ['b', 'c'])
+})
+
+test('a writer that falls silent later is found by looking again', async (t) => {
+  const dir = folder(t)
+  leave(dir, ['a'], same({ host: 'elsewhere', pid: 1 }))
+  const spool = open(dir, { times: { touchMs: 60_000, silentMs: 200 } })
+  const found = new Promise<string>((resolve) => void spool.recover(async (json) => resolve(json)))
+  const hold = setTimeout(() => {}, 10_000)
+  assert.equal(await found, message('a'))
+  clearTimeout(hold)
+})
+
+test('an owner file that someone removed is there again at the next sign of life', async (t) => {
+  const dir = folder(t)
+  open(dir, { times: { touchMs: 20, silentMs: 60_000 } })
+  for (const file of files(dir, '.owner')) rmSync(join(dir, file))
+  const until = Date.now() + 5_000
+  while (files(dir, '.owner').length === 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.equal(files(dir, '.owner').length, 1)
+})
+
+test('segments roll, each is deleted when all of it is known, and its room is free again', (t) => {
+  const dir = folder(t)
+  const spool = open(dir, { maxBytes: 8_000 })
+  const numbers: number[] = []
+  for (let i = 0; ; i++) {
+    const number = spool.keep(message(`m-${i}`))
+    if (number === undefined) break
+    numbers.push(number)
+  }
+  assert.ok(files(dir, '.messages').length >= 6, `${files(dir, '.messages').length} segments`)
+  const half = numbers.length >> 1
+  spool.forget([{ from: 0, to: half }])
+  assert.ok(files(dir, '.messages').length <= 5)
+  assert.notEqual(spool.keep(message('again')), undefined)
+  spool.forget([{ from: half + 1, to: numbers.length }])
+  assert.deepEqual(files(dir, '.messages'), [])
+})
+
+test('messages keep their line breaks and whatever else is in them', async (t) => {
+  const dir = folder(t)
+  const first = open(dir)
+  first.keep(message('a'))
+  first.close()
+  const found: string[] = []
+  await open(dir).recover(async (json) => void found.push(json))
+  assert.deepEqual(found, [message('a')])
+})
+
+test('a closed spool keeps nothing, and still forgets by name', async (t) => {
+  const dir = folder(t)
+  const spool = open(dir)
+  spool.keep(message('a'))
+  spool.keep(message('b'))
+  spool.close()
+  assert.throws(() => spool.keep(message('c')), /closed/)
+  spool.forget([{ from: 0, to: 0 }])
+  assert.deepEqual(await recovered(open(dir)), ['b'])
+})
