@@ -2,9 +2,9 @@
 // bundles, types, a package.json without dependencies. In the repository the packages run from src/ and are never built.
 
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join, posix, relative } from 'node:path'
 import { build, type Format } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
@@ -115,20 +115,29 @@ function declarations(): string {
   return out
 }
 
-/** Copies types for one module system; what the package carries is named by its place inside. */
+/**
+ * Copies the types that index names, and those they name, for one module system. What the package carries is named by
+ * its place inside.
+ */
 function copyTypes(from: string, to: string, carries: string[]): void {
-  mkdirSync(to, { recursive: true })
-  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || entry.name.includes('.test.')) continue
-    const source = join(entry.parentPath, entry.name)
-    const path = relative(from, source)
-    const depth = path.split(/[\\/]/).length - 1
-    let text = readFileSync(source, 'utf8').replaceAll(/(from\s+['"]|import\(['"])(\.[^'"]*)\.ts(['"])/g, '$1$2.js$3')
-    for (const carried of carries) {
-      const place = `${depth === 0 ? './' : '../'.repeat(depth)}${carried}/index.js`
-      text = text.replaceAll(`'@switchyard/${carried}'`, `'${place}'`).replaceAll(`"@switchyard/${carried}"`, `"${place}"`)
-    }
-    mkdirSync(join(to, path, '..'), { recursive: true })
+  const copied = new Set<string>()
+  const waiting = ['index.d.ts']
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (copied.has(path)) continue
+    copied.add(path)
+    const up = '../'.repeat(path.split('/').length - 1) || './'
+    const text = readFileSync(join(from, path), 'utf8').replaceAll(
+      /((?:from|import\()\s*['"])([^'"]+)(['"])/g,
+      (_, before, specifier, after) => {
+        const carried = carries.find((name) => specifier === `@switchyard/${name}`)
+        if (carried !== undefined) return `${before}${up}${carried}/index.js${after}`
+        if (!specifier.startsWith('.')) return `${before}${specifier}${after}`
+        const target = specifier.replace(/\.(?:ts|js)$/, '')
+        waiting.push(posix.join(posix.dirname(path), `${target}.d.ts`))
+        return `${before}${target}.js${after}`
+      },
+    )
+    mkdirSync(join(to, posix.dirname(path)), { recursive: true })
     writeFileSync(join(to, path), text)
   }
 }

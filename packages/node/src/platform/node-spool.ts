@@ -36,6 +36,22 @@ interface Segment {
 
 type Take = (json: string, number: number) => Promise<void>
 
+/** What spools do when the process ends without closing them. One listener for all. */
+const atExit = new Set<() => void>()
+
+function onExit(work: () => void): () => void {
+  if (atExit.size === 0) process.on('exit', runAtExit)
+  atExit.add(work)
+  return () => {
+    atExit.delete(work)
+    if (atExit.size === 0) process.off('exit', runAtExit)
+  }
+}
+
+function runAtExit(): void {
+  for (const work of atExit) work()
+}
+
 export function openSpool(
   { dir, maxBytes }: SpoolLimits,
   report: (error: unknown) => void,
@@ -53,8 +69,9 @@ export function openSpool(
   let isRecovering = false
   const heartbeat = setInterval(() => attempt(() => owner.touch()), times.touchMs).unref()
   let rescan: ReturnType<typeof setInterval> | undefined
+  const noExit = onExit(() => attempt(() => segments.length === 0 && owner.remove()))
 
-  function attempt(work: () => void): void {
+  function attempt(work: () => unknown): void {
     try {
       work()
     } catch (error) {
@@ -179,6 +196,7 @@ export function openSpool(
       isClosed = true
       clearInterval(heartbeat)
       clearInterval(rescan)
+      noExit()
       for (const segment of segments) closeFiles(segment)
       // With nothing left to recover there is no owner to look for.
       attempt(() => (segments.length === 0 ? owner.remove() : owner.markGone()))
