@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Analytics, type AnalyticsError, type AnalyticsEvent, type Context } from '@switchyard/node'
-import { startTrackingServer } from './tracking-server.ts'
+import { gate, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
 
@@ -106,10 +106,7 @@ test('a call after close is not sent: call_after_close is emitted with the event
 })
 
 test('overlapping flushes each wait for what was queued before them', async () => {
-  let answer: (() => void) | undefined
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve
-  })
+  const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   analytics.track(event)
@@ -127,7 +124,7 @@ test('overlapping flushes each wait for what was queued before them', async () =
   const third = analytics.flush()
   await server.arrived(2)
   assert.deepEqual(resolved, [])
-  answer?.()
+  answer()
   assert.deepEqual(await first, { delivered: 1, failed: 0, pending: 0 })
   assert.deepEqual(await second, { delivered: 1, failed: 0, pending: 0 })
   assert.equal((await third).pending, 0)
@@ -160,16 +157,13 @@ test('flush tells what became of every message since the flush before, however i
 })
 
 test('a flush with a timeout resolves then, with what is pending; a later flush tells the rest', async () => {
-  let answer: (() => void) | undefined
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve
-  })
+  const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   analytics.track(event)
   assert.deepEqual(await analytics.flush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
   const rest = analytics.flush()
-  answer?.()
+  answer()
   assert.deepEqual(await rest, { delivered: 1, failed: 0, pending: 0 })
   await analytics.closeAndFlush()
 })
@@ -191,17 +185,14 @@ test('close with a timeout gives up then: callbacks get close_timeout, and nothi
 })
 
 test('times longer than a timer can hold are long, not over at once', async () => {
-  let answer: (() => void) | undefined
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve
-  })
+  const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const forever = { flushInterval: Number.POSITIVE_INFINITY, httpRequestTimeout: Number.POSITIVE_INFINITY }
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, ...forever })
   analytics.track(event)
   const flushed = Promise.all([Number.POSITIVE_INFINITY, 3e9, Number.NaN].map((timeout) => analytics.flush({ timeout })))
   await server.arrived(1)
-  setTimeout(() => answer?.(), 50)
+  setTimeout(() => answer(), 50)
   for (const result of await flushed) assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
   await analytics.closeAndFlush({ timeout: Number.POSITIVE_INFINITY })
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { Analytics, type AnalyticsError, type Context } from '@switchyard/node'
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
-import { startTrackingServer } from './tracking-server.ts'
+import { gate, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
 
@@ -152,6 +152,17 @@ test('calls return false above the high-water mark, and drained says when to go 
   assert.ok(waits >= 5, `${waits} waits`)
 })
 
+test('a caller who goes on above the mark still fills batches', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10, highWaterMarkBytes: 1_000 })
+  for (let i = 0; i < 80; i++) analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.deepEqual(
+    server.requests.map((request) => request.body.batch.length),
+    Array(8).fill(10),
+  )
+})
+
 test('a message refused at the call does not return false: there would be no drained to wait for', async () => {
   const analytics = new Analytics({ writeKey: 'wk' })
   analytics.on('error', () => {})
@@ -161,10 +172,7 @@ test('a message refused at the call does not return false: there would be no dra
 })
 
 test('what does not fit into maxQueueBytes is an error event and a callback error, queue_full, never silence', async () => {
-  let answer: (() => void) | undefined
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve
-  })
+  const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 50_000 })
   const errors: AnalyticsError[] = []
@@ -173,7 +181,7 @@ test('what does not fit into maxQueueBytes is an error event and a callback erro
   const calls = 1_000
   for (let i = 0; i < calls; i++) analytics.track({ ...event, messageId: `m-${i}` }, (error) => callbacks.push(error?.code ?? 'delivered'))
   const flushed = analytics.flush()
-  answer?.()
+  answer()
   const result = await flushed
   assert.ok(errors.length > 0)
   assert.ok(errors.every((error) => error.code === 'queue_full' && error.ctx?.event.messageId.startsWith('m-')))

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Analytics, type AnalyticsError, type Context, type Plugin, type PluginType } from '@switchyard/node'
-import { startTrackingServer } from './tracking-server.ts'
+import { gate, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
 
@@ -246,21 +246,18 @@ test('updateEvent does not reach prototypes', async () => {
 test('a flush waits for messages that are still in a plugin, and sends them without waiting for the interval', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushInterval: 60_000 })
-  let go: (() => void) | undefined
-  const gate = new Promise<void>((resolve) => {
-    go = resolve
-  })
+  const { open: go, opened: mayGo } = gate()
   await analytics.register(
     plugin('before', 'slow', {
       track: async (ctx) => {
-        await gate
+        await mayGo
         return ctx
       },
     }),
   )
   analytics.track(event)
   const flushed = analytics.flush()
-  go?.()
+  go()
   assert.deepEqual(await flushed, { delivered: 1, failed: 0, pending: 0 })
   await analytics.closeAndFlush()
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { Analytics, type AnalyticsError } from '@switchyard/node'
 import { runChild } from './child.ts'
-import { startTrackingServer, type TrackingServer } from './tracking-server.ts'
+import { gate, startTrackingServer, type TrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
 
@@ -233,12 +233,9 @@ test('after close no file is touched by its old number: it may be the applicatio
       answer = () => resolve({ status: 200, statusText: 'OK' })
     })
   const analytics = new Analytics({ writeKey: 'wk', httpClient, spool: { dir: place.dir } })
-  let go: (() => void) | undefined
-  const gate = new Promise<void>((resolve) => {
-    go = resolve
-  })
+  const { open: go, opened: mayGo } = gate()
   const slow = async <Ctx>(ctx: Ctx): Promise<Ctx> => {
-    await gate
+    await mayGo
     return ctx
   }
   await analytics.register({ name: 'slow', type: 'before', isLoaded: () => true, load: async () => {}, page: slow })
@@ -250,7 +247,7 @@ test('after close no file is touched by its old number: it may be the applicatio
   const files = Array.from({ length: 8 }, (_, i) => join(place.dir, `application-${i}.txt`))
   const fds = files.map((file) => openSync(file, 'w'))
   answer?.()
-  go?.()
+  go()
   await new Promise((resolve) => setTimeout(resolve, 50))
   for (const fd of fds) closeSync(fd)
   for (const file of files) assert.equal(readFileSync(file, 'utf8'), '')

@@ -132,3 +132,12 @@ export async function startTrackingServer(plan: Plan = () => undefined): Promise
     [Symbol.asyncDispose]: close,
   }
 }
+
+/** A promise that a test resolves when it is time: what a server or a plugin waits for. */
+export function gate(): { open: () => void; opened: Promise<void> } {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}

@@ -36,7 +36,10 @@ export function httpTransport(maxConnections: number): Transport {
       const address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, autoSelectFamily: true }
       target = { method: 'POST', ...address, path: url.pathname + url.search, agent }
     }
-    const options = { ...target, headers: { ...request.headers, 'Content-Length': request.body.length } }
+    const options = {
+      ...target,
+      headers: { ...request.headers, 'Content-Length': request.parts.reduce((sum, part) => sum + part.length, 0) },
+    }
     try {
       return await exchange(module, options, request)
     } catch (error) {
@@ -105,6 +108,9 @@ function exchange(module: typeof Http | typeof Https, options: Http.RequestOptio
         })
       })
     })
-    outgoing.end(request.body)
+    outgoing.cork()
+    for (const part of request.parts) outgoing.write(part)
+    outgoing.end()
+    outgoing.uncork()
   })
 }

@@ -17,10 +17,16 @@ const KEY_KINDS = [
 ]
 
 async function sendByFetch(request: OutgoingRequest): Promise<Answer> {
-  const { url, headers, body, timeoutMs } = request
+  const { url, headers, parts, timeoutMs } = request
   try {
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(url, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer>, signal, redirect: 'manual' })
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: platform.concat(parts) as Uint8Array<ArrayBuffer>,
+      signal,
+      redirect: 'manual',
+    })
     const { status, statusText } = response
     return { status, statusText, headers: Object.fromEntries(response.headers), text: await cappedText(response) }
   } catch (error) {

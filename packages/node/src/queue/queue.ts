@@ -50,6 +50,7 @@ export class Queue {
   readonly #options: QueueOptions
   #bytes = 0
   #toldFull = false
+  #isSealing = false
   #ready: Batch[] = []
   #head = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -81,11 +82,11 @@ export class Queue {
     }
   }
 
-  /** What a call returns: false says "wait for `drained`", and nobody should wait for a batch that waits to be filled. */
+  /** What a call returns: false says "wait for `drained`". */
   belowMark(): boolean {
     if (this.#bytes <= this.#options.highWaterBytes) return true
     this.#toldFull = true
-    this.seal()
+    this.#sealSoon()
     return false
   }
 
@@ -95,7 +96,7 @@ export class Queue {
       this.#bytes += bytes
       return true
     }
-    this.seal()
+    this.#sealSoon()
     return false
   }
 
@@ -168,6 +169,17 @@ export class Queue {
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
+  }
+
+  // Nobody should wait for a batch that waits to be filled. When the caller's own work is done, that is: a caller who goes
+  // on calling fills it.
+  #sealSoon(): void {
+    if (this.#isSealing) return
+    this.#isSealing = true
+    queueMicrotask(() => {
+      this.#isSealing = false
+      this.seal()
+    })
   }
 
   #start(period: Period): void {

@@ -176,9 +176,9 @@ export class Sender {
   }
 
   /** With the time of this attempt, by which the service corrects our clock. */
-  #body(batch: Batch): Uint8Array {
+  #body(batch: Batch): Uint8Array[] {
     const parts = batch.parts.flatMap((part, at) => (at === 0 ? [part] : [COMMA, part]))
-    return platform.concat([HEAD, ...parts, platform.encode(`${this.#tail}${new Date().toISOString()}"}`)])
+    return [HEAD, ...parts, platform.encode(`${this.#tail}${new Date().toISOString()}"}`)]
   }
 
   async #waitOutPause(): Promise<void> {
@@ -203,17 +203,17 @@ export class Sender {
       Authorization: token === undefined ? this.#basicAuth : `Bearer ${token}`,
     }
     if (attempts > 1) headers['X-Retry-Count'] = String(attempts - 1)
-    const plain = this.#body(batch)
-    const bodyText = (): string => platform.decode(plain)
+    let parts = this.#body(batch)
+    const plain = parts
+    const bodyText = (): string => plain.map((part) => platform.decode(part)).join('')
     onRequest()?.({ url: settings.url, method: 'POST', headers, body: bodyText() })
     let answer: Answer
     try {
-      let body = plain
       if (settings.gzip) {
-        body = await platform.gzip(plain)
+        parts = [await platform.gzip(platform.concat(plain))]
         headers['Content-Encoding'] = 'gzip'
       }
-      answer = await transport.send({ url: settings.url, headers, body, bodyText, timeoutMs: settings.requestTimeoutMs })
+      answer = await transport.send({ url: settings.url, headers, parts, bodyText, timeoutMs: settings.requestTimeoutMs })
     } catch (error) {
       const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${messageOf(error)}`, {
         reason: error,

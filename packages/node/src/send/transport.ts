@@ -7,7 +7,8 @@ export const MAX_ANSWER_BYTES = 1024 * 1024
 export interface OutgoingRequest {
   url: string
   headers: Record<string, string>
-  body: Uint8Array
+  /** The body, in pieces that are sent as they are: joining them would hold a large batch twice. */
+  parts: Uint8Array[]
   bodyText: () => string
   /** From the start of the request to the last byte of the answer. */
   timeoutMs: number
