@@ -99,7 +99,7 @@ export class Sender {
     this.#closing = true
   }
 
-  /** Gives up: requests under way are dropped, and what is queued is settled as not sent. */
+  /** Gives up: nothing more is sent, waits end, and what is queued is settled as not sent. Closing transports ends the rest. */
   stop(): void {
     this.#stopped = true
     for (const [timer, resolve] of this.#timers) {
@@ -107,7 +107,6 @@ export class Sender {
       resolve()
     }
     this.#timers.clear()
-    this.#options.transport.close()
     for (let batch = this.#options.take(1); batch; batch = this.#options.take(1)) this.#options.settle(batch, gaveUp(0))
   }
 
