@@ -3,7 +3,7 @@
 // it installs what is missing, then hands over to the pinned runtime, which runs TypeScript as it is.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -31,12 +31,19 @@ const child = spawn(runtime, [join(root, script), ...args], {
   stdio: 'inherit',
   env: { ...process.env, PATH: `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}` },
 })
-// A terminal sends Ctrl-C to the whole group, so the child has it already; a supervisor's SIGTERM reaches only us.
-process.on('SIGINT', () => {})
+// A terminal sends Ctrl-C to the whole group, so the child has it already; a supervisor's signals reach only us.
+process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
 process.on('SIGTERM', () => child.kill('SIGTERM'))
-// `npm start` puts a shell between npm and us, which dies of npm's SIGTERM without passing it on: then we have a new parent.
-const parent = process.ppid
-setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 500).unref()
+// `npm start` puts a shell between npm and us, which dies of npm's SIGTERM without passing it on: then we have a new
+// parent. Once, because a second signal means "at once".
+if (process.env.npm_lifecycle_event) {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    child.kill('SIGTERM')
+  }, 500).unref()
+}
 child.on('exit', (code, signal) => {
   if (signal) {
     process.removeAllListeners(signal)
@@ -49,6 +56,11 @@ function ensureInstalled() {
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  // Somebody else has installed since the lockfile changed: a person, or an image's layer.
+  const installed = join(modules, '.package-lock.json')
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs) {
+    return writeFileSync(stampFile, stamp)
+  }
   console.error('Installing dependencies (npm ci) …')
   const npm = npmCommand()
   const done = spawnSync(npm.file, [...npm.args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -74,6 +86,7 @@ function ensureRuntime() {
 
 function npmCommand() {
   const cli = process.env.npm_execpath
-  if (cli && /\.c?js$/.test(cli)) return { file: process.execPath, args: [cli] }
+  // Other package managers set it, too.
+  if (cli && /npm-cli\.c?js$/.test(cli)) return { file: process.execPath, args: [cli] }
   return { file: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] }
 }

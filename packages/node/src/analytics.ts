@@ -214,6 +214,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       this.#outbox.release(message.bytes)
       message.bytes = 0
       if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
+      message.bytes = composed.bytes
       void this.#pipeline.deliver(current)
       this.#put(composed, period, current, callback, true)
     } catch (error) {

@@ -153,7 +153,7 @@ export class Outbox implements ExitTarget {
   ): void {
     // Busy before it is ended: a flush waits for callbacks, too.
     if (callback) this.#occupy(period, this.tell(callback, error, ctx))
-    if (piped && ctx) this.#occupy(period, this.#events.finish(ctx))
+    if (piped && ctx) this.#occupy(period, this.#finish(ctx))
     this.#end(period, error ? 0 : 1, error ? 1 : 0)
     if (error) this.#events.failed(error, callback !== undefined)
   }
@@ -186,7 +186,7 @@ export class Outbox implements ExitTarget {
     this.#isClosed = true
     this.#sender.closing()
     const result = await this.flush(timeoutMs)
-    this.#finish()
+    this.#shut()
     return result
   }
 
@@ -221,6 +221,16 @@ export class Outbox implements ExitTarget {
     if (this.#periods.pending === 0) platform.letGo(this)
   }
 
+  /** After plugins; a context that a plugin has broken must not keep its message from ending. */
+  #finish(ctx: Context): Promise<void> | undefined {
+    try {
+      return this.#events.finish(ctx)
+    } catch (error) {
+      this.#events.failed(new AnalyticsError('plugin_failed', `after plugins: ${messageOf(error)}`, { reason: error }), false)
+      return undefined
+    }
+  }
+
   /** Keeps flushes of a period waiting for a promise, though not for ever: a flush must not hang on other people's code. */
   #occupy(period: Period, promise: Promise<unknown> | undefined): void {
     if (!promise) return
@@ -232,7 +242,8 @@ export class Outbox implements ExitTarget {
       clearTimeout(timer)
       free()
     }
-    const timer = platform.idleTimer(once, this.#callbackLimitMs)
+    // It holds the process: a flush that someone awaits must resolve before that ends.
+    const timer = setTimeout(once, this.#callbackLimitMs)
     void promise.then(once, once)
   }
 
@@ -275,7 +286,7 @@ export class Outbox implements ExitTarget {
       // Kept on disk it has not failed; but whoever waits for it waits no longer.
       if (isKept) {
         if (waiter?.callback) this.#occupy(batch.period, this.tell(waiter.callback, failure, ctx))
-        this.#end(batch.period, 0, 1)
+        this.#periods.leave(batch.period)
       } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped ?? false)
     }
   }
@@ -291,7 +302,7 @@ export class Outbox implements ExitTarget {
     }, 0)
   }
 
-  #finish(): void {
+  #shut(): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#queue.seal()

@@ -204,6 +204,36 @@ test('something that is not a plugin is refused by name', async () => {
   await assert.rejects(analytics.register({} as Plugin), /name/)
   await assert.rejects(analytics.register({ ...plugin('before', 'p'), type: 'sideways' as PluginType }), /p: type must be one of/)
   await assert.rejects(analytics.register({ ...plugin('before', 'p'), load: undefined as unknown as Plugin['load'] }), /p: load/)
+  await assert.rejects(analytics.register({ ...plugin('before', 'p'), alternativeNames: 5 as unknown as string[] }), /p: alternativeNames/)
+})
+
+test('something that is not a plugin, registered without awaiting it, is an error event', async () => {
+  const analytics = new Analytics({ writeKey: 'wk' })
+  const failed = new Promise<AnalyticsError>((resolve) => analytics.on('error', resolve))
+  void analytics.register({ ...plugin('before', 'p'), type: 'enrich' as PluginType })
+  assert.equal((await failed).code, 'plugin_load_failed')
+})
+
+test('a context that a plugin has broken keeps neither its message nor others of its batch from ending', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  analytics.on('error', () => {})
+  const spoil = (ctx: Context): Context => {
+    if (ctx.event.event === 'spoilt') {
+      setImmediate(() =>
+        Object.defineProperty(ctx, 'event', {
+          get() {
+            throw new Error('mine')
+          },
+        }),
+      )
+    }
+    return ctx
+  }
+  await analytics.register(plugin('destination', 'p', { track: spoil }))
+  for (const name of ['a', 'spoilt', 'b']) analytics.track({ userId: 'u', event: name })
+  await new Promise(setImmediate)
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 5_000 }), { delivered: 3, failed: 0, pending: 0 })
 })
 
 test('a deregistered plugin is unloaded and sees no more events', async () => {

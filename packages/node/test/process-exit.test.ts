@@ -170,3 +170,17 @@ test('importing the client starts nothing: no handles, no listeners', async () =
   assert.equal(code, 0)
   assert.equal(stdout.trim(), '[[],0]')
 })
+
+test('a close that is awaited resolves before the process ends, also when a callback never does', async () => {
+  await using server = await startTrackingServer()
+  const child = runChild(
+    server.url,
+    `const analytics = new Analytics({ writeKey: 'wk', host, httpRequestTimeout: 300 })
+     analytics.track(event, () => new Promise(() => {}))
+     const { delivered } = await analytics.closeAndFlush()
+     say('delivered ' + delivered)`,
+  )
+  const { code, stdout } = await child.ended
+  assert.equal(code, 0)
+  assert.match(stdout, /delivered 1/)
+})

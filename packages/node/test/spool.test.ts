@@ -1,7 +1,19 @@
 // The spool: a killed process delivers its queued messages at its next start, once.
 
 import assert from 'node:assert/strict'
-import { appendFileSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -319,4 +331,27 @@ test('messages that are still in a plugin are not on disk, and an exit says that
      process.exit(0)`,
   )
   assert.match((await child.ended).stderr, /exited with 1 message not delivered/)
+})
+
+test('a message that could not be written to disk is lost at close, and says so, whatever it shares a batch with', async () => {
+  using place = tempPlace()
+  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  const dir = join(place.dir, 'spool')
+  const analytics = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir } })
+  const failed: string[] = []
+  analytics.on('error', (error) => failed.push(`${error.code} ${error.ctx?.event.messageId ?? ''}`.trim()))
+  await analytics.flush()
+  // The folder cannot take a first segment: this one stays in memory.
+  chmodSync(dir, 0o500)
+  renameSync(dir, `${dir}-away`)
+  const told = new Promise((resolve) => analytics.track({ ...event, messageId: 'memory' }, resolve))
+  renameSync(`${dir}-away`, dir)
+  chmodSync(dir, 0o700)
+  analytics.track({ ...event, messageId: 'disk' })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 30 }), { delivered: 0, failed: 0, pending: 2 })
+  await told
+  assert.deepEqual(failed, ['spool_failed', 'close_timeout memory'])
+  await using server = await startTrackingServer()
+  assert.equal((await start(server, dir)).delivered, 1)
+  assert.deepEqual(ids(server), ['disk'])
 })

@@ -4,6 +4,11 @@ const STRICT_UTF8 = { fatal: true, ignoreBOM: true }
 
 export type RawBody = string | Uint8Array
 
+/** Some platforms hand over the buffer itself. */
+export function asRawBody(body: unknown): unknown {
+  return Object.prototype.toString.call(body) === '[object ArrayBuffer]' ? new Uint8Array(body as ArrayBuffer) : body
+}
+
 export function isRawBody(body: unknown): body is RawBody {
   return typeof body === 'string' || isBytes(body)
 }

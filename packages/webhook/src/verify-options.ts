@@ -6,9 +6,9 @@ import { requireSharedSecret } from './x-signature.ts'
 
 export interface VerifyOptions {
   /** The destination's sharedSecret. When given, X-Signature is required and must match. */
-  sharedSecret?: string | undefined
+  sharedSecret?: string
   /** `whsec_…`, one or several. When given, the Standard Webhooks headers are required and must match any one of them. */
-  signingSecrets?: string | readonly string[] | undefined
+  signingSecrets?: string | readonly string[]
   /** How far webhook-timestamp may lie from now, in either direction. 300 unless set. */
   toleranceSeconds?: number | undefined
   /** Largest body read or accepted. 1 MiB unless set. */
@@ -40,6 +40,10 @@ export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
   const { toleranceSeconds = DEFAULTS.toleranceSeconds, maxBodyBytes = DEFAULTS.maxBodyBytes, timeoutMs = DEFAULTS.timeoutMs } = options
   if (sharedSecret === undefined && signingSecrets === undefined) {
     throw new TypeError('sharedSecret or signingSecrets is required: without a secret nothing can be verified.')
+  }
+  for (const name of ['sharedSecret', 'signingSecrets'] as const) {
+    // An environment variable that is not set: the other secret alone would verify less than was meant.
+    if (name in options && options[name] === undefined) throw new TypeError(`${name} is given, but undefined.`)
   }
   requireNumber('toleranceSeconds', toleranceSeconds, 0, Number.MAX_SAFE_INTEGER)
   requireNumber('maxBodyBytes', maxBodyBytes, 1, Number.MAX_SAFE_INTEGER)

@@ -147,6 +147,10 @@ const mistakes: [title: string, options: unknown][] = [
   ['no options', undefined],
   ['no secret', {}],
   ['secrets that are undefined', { sharedSecret: undefined, signingSecrets: undefined }],
+  [
+    'one secret that is undefined beside one that is not, which would check less than was meant',
+    { sharedSecret: 's', signingSecrets: undefined },
+  ],
   ['an empty sharedSecret', { sharedSecret: '' }],
   ['an empty sharedSecret beside a good signing secret', { sharedSecret: '', signingSecrets: signingSecret }],
   ['no signing secret in the list', { signingSecrets: [], sharedSecret }],

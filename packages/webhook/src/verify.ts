@@ -3,7 +3,7 @@
 
 import type { Readable } from 'node:stream'
 import { type HeadersInput, headerValues, requireHeaders } from './header-values.ts'
-import { isRawBody } from './raw-body.ts'
+import { asRawBody, isRawBody } from './raw-body.ts'
 import { type BodyRead, type ReadLimits, readFetchRequest, readNodeStream } from './read-body.ts'
 import { refusal } from './refusals.ts'
 import type { FetchRequest, ServerRequest, WebhookRequest } from './request-shapes.ts'
@@ -31,7 +31,8 @@ function readFetch(request: FetchRequest, limits: ReadLimits): BodyRead | Promis
 }
 
 function readServer(request: ServerRequest, limits: ReadLimits): BodyRead | Promise<BodyRead> {
-  const { rawBody, body } = request
+  const rawBody = asRawBody(request.rawBody)
+  const body = asRawBody(request.body)
   if (isRawBody(rawBody)) return { ok: true, body: rawBody }
   if (isRawBody(body)) return { ok: true, body }
   const stream = [request.raw, request].find(isNodeStream)

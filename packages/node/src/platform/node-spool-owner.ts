@@ -56,10 +56,10 @@ export function createOwner(dir: string): Owner {
 }
 
 export interface Claim {
-  /** To be removed when all is taken over. */
-  claim: string
   /** Paths of segments without their endings, oldest first. */
   segments: string[]
+  /** All is taken over: nothing of the writer is to be left. */
+  finish(): void
 }
 
 /** Takes over what writers that are gone have left, and what was claimed before but not finished. */
@@ -79,9 +79,18 @@ export function claimLeft(dir: string, owner: Owner, silentMs: number): Claim[] 
         throw error
       }
     }
-    claims.push({ claim, segments: segmentsOf(dir, writer) })
+    claims.push({ segments: segmentsOf(dir, writer), finish: () => clear(dir, writer, claim) })
   }
   return claims
+}
+
+/** A crash may have left lists without messages, and an owner file that was not in place yet. */
+function clear(dir: string, writer: string, claim: string): void {
+  for (const name of fs.readdirSync(dir)) {
+    if (name === `${writer}.owner.new` || (name.startsWith(`${writer}-`) && name.endsWith('.done')))
+      fs.rmSync(join(dir, name), { force: true })
+  }
+  fs.rmSync(claim, { force: true })
 }
 
 function segmentsOf(dir: string, writer: string): string[] {

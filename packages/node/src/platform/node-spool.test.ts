@@ -150,3 +150,64 @@ test('a closed spool keeps nothing, and still forgets by name', async (t) => {
   spool.forget([{ from: 0, to: 0 }])
   assert.deepEqual(await recovered(open(dir)), ['b'])
 })
+
+test('numbers tell places, also when a segment is taken over between two messages of our own', async (t) => {
+  const dir = folder(t)
+  leave(dir, ['old-0', 'old-1', 'old-2'], same({ pid: 0 }))
+  const spool = open(dir)
+  spool.keep(message('a-0'))
+  spool.keep(message('a-1'))
+  const old: number[] = []
+  await spool.recover(async (_json, number) => void old.push(number))
+  spool.forget([{ from: old[0] as number, to: old.at(-1) as number }])
+  const own = [0, 1, 2, 3].map((i) => spool.keep(message(`b-${i}`)) as number)
+  spool.forget([{ from: own[0] as number, to: own[1] as number }])
+  spool.close()
+  assert.deepEqual(await recovered(open(dir)), ['a-0', 'a-1', 'b-2', 'b-3'])
+})
+
+test('a list of what is done that was cut short forgets nothing that is not done', async (t) => {
+  const dir = folder(t)
+  const ids = Array.from({ length: 30 }, (_, i) => `m-${i}`)
+  const first = open(dir)
+  for (const id of ids) first.keep(message(id))
+  first.forget([{ from: 0, to: 14 }])
+  first.close()
+  const [list] = files(dir, '.done')
+  const file = join(dir, list ?? '')
+  // "0 14" cut to "0 1", which is less but true: the next writer's "15 19" must not make it "0 115 19".
+  writeFileSync(file, readFileSync(file, 'utf8').trimEnd().slice(0, -1))
+  const second = open(dir)
+  const numbers: number[] = []
+  await second.recover(async (_json, number) => void numbers.push(number))
+  assert.equal(numbers.length, 30)
+  second.forget([{ from: numbers[15] as number, to: numbers[19] as number }])
+  second.close()
+  assert.deepEqual(await recovered(open(dir)), [...ids.slice(2, 15), ...ids.slice(20)])
+})
+
+test('places beyond the end, and other nonsense in a list, mean nothing', async (t) => {
+  const dir = folder(t)
+  const first = open(dir)
+  first.keep(message('a'))
+  first.keep(message('b'))
+  first.close()
+  const [list] = files(dir, '.done')
+  writeFileSync(join(dir, list ?? ''), '0 99\n1 1 1\nx\n-1 0\n\n')
+  assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
+})
+
+test('what a crash left of a writer is cleared with it', async (t) => {
+  const dir = folder(t)
+  leave(dir, ['a'], same({ pid: 0 }))
+  const [owner] = files(dir, '.owner')
+  const token = (owner ?? '').slice(0, -'.owner'.length)
+  writeFileSync(join(dir, `${token}-7.done`), '\n0 0\n')
+  writeFileSync(join(dir, `${token}.owner.new`), '{')
+  const spool = open(dir)
+  const numbers: number[] = []
+  await spool.recover(async (_json, number) => void numbers.push(number))
+  spool.forget([{ from: numbers[0] as number, to: numbers[0] as number }])
+  spool.close()
+  assert.deepEqual(readdirSync(dir), [])
+})

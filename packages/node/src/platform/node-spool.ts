@@ -3,7 +3,7 @@
 // fsync, which costs about a thousand times the write). Files are small and are deleted whole.
 //
 //   TOKEN-N.messages  a message a line
-//   TOKEN-N.done      lines "FROM TO": places in TOKEN-N.messages, from 0, whose outcome is known
+//   TOKEN-N.done      lines "FROM TO": places in TOKEN-N.messages, from 0, whose outcome is known; other lines mean nothing
 //
 // Who TOKEN is, and whether it still lives, is node-spool-owner.ts.
 
@@ -88,6 +88,9 @@ export function openSpool(
       fs.closeSync(messagesFd)
       throw error
     }
+    // A segment's messages are numbered without a gap, so that a number tells its place: none is added to an earlier one.
+    const last = segments.at(-1)
+    if (last) last.full = true
     const segment: Segment = { base, first: nextNumber, messagesFd, doneFd, ...found }
     nextNumber += segment.count
     bytes += segment.bytes
@@ -123,8 +126,10 @@ export function openSpool(
       return
     }
     const base = newBase()
-    if (fs.existsSync(`${from}.done`)) fs.renameSync(`${from}.done`, `${base}.done`)
+    // The list is under both names for a moment: without it, what is delivered would be sent again.
+    if (fs.existsSync(`${from}.done`)) fs.copyFileSync(`${from}.done`, `${base}.done`)
     fs.renameSync(`${from}.messages`, `${base}.messages`)
+    fs.rmSync(`${from}.done`, { force: true })
     const size = fs.statSync(`${base}.messages`).size
     const { first } = add(base, { count: lines.length, bytes: size, open: left.length, full: true })
     for (const [place, json] of left) {
@@ -137,12 +142,12 @@ export function openSpool(
     if (isRecovering) return
     isRecovering = true
     try {
-      for (const { claim, segments: left } of claimLeft(dir, owner, times.silentMs)) {
-        for (const base of left) {
+      for (const claim of claimLeft(dir, owner, times.silentMs)) {
+        for (const base of claim.segments) {
           if (isClosed) return
           await adopt(base, take)
         }
-        fs.rmSync(claim, { force: true })
+        claim.finish()
       }
     } finally {
       isRecovering = false
@@ -178,10 +183,12 @@ export function openSpool(
           drop(segment)
           continue
         }
-        const lines = inside.map(({ from, to }) => `${from - segment.first} ${to - segment.first}\n`).join('')
+        // On a line of its own, also behind one that a full disk or a kill has cut short.
+        const lines = `\n${inside.map(({ from, to }) => `${from - segment.first} ${to - segment.first}\n`).join('')}`
         // After close the numbers of the files may be anyone's: then by name, if the next start has not taken them over.
-        if (!isClosed) fs.writeSync(segment.doneFd, lines)
-        else if (fs.existsSync(`${segment.base}.messages`)) fs.appendFileSync(`${segment.base}.done`, lines)
+        if (isClosed) {
+          if (fs.existsSync(`${segment.base}.messages`)) fs.appendFileSync(`${segment.base}.done`, lines)
+        } else if (fs.writeSync(segment.doneFd, lines) !== lines.length) throw new Error('the disk took only a part of what is done')
       }
     },
 
@@ -215,11 +222,13 @@ function cut(range: SpoolRange, segment: Segment): SpoolRange {
 
 function readSegment(base: string): { lines: string[]; done: Set<number> } {
   const done = new Set<number>()
+  const lines = readLines(`${base}.messages`)
   for (const line of readLines(`${base}.done`)) {
-    const [from, to] = line.split(' ').map(Number)
-    for (let place = from as number; place <= (to as number); place++) done.add(place)
+    const [, from, to] = /^(\d+) (\d+)$/.exec(line)?.map(Number) ?? []
+    if (from === undefined || to === undefined || to >= lines.length) continue
+    for (let place = from; place <= to; place++) done.add(place)
   }
-  return { lines: readLines(`${base}.messages`), done }
+  return { lines, done }
 }
 
 /** Whole lines: a last one that was cut short by the kill is none. */

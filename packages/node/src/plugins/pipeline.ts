@@ -36,7 +36,13 @@ export class Pipeline<Instance> {
   }
 
   async register(plugins: PluginOf<Instance>[], instance: Instance): Promise<void> {
-    for (const plugin of plugins) checkPlugin(plugin)
+    for (const plugin of plugins) {
+      const problem = problemOf(plugin)
+      if (problem === undefined) continue
+      const failure = new AnalyticsError('plugin_load_failed', problem)
+      this.#report(failure)
+      throw failure
+    }
     this.#loading += plugins.length
     const results = await Promise.allSettled(plugins.map((plugin) => this.#load(plugin, instance)))
     const failed = results.find((result) => result.status === 'rejected')
@@ -167,10 +173,14 @@ function isThenable(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
-function checkPlugin<Instance>(plugin: PluginOf<Instance>): void {
-  if (typeof plugin?.name !== 'string' || plugin.name === '') throw new TypeError('a plugin needs a name')
-  if (!TYPES.includes(plugin.type)) throw new TypeError(`plugin ${plugin.name}: type must be one of ${TYPES.join(', ')}`)
+/** Why something is no plugin. */
+function problemOf<Instance>(plugin: PluginOf<Instance>): string | undefined {
+  if (typeof plugin?.name !== 'string' || plugin.name === '') return 'a plugin needs a name'
+  if (!TYPES.includes(plugin.type)) return `plugin ${plugin.name}: type must be one of ${TYPES.join(', ')}`
   for (const method of ['isLoaded', 'load'] as const) {
-    if (typeof plugin[method] !== 'function') throw new TypeError(`plugin ${plugin.name}: ${method} must be a function`)
+    if (typeof plugin[method] !== 'function') return `plugin ${plugin.name}: ${method} must be a function`
   }
+  if (plugin.alternativeNames !== undefined && !Array.isArray(plugin.alternativeNames))
+    return `plugin ${plugin.name}: alternativeNames must be a list`
+  return undefined
 }

@@ -61,6 +61,13 @@ export class FlushPeriods {
     if (period.pending === 0) this.#advance()
   }
 
+  /** A message that will have no outcome here: it is left to a later start. */
+  leave(period: Period): void {
+    period.pending--
+    this.#pending--
+    if (period.pending === 0) this.#advance()
+  }
+
   /** Something else that a flush of this period waits for; call the function given when it is over. */
   occupy(period: Period): () => void {
     period.busy++

@@ -102,7 +102,9 @@ export class Queue {
 
   /** Adds a message whose room is reserved. */
   add(json: string, bytes: number, period: Period, waiter?: Omit<Waiter, 'index'>, spooledAs?: number): void {
-    if (this.#count > 0 && (this.#period !== period || this.#textBytes + bytes + 1 > this.#options.maxBatchBytes)) this.seal()
+    // Kept on disk or not, a batch is one or the other, because what is given up at close is lost or is not.
+    const isOther = this.#period !== period || (this.#spooled === undefined) !== (spooledAs === undefined)
+    if (this.#count > 0 && (isOther || this.#textBytes + bytes + 1 > this.#options.maxBatchBytes)) this.seal()
     if (this.#count === 0) this.#start(period)
     else this.#text += ','
     this.#text += json
@@ -146,7 +148,7 @@ export class Queue {
     for (let share = Math.ceil((this.#ready.length - this.#head + 1) / places); share > 1; share--) {
       const next = this.#ready[this.#head]
       if (next === undefined || next.period !== batch.period || batch.bytes + next.bytes > JOINED_BYTES) break
-      if (batch.count + next.count > MAX_BATCH_MESSAGES) break
+      if (batch.count + next.count > MAX_BATCH_MESSAGES || (batch.spooled === undefined) !== (next.spooled === undefined)) break
       join(batch, next)
       this.#shift()
     }
