@@ -55,7 +55,7 @@ test('every message whose call returned is delivered after the last restart, and
       .filter((file) => file.endsWith('.ledger'))
       .flatMap((file) => readFileSync(join(place, file), 'utf8').trimEnd().split('\n'))
     const received = new Set(server.messages().map((message) => message.messageId))
-    assert.ok(called.length > 1_000, `${called.length} calls`)
+    assert.ok(called.length > 100, `${called.length} calls`)
     assert.deepEqual(
       called.filter((messageId) => !received.has(messageId)),
       [],
