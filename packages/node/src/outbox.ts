@@ -55,7 +55,6 @@ export class Outbox implements ExitTarget {
   #roomWaiters: (() => void)[] = []
   #onDisk = 0
   #callbacksRunning = 0
-  #isSealing = false
   #isClosed = false
   #isFinished = false
   #ignoreSignals: (() => void) | undefined
@@ -73,7 +72,7 @@ export class Outbox implements ExitTarget {
       maxBatchBytes: BATCH_BYTES - Sender.envelopeBytes(settings.writeKey),
       maxBytes: settings.maxQueueBytes,
       highWaterBytes: settings.highWaterBytes,
-      onReady: () => this.#sender.wake(),
+      onReady: () => (this.#isFinished ? this.#sender.stop() : this.#sender.wake()),
       onDrained: () => events.drained(),
     })
     this.#sender = new Sender({
@@ -251,7 +250,7 @@ export class Outbox implements ExitTarget {
     if (spooledAs !== undefined) this.#onDisk++
     this.#queue.add(json, bytes, period, waiter, spooledAs)
     // A flush is waiting for this one: do not let it wait for the interval.
-    if (this.#periods.isClosed(period) || this.#isFinished) this.#sealSoon()
+    if (this.#periods.isClosed(period) || this.#isFinished) this.#queue.sealSoon()
   }
 
   #settle(batch: Batch, result: BatchResult): void {
@@ -259,7 +258,7 @@ export class Outbox implements ExitTarget {
     const isKept = result.error?.code === 'close_timeout' && batch.spooled !== undefined
     for (const { from, to } of batch.spooled ?? []) this.#onDisk -= to - from + 1
     if (batch.spooled && !isKept) this.#forget(batch.spooled)
-    this.release(batch.queueBytes)
+    this.release(batch.bytes)
     const rejected = new Map(
       result.rejected.filter(({ index }) => index >= 0 && index < batch.count).map(({ index, error }) => [index, error]),
     )
@@ -289,17 +288,6 @@ export class Outbox implements ExitTarget {
         this.#periods.leave(batch.period)
       } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped ?? false)
     }
-  }
-
-  #sealSoon(): void {
-    if (this.#isSealing) return
-    this.#isSealing = true
-    // A turn of the loop later, so that what comes together out of plugins or the spool goes together.
-    setTimeout(() => {
-      this.#isSealing = false
-      this.#queue.seal()
-      if (this.#isFinished) this.#sender.stop()
-    }, 0)
   }
 
   #shut(): void {

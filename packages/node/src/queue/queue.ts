@@ -22,10 +22,9 @@ export interface Waiter {
 export interface Batch {
   /** The messages' JSON, comma-separated; the parts are to be joined by commas, too. */
   parts: Uint8Array[]
-  bytes: number
   count: number
-  /** What the messages took of the queue's limit. */
-  queueBytes: number
+  /** Of the messages, without what separates them: what they take of the queue's limit. */
+  bytes: number
   period: Period
   waiters: Waiter[] | undefined
   spooled: SpoolRange[] | undefined
@@ -86,7 +85,7 @@ export class Queue {
   belowMark(): boolean {
     if (this.#bytes <= this.#options.highWaterBytes) return true
     this.#toldFull = true
-    this.#sealSoon()
+    this.sealSoon()
     return false
   }
 
@@ -96,7 +95,7 @@ export class Queue {
       this.#bytes += bytes
       return true
     }
-    this.#sealSoon()
+    this.sealSoon()
     return false
   }
 
@@ -122,9 +121,8 @@ export class Queue {
     if (this.#count === 0) return
     this.#ready.push({
       parts: [platform.encode(this.#text)],
-      bytes: this.#textBytes,
       count: this.#count,
-      queueBytes: this.#textBytes - this.#count,
+      bytes: this.#textBytes - this.#count,
       period: this.#period as Period,
       waiters: this.#waiters,
       spooled: this.#spooled,
@@ -167,21 +165,23 @@ export class Queue {
     return batch
   }
 
+  /**
+   * For whoever waits for what is in the batch being filled. A turn of the loop later, so that what comes together (out of
+   * plugins, out of the spool, from a caller who goes on calling) goes together.
+   */
+  sealSoon(): void {
+    if (this.#isSealing) return
+    this.#isSealing = true
+    setTimeout(() => {
+      this.#isSealing = false
+      this.seal()
+    }, 0)
+  }
+
   /** Stops the timer; what is queued stays. */
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-  }
-
-  // Nobody should wait for a batch that waits to be filled. When the caller's own work is done, that is: a caller who goes
-  // on calling fills it.
-  #sealSoon(): void {
-    if (this.#isSealing) return
-    this.#isSealing = true
-    queueMicrotask(() => {
-      this.#isSealing = false
-      this.seal()
-    })
   }
 
   #start(period: Period): void {
@@ -224,5 +224,4 @@ function join(batch: Batch, next: Batch): void {
   batch.parts.push(...next.parts)
   batch.bytes += next.bytes
   batch.count += next.count
-  batch.queueBytes += next.queueBytes
 }
