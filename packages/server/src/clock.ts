@@ -1,0 +1,16 @@
+// Two times, for two uses. Wall time stamps what people read. Schedule time drives retries, windows and breakers: it
+// starts as wall time and then advances with the monotonic clock, so a wall clock that jumps neither expires a delivery
+// early nor holds a retry back; and it starts no earlier than where it last stood, so it never runs backwards over a restart.
+
+export interface Clock {
+  /** Milliseconds since 1970, as the machine believes. */
+  wallMs(): number
+  /** Milliseconds that never go back and never jump. */
+  scheduleMs(): number
+}
+
+/** `lastScheduleMs` is where schedule time stood when the store was last written. */
+export function createClock(lastScheduleMs = 0): Clock {
+  const offsetMs = Math.max(Date.now(), lastScheduleMs) - performance.now()
+  return { wallMs: () => Date.now(), scheduleMs: () => Math.floor(offsetMs + performance.now()) }
+}

@@ -1,0 +1,171 @@
+// What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
+// the bodies and keys of its batches lie in one buffer that is handed over, not copied. Plain data only.
+
+import type {
+  ClaimRequest,
+  Destination,
+  NewDeletion,
+  Part,
+  PlannedShipment,
+  ReplayResult,
+  Shipment,
+  ShipmentDraft,
+  Skip,
+  Source,
+} from '../store.ts'
+
+export interface AcceptCommand {
+  kind: 'accept'
+  sourceId: string
+  receivedAtMs: number
+  ip: string | null
+  browser: boolean
+  count: number
+  /** Words into the group's buffer. */
+  keysAt: number
+  /** Bytes into the group's buffer. */
+  bodyAt: number
+  bodyBytes: number
+  shipments: readonly (PlannedShipment & { own: boolean })[]
+  skips: readonly Skip[]
+}
+
+export interface AcceptReply {
+  segment: number | null
+  duplicates: number[]
+  /** Those that were to be owned, claimed. */
+  owned: Shipment[]
+  /** Destinations for which work was left in the store. */
+  left: string[]
+}
+
+/** An attempt record with its requests already in the form they are stored in. */
+export interface RecordRow {
+  origin: number
+  segment: number
+  attempt: number
+  atMs: number
+  replay: boolean
+  delivered: number
+  failed: number
+  expired: number
+  cancelled: number
+  doc: string
+  /** One entry for each message that ended without success. */
+  failures: { state: string; reason: string | null; index: number }[]
+}
+
+export interface SettleCommand {
+  kind: 'settle'
+  destinationId: string
+  done: readonly { id: number; claim: number; attempt: number; dueAtMs: number; count: number }[]
+  remaining: readonly ShipmentDraft[]
+  records: readonly RecordRow[]
+}
+
+export interface ClaimCommand extends ClaimRequest {
+  kind: 'claim'
+}
+
+export interface RawSegment {
+  seq: number
+  sourceId: string
+  receivedAtMs: number
+  ip: string | null
+  browser: boolean
+  absent: number[]
+  body: Uint8Array
+}
+
+export interface ClaimReply {
+  shipments: { shipment: Shipment; bytes: number }[]
+  segments: RawSegment[]
+  moreFresh: boolean
+  nextRetryAtMs: number | null
+}
+
+export type Command =
+  | AcceptCommand
+  | SettleCommand
+  | ClaimCommand
+  | { kind: 'claimOverdue'; destinationId: string; firstAttemptBeforeMs: number; limit: number }
+  | { kind: 'release'; ids: number[] }
+  | { kind: 'reject'; sourceId: string | null; code: string; count: number; sample: string; atMs: number }
+  | { kind: 'suppressed'; sourceId: string; count: number }
+  | { kind: 'putSource'; source: Source; create: boolean }
+  | { kind: 'deleteSource'; id: string }
+  | { kind: 'putDestination'; destination: StoredDestination; create: boolean }
+  | { kind: 'deleteDestination'; id: string }
+  | { kind: 'cancelStep'; destinationId: string; atMs: number }
+  | { kind: 'setSetting'; name: string; value: string }
+  | { kind: 'find'; keys: Uint32Array }
+  | { kind: 'replay'; deliveryId: string; atMs: number }
+  | { kind: 'createDeletion'; id: string; deletion: NewDeletion; atMs: number; targets: DeletionTargets[] }
+  | { kind: 'purgeStep'; deletion: number }
+  | { kind: 'deleteSuppression'; userId: string; sourceId: string | null }
+  | { kind: 'retentionBegin'; beforeMs: number; pinned: Float64Array }
+  | { kind: 'retentionStep' }
+  | { kind: 'forgetKeys'; beforeMs: number }
+  | { kind: 'mark'; scheduleMs: number }
+
+/** The affected sources, and which enabled destinations each has. */
+export interface DeletionTargets {
+  sourceId: string
+  destinationIds: readonly string[]
+}
+
+/** As it lies in the store: secrets encrypted. */
+export type StoredDestination = Omit<Destination, 'sharedSecret' | 'signingSecrets'> & {
+  sharedSecret: string | null
+  signingSecrets: readonly string[]
+}
+
+export interface Replies {
+  accept: AcceptReply
+  settle: null
+  claim: ClaimReply
+  claimOverdue: ClaimReply
+  release: null
+  reject: null
+  suppressed: null
+  putSource: null
+  deleteSource: boolean
+  putDestination: null
+  deleteDestination: boolean
+  /** How many shipments were cancelled. */
+  cancelStep: number
+  setSetting: null
+  /** Segment of each fingerprint, 0 where unknown. */
+  find: number[]
+  replay: ReplayResult & { destinationId?: string }
+  createDeletion: { num: number; destinationIds: string[] }
+  purgeStep: { over: boolean; purged: { segment: number; indexes: number[] }[] }
+  deleteSuppression: number
+  retentionBegin: null
+  /** False when everything older has gone. */
+  retentionStep: boolean
+  forgetKeys: null
+  mark: null
+}
+
+export interface Group {
+  buffer: ArrayBuffer | null
+  commands: Command[]
+}
+
+export type Reply = { ok: true; value: unknown } | { ok: false; unavailable: boolean; message: string }
+
+/** Rows name deliveries by shipment and index, and messages by segment and index. */
+export function rowAndIndex(id: string): { row: number; index: number } | undefined {
+  const match = /^(\d{1,16})-(\d{1,4})$/.exec(id)
+  if (match === null) return undefined
+  const row = Number(match[1])
+  return Number.isSafeInteger(row) ? { row, index: Number(match[2]) } : undefined
+}
+
+/** Parts as stored: 0 for all messages of the segment. */
+export type StoredPart = [origin: number, segment: number, indexes: readonly number[] | 0]
+
+export function storedParts(parts: readonly Part[]): string {
+  return JSON.stringify(parts.map(({ origin, segment, indexes }) => [origin, segment, indexes]))
+}

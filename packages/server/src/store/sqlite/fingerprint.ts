@@ -1,0 +1,59 @@
+// What stands for a messageId where duplicates are looked for: 128 bits of a seeded hash, computed without allocation.
+// Two different ids share one with a probability of 2^-128 per pair: at 10^9 messages about 10^-21. The seed is secret
+// and differs by source, so that nobody can prepare an id that silences another's. SHA-1 by node:crypto took 2.1 µs and
+// SHA-256 3.3 µs per id here, this 0.5 µs (bench/service, `--only dedup`).
+
+/** Words of a fingerprint in a Uint32Array. */
+export const FINGERPRINT_WORDS = 4
+
+export type Seed = readonly [number, number, number, number]
+
+/** Writes the fingerprint of a text at `at`. */
+export function fingerprint(text: string, seed: Seed, into: Uint32Array, at: number): void {
+  let a = seed[0]
+  let b = seed[1]
+  let c = seed[2]
+  let d = seed[3]
+  const length = text.length
+  for (let i = 0; i < length; i++) {
+    const unit = text.charCodeAt(i)
+    a = Math.imul(a ^ unit, 0x9e3779b1)
+    b = Math.imul(b ^ unit, 0x85ebca77)
+    c = Math.imul(c ^ unit, 0xc2b2ae3d)
+    d = Math.imul(d ^ unit, 0x27d4eb2f)
+    a ^= d >>> 15
+    b ^= a >>> 13
+    c ^= b >>> 16
+    d ^= c >>> 14
+  }
+  // Each word is finished with the others and the length, so that every bit of the result depends on every unit.
+  a = mix(a ^ length ^ Math.imul(b, 0x7feb352d))
+  b = mix(b ^ c ^ a)
+  c = mix(c ^ d ^ b)
+  d = mix(d ^ a ^ c)
+  into[at] = mix(a ^ d)
+  into[at + 1] = b
+  into[at + 2] = c
+  into[at + 3] = d
+}
+
+/** 32 bits of the same hash, to find a user's messages without reading them all. Zero stands for no user. */
+export function userHash(text: string, seed: Seed): number {
+  fingerprint(text, seed, scratch, 0)
+  return (scratch[0] as number) || 1
+}
+
+/** A seed of its own for each source. */
+export function sourceSeed(sourceId: string, seed: Seed): Seed {
+  fingerprint(sourceId, seed, scratch, 0)
+  return [scratch[0] as number, scratch[1] as number, scratch[2] as number, scratch[3] as number]
+}
+
+const scratch = new Uint32Array(FINGERPRINT_WORDS)
+
+function mix(word: number): number {
+  let mixed = word
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return mixed ^ (mixed >>> 16)
+}

@@ -1,0 +1,204 @@
+// The main thread's side of the writing thread. Commands given while a group is being committed wait and make up the next
+// one: under load many requests share a commit, and alone one does not wait. Memory is bounded: beyond the limit of
+// bytes that wait, more is refused as unavailable. Settlements are the exception, since what they tell has happened: they
+// are tried again until they are durable.
+
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { StoreUnavailable } from '../store.ts'
+import type { Command, Group, Replies, Reply } from './commands.ts'
+import { StoreProblem } from './database.ts'
+import type { Seed } from './fingerprint.ts'
+import { KEY_WORDS } from './segment-keys.ts'
+import type { WriterOptions, WriterStart } from './writer.ts'
+
+/** Bodies and keys of one group: some 10 ms of writing. */
+const GROUP_BYTES = 4 * 1024 * 1024
+const WAITING_BYTES = 64 * 1024 * 1024
+const AGAIN_MS = 250
+
+interface Waiting {
+  command: Command
+  body: Uint8Array | null
+  /** Fills in the keys in the group's buffer. */
+  writeKeys: ((into: Uint32Array, at: number) => void) | null
+  /** Just before the group is formed: the last look at what may have changed while it waited. */
+  prepare: (() => void) | null
+  bytes: number
+  again: boolean
+  resolve: (value: never) => void
+  reject: (error: Error) => void
+}
+
+export interface CommandOptions {
+  body?: Uint8Array
+  writeKeys?: (into: Uint32Array, at: number) => void
+  prepare?: () => void
+  /** Try again while the store is unavailable. */
+  again?: boolean
+}
+
+export class GroupCommit {
+  readonly #worker: Worker
+  readonly seed: Seed
+  readonly scheduleMs: number
+  readonly #onState: (problem: string | null) => void
+  #waiting: Waiting[] = []
+  #waitingBytes = 0
+  #underway: Waiting[] | null = null
+  #scheduled = false
+  #closing = false
+  #gone: Error | null = null
+  #idle: (() => void)[] = []
+  /** What stands in the way now, or null. */
+  #problem: string | null = null
+
+  private constructor(worker: Worker, start: WriterStart & { ok: true }, onState: (problem: string | null) => void) {
+    this.#worker = worker
+    this.seed = start.seed
+    this.scheduleMs = start.scheduleMs
+    this.#onState = onState
+    worker.on('message', (replies: Reply[]) => this.#answer(replies))
+    worker.on('error', (error) => this.#fail(error as Error))
+    worker.on('exit', () => this.#fail(new Error('the writing thread has ended')))
+  }
+
+  static async start(options: WriterOptions, onState: (problem: string | null) => void): Promise<GroupCommit> {
+    const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: options, name: 'switchyard-writer' })
+    const [start] = (await once(worker, 'message')) as [WriterStart]
+    if (!start.ok) throw start.problem ? new StoreProblem(start.message) : new Error(start.message)
+    return new GroupCommit(worker, start, onState)
+  }
+
+  run<K extends Command['kind']>(command: Extract<Command, { kind: K }>, options: CommandOptions = {}): Promise<Replies[K]> {
+    const { body = null, writeKeys = null, prepare = null, again = false } = options
+    if (this.#gone) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#gone }))
+    const bytes = body === null ? 0 : body.length + keyBytes(command)
+    if (!again && this.#waitingBytes + bytes > WAITING_BYTES) {
+      return Promise.reject(new StoreUnavailable('more is waiting to be stored than fits in memory'))
+    }
+    return new Promise<Replies[K]>((resolve, reject) => {
+      this.#waiting.push({ command, body, writeKeys, prepare, bytes, again, resolve: resolve as (value: never) => void, reject })
+      this.#waitingBytes += bytes
+      this.#schedule()
+    })
+  }
+
+  get problem(): string | null {
+    return this.#problem
+  }
+
+  /** Commits what waits and ends the thread. */
+  async close(): Promise<void> {
+    if (this.#gone) return
+    this.#closing = true
+    if (this.#underway !== null || this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    const exit = once(this.#worker, 'exit')
+    this.#gone = new Error('closed')
+    this.#worker.postMessage('close')
+    await exit
+  }
+
+  // The next turn of the loop: requests that were read in this one go into the same group.
+  #schedule(): void {
+    if (this.#scheduled || this.#underway !== null) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      if (this.#underway === null && this.#waiting.length > 0) this.#send()
+    })
+  }
+
+  #send(): void {
+    const group = this.#nextGroup()
+    this.#underway = group
+    let bytes = 0
+    for (const waiting of group) {
+      waiting.prepare?.()
+      bytes += waiting.bytes
+    }
+    const buffer = bytes === 0 ? null : this.#fill(group, bytes)
+    const message: Group = { buffer, commands: group.map(({ command }) => command) }
+    this.#worker.postMessage(message, buffer === null ? [] : [buffer])
+  }
+
+  #nextGroup(): Waiting[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#waiting.length && bytes < GROUP_BYTES) bytes += (this.#waiting[count++] as Waiting).bytes
+    this.#waitingBytes -= bytes
+    if (count < this.#waiting.length) return this.#waiting.splice(0, count)
+    const all = this.#waiting
+    this.#waiting = []
+    return all
+  }
+
+  /** Keys first, for they are words and lie at multiples of four. */
+  #fill(group: readonly Waiting[], bytes: number): ArrayBuffer {
+    const buffer = new ArrayBuffer(bytes)
+    const words = new Uint32Array(buffer, 0, Math.floor(bytes / 4))
+    const all = new Uint8Array(buffer)
+    let word = 0
+    for (const { command, writeKeys } of group) {
+      if (command.kind !== 'accept') continue
+      command.keysAt = word
+      writeKeys?.(words, word)
+      word += command.count * KEY_WORDS
+    }
+    let at = word * 4
+    for (const { command, body } of group) {
+      if (command.kind !== 'accept' || body === null) continue
+      command.bodyAt = at
+      all.set(body, at)
+      at += body.length
+    }
+    return buffer
+  }
+
+  #answer(replies: readonly Reply[]): void {
+    const group = this.#underway as Waiting[]
+    this.#underway = null
+    const again: Waiting[] = []
+    let problem: string | null = null
+    for (let at = 0; at < group.length; at++) {
+      const waiting = group[at] as Waiting
+      const reply = replies[at] as Reply
+      if (reply.ok) waiting.resolve(reply.value as never)
+      else if (!reply.unavailable) waiting.reject(new Error(reply.message))
+      else {
+        problem = reply.message
+        if (waiting.again) again.push(waiting)
+        else waiting.reject(new StoreUnavailable(reply.message))
+      }
+    }
+    if (problem !== this.#problem) {
+      this.#problem = problem
+      this.#onState(problem)
+    }
+    if (again.length > 0) {
+      if (this.#closing) for (const waiting of again) waiting.reject(new StoreUnavailable(problem ?? 'closing'))
+      else setTimeout(() => this.#requeue(again), AGAIN_MS)
+    }
+    if (this.#waiting.length > 0) this.#schedule()
+    else if (this.#underway === null) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  #requeue(again: readonly Waiting[]): void {
+    this.#waiting.unshift(...again)
+    this.#schedule()
+  }
+
+  #fail(error: Error): void {
+    if (this.#gone) return
+    this.#gone = error
+    this.#onState(error.message)
+    for (const waiting of [...(this.#underway ?? []), ...this.#waiting])
+      waiting.reject(new StoreUnavailable(error.message, { cause: error }))
+    this.#waiting = []
+    for (const resolve of this.#idle.splice(0)) resolve()
+  }
+}
+
+function keyBytes(command: Command): number {
+  return command.kind === 'accept' ? command.count * KEY_WORDS * 4 : 0
+}

@@ -1,0 +1,173 @@
+// Older message keys, on disk: runs of half a million, each cut into 1,024 chunks by the first bits of the fingerprint and
+// written in order, so that no page is written twice and nothing is ever sorted. In front of each run stands a Bloom
+// filter of 16 bits a key (2 bytes of memory per key of the last day): a new key touches no page, except for the 6 in
+// 10,000 that a filter lets through. Measured against a unique index on the ids in docs/decisions/0013-duplicates.md.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { ENTRY_WORDS, type RecentKeys } from './recent-keys.ts'
+
+const CHUNK_BITS = 10
+export const CHUNKS = 1 << CHUNK_BITS
+const BITS_PER_KEY = 16
+const PROBES = 8
+const HIGH = 2 ** 32
+
+interface Run {
+  id: number
+  /** Null for a run too old to be asked about duplicates: then it only serves lookups. */
+  filter: Uint32Array | null
+  newest: number
+}
+
+/** A frozen table on its way to the store: a few chunks at a time, between other commits. */
+export interface RunWriter {
+  /** Writes the next chunks in the transaction under way; true when the run is complete. */
+  write(chunks: number): boolean
+  /** After the commit that completed it. */
+  publish(): void
+}
+
+export class KeyRuns {
+  readonly #insertChunk: StatementSync
+  readonly #selectChunk: StatementSync
+  readonly #insertRun: StatementSync
+  readonly #deleteChunks: StatementSync
+  readonly #deleteRun: StatementSync
+  #runs: Run[] = []
+
+  constructor(database: DatabaseSync) {
+    this.#insertChunk = database.prepare('INSERT OR REPLACE INTO key_chunks (run, chunk, entries) VALUES (?, ?, ?)')
+    this.#selectChunk = database.prepare('SELECT entries FROM key_chunks WHERE run = ? AND chunk = ?')
+    this.#insertRun = database.prepare('INSERT INTO key_runs (id, newest, filter) VALUES (?, ?, ?)')
+    this.#deleteChunks = database.prepare('DELETE FROM key_chunks WHERE run = ? AND chunk >= ? AND chunk < ?')
+    this.#deleteRun = database.prepare('DELETE FROM key_runs WHERE id = ?')
+  }
+
+  /** Reads the filters of the runs that reach past `oldestSegment`. Returns the newest segment that any run covers. */
+  load(database: DatabaseSync, oldestSegment: number): number {
+    const rows = database
+      .prepare('SELECT id, newest, CASE WHEN newest >= ? THEN filter END AS filter FROM key_runs ORDER BY id DESC')
+      .all(oldestSegment) as { id: number; newest: number; filter: Uint8Array | null }[]
+    this.#runs = rows.map(({ id, newest, filter }) => ({ id, newest, filter: filter && wordsOf(filter) }))
+    return this.#runs[0]?.newest ?? 0
+  }
+
+  /** Runs that end before `oldestSegment` no longer stop duplicates. */
+  forget(oldestSegment: number): void {
+    for (const run of this.#runs) if (run.newest < oldestSegment) run.filter = null
+  }
+
+  /** The segment that holds the key, or 0. With `lookup`, runs older than the time for duplicates are searched too. */
+  find(words: Uint32Array, at: number, lookup = false): number {
+    for (const run of this.#runs) {
+      if (run.filter === null) {
+        if (!lookup) continue
+      } else if (!mayHold(run.filter, words, at)) {
+        continue
+      }
+      const found = this.#findInChunk(run.id, words, at)
+      if (found !== 0) return found
+    }
+    return 0
+  }
+
+  writer(keys: RecentKeys, newest: number): RunWriter {
+    const id = (this.#runs[0]?.id ?? 0) + 1
+    const chunks: Uint32Array[] = []
+    const filter = new Uint32Array((keys.capacity * BITS_PER_KEY) / 32)
+    const counts = new Uint32Array(CHUNKS)
+    for (const entry of keys.entries()) counts[chunkOf(entry, 0)] = (counts[chunkOf(entry, 0)] as number) + 1
+    for (const count of counts) chunks.push(new Uint32Array(count * ENTRY_WORDS))
+    const filled = new Uint32Array(CHUNKS)
+    for (const entry of keys.entries()) {
+      const chunk = chunkOf(entry, 0)
+      const place = filled[chunk] as number
+      ;(chunks[chunk] as Uint32Array).set(entry, place * ENTRY_WORDS)
+      filled[chunk] = place + 1
+      insertIn(filter, entry)
+    }
+    let next = 0
+    return {
+      write: (count) => {
+        for (const end = Math.min(next + count, CHUNKS); next < end; next++)
+          this.#insertChunk.run(id, next, bytesOf(chunks[next] as Uint32Array))
+        if (next < CHUNKS) return false
+        this.#insertRun.run(id, newest, bytesOf(filter))
+        return true
+      },
+      publish: () => {
+        this.#runs.unshift({ id, filter, newest })
+      },
+    }
+  }
+
+  /** Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. */
+  dropStep(oldestSegment: number, progress: { run: number; chunk: number }, chunks: number): boolean {
+    const run = this.#runs.at(-1)
+    if (run === undefined || run.newest >= oldestSegment) return false
+    if (progress.run !== run.id) {
+      progress.run = run.id
+      progress.chunk = 0
+    }
+    this.#deleteChunks.run(run.id, progress.chunk, progress.chunk + chunks)
+    progress.chunk += chunks
+    if (progress.chunk >= CHUNKS) {
+      this.#deleteRun.run(run.id)
+      this.#runs.pop()
+    }
+    return true
+  }
+
+  #findInChunk(run: number, words: Uint32Array, at: number): number {
+    const row = this.#selectChunk.get(run, chunkOf(words, at)) as { entries: Uint8Array } | undefined
+    if (row === undefined) return 0
+    const entries = wordsOf(row.entries)
+    for (let base = 0; base < entries.length; base += ENTRY_WORDS) {
+      if (
+        entries[base] === words[at] &&
+        entries[base + 1] === words[at + 1] &&
+        entries[base + 2] === words[at + 2] &&
+        entries[base + 3] === words[at + 3]
+      ) {
+        return (entries[base + 4] as number) * HIGH + (entries[base + 5] as number)
+      }
+    }
+    return 0
+  }
+}
+
+function chunkOf(words: Uint32Array, at: number): number {
+  return (words[at] as number) >>> (32 - CHUNK_BITS)
+}
+
+/** Double hashing over two words of the fingerprint that the chunk is not chosen by. */
+function mayHold(filter: Uint32Array, words: Uint32Array, at: number): boolean {
+  const bits = filter.length * 32
+  let bit = (words[at + 1] as number) % bits
+  const step = (words[at + 2] as number) | 1
+  for (let probe = 0; probe < PROBES; probe++) {
+    if (((filter[bit >>> 5] as number) & (1 << (bit & 31))) === 0) return false
+    bit = ((bit + step) >>> 0) % bits
+  }
+  return true
+}
+
+function insertIn(filter: Uint32Array, words: Uint32Array): void {
+  const bits = filter.length * 32
+  let bit = (words[1] as number) % bits
+  const step = (words[2] as number) | 1
+  for (let probe = 0; probe < PROBES; probe++) {
+    filter[bit >>> 5] = (filter[bit >>> 5] as number) | (1 << (bit & 31))
+    bit = ((bit + step) >>> 0) % bits
+  }
+}
+
+function bytesOf(words: Uint32Array): Uint8Array {
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
+}
+
+/** A blob as words; copied when SQLite's bytes do not start at a word. */
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
+  return new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4)
+}

@@ -1,0 +1,49 @@
+// From the name of a delivery to what it stands for. A shipment's number follows its segment's, so the segment is the last
+// one before it; replays have rows of their own. Nothing has to be indexed by delivery.
+
+import type { DatabaseSync } from 'node:sqlite'
+import type { AttemptDoc } from './attempt-doc.ts'
+import type { FinalStateName } from '../store.ts'
+import type { Routes } from './write-accept.ts'
+
+export interface Origin {
+  destination: number
+  segment: number
+  /** 0: all of the segment. */
+  indexes: readonly number[] | 0
+  replay: boolean
+}
+
+export interface OriginState {
+  attempts: number
+  /** Undefined while it is pending. */
+  final: { state: FinalStateName; reason: string | null; atMs: number } | undefined
+}
+
+export function resolveOrigin(database: DatabaseSync, origin: number): Origin | undefined {
+  const replay = database.prepare('SELECT destination, segment, idx FROM replays WHERE origin = ?').get(origin) as
+    | { destination: number; segment: number; idx: number }
+    | undefined
+  if (replay) return { destination: replay.destination, segment: replay.segment, indexes: [replay.idx], replay: true }
+  const row = database.prepare('SELECT seq, routes FROM segments WHERE seq < ? ORDER BY seq DESC LIMIT 1').get(origin) as
+    | { seq: number; routes: string }
+    | undefined
+  const route = row && (JSON.parse(row.routes) as Routes).s.find(([, id]) => id === origin)
+  return row && route ? { destination: route[0], segment: row.seq, indexes: route[2], replay: false } : undefined
+}
+
+export function stateOf(database: DatabaseSync, origin: number, index: number): OriginState {
+  const rows = database.prepare('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id').all(origin) as {
+    at: number
+    attempt: number
+    doc: string
+  }[]
+  let attempts = 0
+  for (const { at, attempt, doc } of rows) {
+    const { r, f } = JSON.parse(doc) as AttemptDoc
+    if (r.some(([, , , , , , indexes]) => indexes.includes(index))) attempts = attempt
+    const final = f.find(([, , indexes]) => indexes.includes(index))
+    if (final) return { attempts, final: { state: final[0], reason: final[1], atMs: at } }
+  }
+  return { attempts, final: undefined }
+}

@@ -1,0 +1,41 @@
+// The reading thread: what control asks, on a connection of its own, so that a question about a million rows holds up no
+// commit. Each answer is one snapshot.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { InvalidCursor } from '../store.ts'
+import { openReader } from './database.ts'
+import { Reads } from './reads.ts'
+
+export interface Question {
+  id: number
+  name: keyof Reads
+  args: unknown[]
+}
+
+export type Answer = { id: number; ok: true; value: unknown } | { id: number; ok: false; message: string; invalidCursor: boolean }
+
+if (parentPort !== null) {
+  const port = parentPort
+  const database = openReader((workerData as { path: string }).path)
+  const reads = new Reads(database)
+  port.on('message', (question: Question | 'close') => {
+    if (question === 'close') {
+      database.close()
+      port.close()
+      return
+    }
+    const { id, name, args } = question
+    let answer: Answer
+    try {
+      database.exec('BEGIN')
+      const read = reads[name] as (...args: unknown[]) => unknown
+      answer = { id, ok: true, value: read.apply(reads, args) }
+    } catch (error) {
+      answer = { id, ok: false, message: (error as Error).message, invalidCursor: error instanceof InvalidCursor }
+    } finally {
+      database.exec('COMMIT')
+      reads.forget()
+    }
+    port.postMessage(answer)
+  })
+}

@@ -1,0 +1,61 @@
+// The keys column of a segment: of each message, the fingerprint of its messageId and the hashes of its user, so that
+// duplicates, one message and one user are found without reading a body.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { FINGERPRINT_WORDS, fingerprint, type Seed, userHash } from './fingerprint.ts'
+
+/** Fingerprint, hash of userId, hash of anonymousId (of an alias: previousId). */
+export const KEY_WORDS = FINGERPRINT_WORDS + 2
+
+export function writeKeys(
+  messageIds: readonly string[],
+  items: readonly (JsonObject | null)[],
+  seed: Seed,
+  into: Uint32Array,
+  at: number,
+): void {
+  let base = at
+  for (let index = 0; index < messageIds.length; index++, base += KEY_WORDS) {
+    fingerprint(messageIds[index] as string, seed, into, base)
+    const item = items[index]
+    const { userId, anonymousId, previousId } = item ?? {}
+    into[base + FINGERPRINT_WORDS] = typeof userId === 'string' ? userHash(userId, seed) : 0
+    const other = previousId ?? anonymousId
+    into[base + FINGERPRINT_WORDS + 1] = typeof other === 'string' ? userHash(other, seed) : 0
+  }
+}
+
+/** False for a message that was found to be a duplicate, or was purged. */
+export function isKey(words: Uint32Array, at: number): boolean {
+  return words[at] !== 0 || words[at + 1] !== 0 || words[at + 2] !== 0 || words[at + 3] !== 0
+}
+
+export function clearKey(words: Uint32Array, at: number): void {
+  words.fill(0, at, at + KEY_WORDS)
+}
+
+/** Indexes of the messages that may be of a user whose hash is in the set. */
+export function candidates(keys: Uint8Array, hashes: ReadonlySet<number>): number[] {
+  const words = new Uint32Array(keys.slice().buffer)
+  const found: number[] = []
+  for (let base = 0, index = 0; base < words.length; base += KEY_WORDS, index++) {
+    if (hashes.has(words[base + FINGERPRINT_WORDS] as number) || hashes.has(words[base + FINGERPRINT_WORDS + 1] as number))
+      found.push(index)
+  }
+  return found
+}
+
+export function indexOfKey(keys: Uint8Array, fingerprintWords: Uint32Array): number {
+  const words = new Uint32Array(keys.slice().buffer)
+  for (let base = 0, index = 0; base < words.length; base += KEY_WORDS, index++) {
+    if (
+      words[base] === fingerprintWords[0] &&
+      words[base + 1] === fingerprintWords[1] &&
+      words[base + 2] === fingerprintWords[2] &&
+      words[base + 3] === fingerprintWords[3]
+    ) {
+      return index
+    }
+  }
+  return -1
+}

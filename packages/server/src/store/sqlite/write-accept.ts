@@ -1,0 +1,137 @@
+// Accepting, inside the group's transaction: duplicates out, the segment in, one shipment per destination, the books.
+// A batch that brings nothing new writes nothing.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Shipment, Skip } from '../store.ts'
+import type { Claims } from './claims.ts'
+import type { AcceptCommand, AcceptReply } from './commands.ts'
+import type { Duplicates } from './duplicates.ts'
+import type { RowIds } from './ids.ts'
+import type { Ledger } from './ledger.ts'
+import type { Names } from './names.ts'
+import { clearKey, KEY_WORDS } from './segment-keys.ts'
+import type { SourceCounts } from './source-counts.ts'
+
+export interface Parts {
+  database: DatabaseSync
+  ids: RowIds
+  sources: Names
+  destinations: Names
+  duplicates: Duplicates
+  ledger: Ledger
+  claims: Claims
+  counts: SourceCounts
+}
+
+/** Where messages went, as the segment keeps it: `s` shipments, `k` what was kept back and why. 0 for all, or for no destination. */
+export interface Routes {
+  s: [destination: number, origin: number, indexes: readonly number[] | 0, count: number][]
+  k?: [destination: number, reason: string, indexes: readonly number[] | 0][]
+}
+
+export class AcceptWriter {
+  readonly #parts: Parts
+  readonly #insertSegment: StatementSync
+  readonly #insertShipment: StatementSync
+  readonly #isLive: StatementSync
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    const { database } = parts
+    this.#insertSegment = database.prepare(
+      'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#insertShipment = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, ?, 0, 0, 0, ?)',
+    )
+    this.#isLive = database.prepare('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0')
+  }
+
+  accept(command: AcceptCommand, buffer: ArrayBuffer): AcceptReply {
+    const { ids, sources, counts } = this.#parts
+    const source = sources.num(command.sourceId)
+    if (source === undefined) throw new Error(`unknown source ${command.sourceId}`)
+    const seq = ids.next()
+    const keys = new Uint32Array(buffer, command.keysAt * 4, command.count * KEY_WORDS)
+    const repeated = this.#repeated(keys, command.count, seq)
+    const news = command.count - repeated.length
+    counts.add(source, 'accepted', news)
+    if (repeated.length > 0) counts.add(source, 'duplicates', repeated.length)
+    if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
+    for (const index of repeated) clearKey(keys, index * KEY_WORDS)
+    const reply: AcceptReply = { segment: seq, duplicates: repeated, owned: [], left: [] }
+    const routes = this.#ship(command, seq, repeated, reply)
+    this.#insertSegment.run(
+      seq,
+      source,
+      command.receivedAtMs,
+      command.ip,
+      command.browser ? 1 : 0,
+      command.count,
+      repeated.length === 0 ? null : JSON.stringify(repeated),
+      JSON.stringify(routes),
+      new Uint8Array(buffer, command.keysAt * 4, command.count * KEY_WORDS * 4),
+      new Uint8Array(buffer, command.bodyAt, command.bodyBytes),
+    )
+    return reply
+  }
+
+  #repeated(keys: Uint32Array, count: number, seq: number): number[] {
+    const { duplicates } = this.#parts
+    const repeated: number[] = []
+    for (let index = 0; index < count; index++) if (!duplicates.add(keys, index * KEY_WORDS, seq)) repeated.push(index)
+    return repeated
+  }
+
+  #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: AcceptReply): Routes {
+    const { ids, destinations, ledger, claims } = this.#parts
+    const routes: Routes = { s: [] }
+    const skips: Skip[] = [...command.skips]
+    const none = repeated.length === 0
+    for (const { destinationId, indexes, own } of command.shipments) {
+      const destination = destinations.num(destinationId)
+      // Planned with a configuration that a deletion in the same group, or the one before, has overtaken.
+      if (destination === undefined || this.#isLive.get(destination) === undefined) {
+        skips.push({ destinationId, reason: 'destination_deleted', indexes })
+        continue
+      }
+      const kept = none ? indexes : (indexes ?? upTo(command.count)).filter((index) => !repeated.includes(index))
+      const count = kept === null ? command.count : kept.length
+      if (count === 0) continue
+      const id = ids.next()
+      const stored = none && indexes === null ? 0 : kept
+      this.#insertShipment.run(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
+      ledger.owe(destination, count)
+      routes.s.push([destination, id, stored ?? 0, count])
+      if (!own) {
+        reply.left.push(destinationId)
+        continue
+      }
+      const shipment: Shipment = {
+        id,
+        claim: claims.take(id),
+        destinationId,
+        attempt: 0,
+        firstAttemptAtMs: null,
+        dueAtMs: 0,
+        unit: false,
+        urls: null,
+        replay: false,
+        parts: [{ origin: id, segment: seq, indexes: kept ?? upTo(command.count) }],
+      }
+      reply.owned.push(shipment)
+    }
+    if (skips.length > 0) {
+      routes.k = skips.map(({ destinationId, reason, indexes }) => [
+        destinationId === null ? 0 : (destinations.num(destinationId) ?? 0),
+        reason,
+        indexes ?? 0,
+      ])
+    }
+    return routes
+  }
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index)
+}

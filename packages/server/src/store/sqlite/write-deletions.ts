@@ -1,0 +1,157 @@
+// Deletion requests, inside the group's transaction: a delete message per user and source with destinations, suppression,
+// and the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
+// message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
+import type { NewDeletion } from '../store.ts'
+import type { DeletionTargets } from './commands.ts'
+import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
+import type { RowIds } from './ids.ts'
+import type { Ledger } from './ledger.ts'
+import type { Names } from './names.ts'
+import { candidates, clearKey, KEY_WORDS } from './segment-keys.ts'
+import type { Routes } from './write-accept.ts'
+
+interface Parts {
+  database: DatabaseSync
+  ids: RowIds
+  sources: Names
+  destinations: Names
+  ledger: Ledger
+  seed: Seed
+}
+
+interface Purge {
+  end: number
+  /** By source: the users, and the hashes that their messages' keys carry. */
+  users: Map<number, { ids: Set<string>; hashes: Set<number> }>
+}
+
+const SEGMENTS_PER_STEP = 500
+
+export class DeletionWriter {
+  readonly #parts: Parts
+  readonly #purges = new Map<number, Purge>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  create(id: string, { userIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
+    const { database, ids, sources } = this.#parts
+    // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
+    const end = ids.next()
+    const nums = targets.map(({ sourceId }) => sources.num(sourceId) as number)
+    const { lastInsertRowid } = database
+      .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, purge_end) VALUES (?, ?, ?, ?, ?, ?)')
+      .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), end)
+    const num = Number(lastInsertRowid)
+    const insertSuppression = database.prepare('INSERT OR IGNORE INTO suppressions (source, user_id, since) VALUES (?, ?, ?)')
+    for (const { sourceId, destinationIds } of targets) {
+      const source = sources.num(sourceId) as number
+      for (const userId of userIds) {
+        if (suppress) insertSuppression.run(source, userId, atMs)
+        if (destinationIds.length > 0) this.#send(num, userId, source, destinationIds, atMs)
+      }
+    }
+    return { num, destinationIds: [...new Set(targets.flatMap(({ destinationIds }) => destinationIds))] }
+  }
+
+  /** A segment of its own for each, so that a delete message is never in a batch with others. */
+  #send(deletion: number, userId: string, source: number, destinationIds: readonly string[], atMs: number): void {
+    const { database, ids, destinations, ledger } = this.#parts
+    const seq = ids.next()
+    const routes: Routes = { s: [] }
+    for (const destinationId of destinationIds) {
+      const destination = destinations.num(destinationId) as number
+      const origin = ids.next()
+      database
+        .prepare(
+          'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
+        )
+        .run(destination, origin, JSON.stringify([[origin, seq, [0]]]))
+      database
+        .prepare('INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)')
+        .run(deletion, userId, source, destination, origin)
+      routes.s.push([destination, origin, [0], 1])
+      ledger.owe(destination, 1)
+    }
+    const message = { type: 'delete', userId, timestamp: new Date(atMs).toISOString() }
+    database
+      .prepare('INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)')
+      .run(seq, source, atMs, JSON.stringify(routes), new Uint8Array(KEY_WORDS * 4), writeStoredBody({ batch: [message] }))
+  }
+
+  purgeStep(deletion: number): { over: boolean; purged: { segment: number; indexes: number[] }[] } {
+    const { database } = this.#parts
+    const row = database.prepare('SELECT purge_cursor AS cursor FROM deletions WHERE num = ?').get(deletion) as
+      | { cursor: number }
+      | undefined
+    if (row === undefined) return { over: true, purged: [] }
+    const purge = this.#purge(deletion)
+    const rows = database
+      .prepare('SELECT seq, source, keys FROM segments WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?')
+      .all(row.cursor, purge.end, SEGMENTS_PER_STEP) as { seq: number; source: number; keys: Uint8Array }[]
+    const purged: { segment: number; indexes: number[] }[] = []
+    let count = 0
+    for (const { seq, source, keys } of rows) {
+      const users = purge.users.get(source)
+      const possible = users ? candidates(keys, users.hashes) : []
+      const indexes = users && possible.length > 0 ? this.#purgeSegment(seq, keys, possible, users.ids) : []
+      if (indexes.length > 0) purged.push({ segment: seq, indexes })
+      count += indexes.length
+    }
+    const over = rows.length < SEGMENTS_PER_STEP
+    database
+      .prepare('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?')
+      .run(over ? purge.end : (rows.at(-1)?.seq ?? purge.end), count, deletion)
+    if (over) this.#purges.delete(deletion)
+    return { over, purged }
+  }
+
+  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
+    const { database } = this.#parts
+    const row = database.prepare('SELECT absent, body FROM segments WHERE seq = ?').get(seq) as { absent: string | null; body: Uint8Array }
+    const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
+    const content = readStoredBody(row.body, { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent)
+    const items = [...content.items]
+    const indexes = possible.filter((index) => {
+      const item = items[index]
+      return item != null && (userIds.has(String(item['userId'])) || userIds.has(String(item['previousId'])))
+    })
+    if (indexes.length === 0) return indexes
+    const words = new Uint32Array(keys.slice().buffer)
+    for (const index of indexes) {
+      items[index] = null
+      // The message's own key stays: a late retry of it is still a duplicate. What points to the user goes.
+      words.fill(0, index * KEY_WORDS + 4, (index + 1) * KEY_WORDS)
+    }
+    for (const index of absent) clearKey(words, index * KEY_WORDS)
+    const { sentAt, context, integrations } = content
+    database
+      .prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
+      .run(new Uint8Array(words.buffer), writeStoredBody({ batch: items, sentAt, context, integrations }), seq)
+    return indexes
+  }
+
+  #purge(deletion: number): Purge {
+    let purge = this.#purges.get(deletion)
+    if (purge === undefined) {
+      const { database, sources, seed } = this.#parts
+      const row = database.prepare('SELECT user_ids, sources, purge_end FROM deletions WHERE num = ?').get(deletion) as {
+        user_ids: string
+        sources: string
+        purge_end: number
+      }
+      const userIds = JSON.parse(row.user_ids) as string[]
+      purge = { end: row.purge_end, users: new Map() }
+      for (const source of JSON.parse(row.sources) as number[]) {
+        const own = sourceSeed(sources.id(source), seed)
+        purge.users.set(source, { ids: new Set(userIds), hashes: new Set(userIds.map((userId) => userHash(userId, own))) })
+      }
+      this.#purges.set(deletion, purge)
+    }
+    return purge
+  }
+}

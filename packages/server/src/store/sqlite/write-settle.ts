@@ -1,0 +1,119 @@
+// Settling, inside the group's transaction: claimed shipments go, what is still owed takes their place, and what happened
+// is appended. Refuses a settlement that does not add up or that another claim has overtaken: conservation is checked
+// here, at the last place that could break it.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { ShipmentDraft } from '../store.ts'
+import type { Claims } from './claims.ts'
+import { type RecordRow, type SettleCommand, storedParts } from './commands.ts'
+import type { RowIds } from './ids.ts'
+import type { Ledger } from './ledger.ts'
+import type { Names } from './names.ts'
+
+interface Parts {
+  database: DatabaseSync
+  ids: RowIds
+  destinations: Names
+  ledger: Ledger
+  claims: Claims
+}
+
+export class SettleWriter {
+  readonly #parts: Parts
+  readonly #delete: StatementSync
+  readonly #insert: StatementSync
+  readonly #insertAttempt: StatementSync
+  readonly #insertFailure: StatementSync
+  /** Released when the transaction is committed. */
+  readonly #ended: number[] = []
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    const { database } = parts
+    this.#delete = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ?')
+    this.#insert = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#insertAttempt = database.prepare(
+      'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#insertFailure = database.prepare(
+      'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+  }
+
+  settle({ destinationId, done, remaining, records }: SettleCommand): void {
+    const { destinations, claims } = this.#parts
+    const destination = destinations.num(destinationId)
+    if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
+    let owed = 0
+    for (const { id, claim, attempt, dueAtMs, count } of done) {
+      if (!claims.isCurrent(id, claim)) throw new Error(`shipment ${id} is not held under claim ${claim}`)
+      const { changes } = this.#delete.run(destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id)
+      if (changes !== 1) throw new Error(`shipment ${id} is not there`)
+      owed += count
+      this.#ended.push(id)
+    }
+    for (const draft of remaining) owed -= this.insertShipment(destination, draft)
+    for (const record of records) owed -= this.insertRecord(destination, record)
+    if (owed !== 0) throw new Error(`a settlement for ${destinationId} leaves ${owed} deliveries without a state`)
+  }
+
+  /** The number of deliveries in it. */
+  insertShipment(destination: number, draft: ShipmentDraft): number {
+    const count = draft.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
+    const retry = draft.attempt > 0
+    this.#insert.run(
+      destination,
+      retry ? 1 : 0,
+      retry ? draft.dueAtMs : 0,
+      this.#parts.ids.next(),
+      count,
+      draft.attempt,
+      draft.firstAttemptAtMs,
+      draft.unit ? 1 : 0,
+      draft.replay ? 1 : 0,
+      draft.urls === null ? null : JSON.stringify(draft.urls),
+      storedParts(draft.parts),
+    )
+    return count
+  }
+
+  /** The number of deliveries that it ends. */
+  insertRecord(destination: number, record: RecordRow): number {
+    const { ids, ledger } = this.#parts
+    const { origin, segment, attempt, atMs, delivered, failed, expired, cancelled } = record
+    const replay = record.replay ? 1 : 0
+    this.#insertAttempt.run(
+      ids.next(),
+      origin,
+      destination,
+      segment,
+      atMs,
+      attempt,
+      replay,
+      delivered,
+      failed,
+      expired,
+      cancelled,
+      record.doc,
+    )
+    if (delivered > 0) ledger.end(destination, 'delivered', delivered)
+    if (failed > 0) ledger.end(destination, 'failed', failed)
+    if (expired > 0) ledger.end(destination, 'expired', expired)
+    if (cancelled > 0) ledger.end(destination, 'cancelled', cancelled)
+    for (const { state, reason, index } of record.failures) {
+      this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, atMs)
+    }
+    return delivered + failed + expired + cancelled
+  }
+
+  committed(): void {
+    for (const id of this.#ended) this.#parts.claims.release(id)
+    this.#ended.length = 0
+  }
+
+  rolledBack(): void {
+    this.#ended.length = 0
+  }
+}

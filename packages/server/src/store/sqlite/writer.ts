@@ -1,0 +1,295 @@
+// The writing thread: the only one that changes the file. It takes groups of commands, makes each group one transaction
+// and one commit, and answers when it is durable. A full or missing disk fails the group as a whole and is not the
+// commands' fault; a command that fails by itself is found by running the group's commands one by one.
+
+import { randomBytes } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import { Claims } from './claims.ts'
+import type { Command, Group, Replies, Reply } from './commands.ts'
+import { lockStore, openWriter, StoreProblem } from './database.ts'
+import { Duplicates } from './duplicates.ts'
+import type { Seed } from './fingerprint.ts'
+import { RowIds, rowIdAt } from './ids.ts'
+import { Ledger } from './ledger.ts'
+import { Names } from './names.ts'
+import { ClaimReader } from './read-claims.ts'
+import { Retention } from './retention.ts'
+import { KEY_WORDS } from './segment-keys.ts'
+import { openLogIndex } from './log-index.ts'
+import { SourceCounts } from './source-counts.ts'
+import { AcceptWriter } from './write-accept.ts'
+import { ControlWriter } from './write-control.ts'
+import { DeletionWriter } from './write-deletions.ts'
+import { SettleWriter } from './write-settle.ts'
+
+export interface WriterOptions {
+  path: string
+  /** How long a messageId is remembered at least. */
+  dedupMs: number
+}
+
+export type WriterStart = { ok: true; seed: Seed; scheduleMs: number } | { ok: false; problem: boolean; message: string }
+
+/** Pages in the log, 8 MB: enough to copy a page that is written often only once, few enough not to be felt. */
+const CHECKPOINT_FRAMES = 2_000
+/** Answers of SQLite that say something about the disk and nothing about the command. */
+const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
+/** Those that only read, after the commit, or change nothing that is stored. */
+const OUTSIDE = new Set<Command['kind']>(['claim', 'claimOverdue', 'release', 'find', 'retentionBegin', 'forgetKeys'])
+
+class Writer {
+  readonly #log: { frames(): number; close(): void }
+  readonly #database: DatabaseSync
+  readonly #ids: RowIds
+  readonly #sources: Names
+  readonly #destinations: Names
+  readonly #duplicates: Duplicates
+  readonly #ledger: Ledger
+  readonly #claims = new Claims()
+  readonly #counts: SourceCounts
+  readonly #accept: AcceptWriter
+  readonly #settle: SettleWriter
+  readonly #control: ControlWriter
+  readonly #deletions: DeletionWriter
+  readonly #retention: Retention
+  readonly #reader: ClaimReader
+  readonly #lock: { release(): void }
+  readonly seed: Seed
+
+  constructor({ path, dedupMs }: WriterOptions) {
+    this.#lock = lockStore(path)
+    const database = openWriter(path)
+    this.#database = database
+    this.#log = openLogIndex(path)
+    this.seed = this.#readSeed()
+    this.#ids = new RowIds(this.#newestId())
+    this.#sources = new Names(database, 'sources')
+    this.#destinations = new Names(database, 'destinations')
+    this.#duplicates = new Duplicates(database, rowIdAt(Date.now() - dedupMs))
+    this.#ledger = new Ledger(database)
+    this.#counts = new SourceCounts(database)
+    const parts = {
+      database,
+      ids: this.#ids,
+      sources: this.#sources,
+      destinations: this.#destinations,
+      duplicates: this.#duplicates,
+      ledger: this.#ledger,
+      claims: this.#claims,
+      counts: this.#counts,
+      seed: this.seed,
+    }
+    this.#accept = new AcceptWriter(parts)
+    this.#settle = new SettleWriter(parts)
+    this.#retention = new Retention(database, this.#duplicates)
+    this.#control = new ControlWriter({ ...parts, settler: this.#settle, retention: this.#retention })
+    this.#deletions = new DeletionWriter(parts)
+    this.#reader = new ClaimReader(database, this.#claims, this.#sources, this.#destinations)
+  }
+
+  get scheduleMs(): number {
+    return Number(this.#setting('schedule_ms') ?? 0)
+  }
+
+  run({ buffer, commands }: Group): Reply[] {
+    const replies = new Array<Reply>(commands.length)
+    const inside: number[] = []
+    const outside: number[] = []
+    for (let at = 0; at < commands.length; at++) (OUTSIDE.has((commands[at] as Command).kind) ? outside : inside).push(at)
+    if (inside.length > 0) this.#commit(inside, commands, buffer, replies)
+    for (const at of outside) replies[at] = this.#one(commands[at] as Command, buffer)
+    this.#claims.committed()
+    if (inside.length > 0) this.#checkpointIfLong()
+    return replies
+  }
+
+  close(): void {
+    try {
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // The log is read at the next start; a full disk must not keep the process from ending.
+    }
+    this.#log.close()
+    this.#database.close()
+    this.#lock.release()
+  }
+
+  #commit(inside: readonly number[], commands: readonly Command[], buffer: ArrayBuffer | null, replies: Reply[]): void {
+    this.#duplicates.begin()
+    let failed: unknown
+    try {
+      this.#database.exec('BEGIN IMMEDIATE')
+      for (const at of inside) replies[at] = { ok: true, value: this.#apply(commands[at] as Command, buffer) }
+      this.#ledger.write()
+      this.#counts.write()
+      this.#duplicates.writeSome()
+      this.#database.exec('COMMIT')
+    } catch (error) {
+      failed = error ?? new Error('failed')
+    }
+    if (failed === undefined) {
+      this.#duplicates.committed()
+      this.#settle.committed()
+      this.#claims.committed()
+      return
+    }
+    this.#rollBack()
+    if (isUnavailable(failed) || inside.length === 1) {
+      for (const at of inside) replies[at] = failure(failed)
+      return
+    }
+    for (const at of inside) this.#commit([at], commands, buffer, replies)
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec('ROLLBACK')
+    } catch {
+      // SQLite rolls back by itself after some errors, a full disk among them.
+    }
+    this.#duplicates.rolledBack()
+    this.#ledger.rolledBack()
+    this.#counts.rolledBack()
+    this.#settle.rolledBack()
+    this.#claims.rolledBack()
+    this.#sources.forget()
+    this.#destinations.forget()
+  }
+
+  #one(command: Command, buffer: ArrayBuffer | null): Reply {
+    try {
+      return { ok: true, value: this.#apply(command, buffer) }
+    } catch (error) {
+      return failure(error)
+    }
+  }
+
+  #apply(command: Command, buffer: ArrayBuffer | null): Replies[Command['kind']] {
+    switch (command.kind) {
+      case 'accept':
+        return this.#accept.accept(command, buffer as ArrayBuffer)
+      case 'settle':
+        this.#settle.settle(command)
+        return null
+      case 'claim':
+        return this.#reader.claim(command)
+      case 'claimOverdue':
+        return this.#reader.claimOverdue(command.destinationId, command.firstAttemptBeforeMs, command.limit)
+      case 'release':
+        for (const id of command.ids) this.#claims.release(id)
+        return null
+      case 'reject':
+        this.#counts.reject(this.#sourceOrNone(command.sourceId), command.code, command.count, command.atMs, command.sample)
+        return null
+      case 'suppressed':
+        this.#counts.add(this.#sourceOrNone(command.sourceId), 'suppressed', command.count)
+        return null
+      case 'putSource':
+        this.#control.putSource(command.source, command.create)
+        return null
+      case 'deleteSource':
+        return this.#control.delete('sources', command.id)
+      case 'putDestination':
+        this.#control.putDestination(command.destination, command.create)
+        return null
+      case 'deleteDestination':
+        return this.#control.delete('destinations', command.id)
+      case 'cancelStep':
+        return this.#control.cancelStep(command.destinationId, command.atMs)
+      case 'setSetting':
+        this.#control.setSetting(command.name, command.value)
+        return null
+      case 'find':
+        return Array.from({ length: command.keys.length / KEY_WORDS }, (_, n) => this.#duplicates.find(command.keys, n * KEY_WORDS))
+      case 'replay':
+        return this.#control.replay(command.deliveryId, command.atMs)
+      case 'createDeletion':
+        return this.#deletions.create(command.id, command.deletion, command.atMs, command.targets)
+      case 'purgeStep':
+        return this.#deletions.purgeStep(command.deletion)
+      case 'deleteSuppression':
+        return this.#control.deleteSuppression(command.userId, command.sourceId)
+      case 'retentionBegin':
+        this.#retention.begin(command.beforeMs, command.pinned)
+        return null
+      case 'retentionStep':
+        return this.#retention.step()
+      case 'forgetKeys':
+        this.#duplicates.forget(rowIdAt(command.beforeMs))
+        return null
+      case 'mark':
+        this.#control.setSetting('schedule_ms', String(command.scheduleMs))
+        this.#control.setSetting('last_id', String(this.#ids.last))
+        return null
+    }
+  }
+
+  #sourceOrNone(sourceId: string | null): number {
+    return sourceId === null ? 0 : (this.#sources.num(sourceId) ?? 0)
+  }
+
+  #checkpointIfLong(): void {
+    try {
+      if (this.#log.frames() - this.#leftFrames < CHECKPOINT_FRAMES) return
+      const { log, checkpointed } = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as { log: number; checkpointed: number }
+      // All of it copied: the next commit starts the log again at its beginning. Otherwise a reader holds it, and the rest waits.
+      this.#leftFrames = log === checkpointed ? 0 : log
+    } catch {
+      // Tried again after a later commit; what is committed is in the log.
+    }
+  }
+  #leftFrames = 0
+
+  #readSeed(): Seed {
+    const stored = this.#setting('dedup_seed')
+    if (stored !== undefined) return JSON.parse(stored) as Seed
+    const words = new Uint32Array(new Uint8Array(randomBytes(16)).buffer)
+    const seed: Seed = [words[0] as number, words[1] as number, words[2] as number, words[3] as number]
+    this.#database.prepare("INSERT INTO settings (name, value) VALUES ('dedup_seed', ?)").run(JSON.stringify(seed))
+    return seed
+  }
+
+  #setting(name: string): string | undefined {
+    return (this.#database.prepare('SELECT value FROM settings WHERE name = ?').get(name) as { value: string } | undefined)?.value
+  }
+
+  #newestId(): number {
+    const newest = (sql: string): number => Number((this.#database.prepare(sql).get() as { newest: number | null }).newest ?? 0)
+    return Math.max(
+      newest('SELECT max(seq) AS newest FROM segments'),
+      newest('SELECT max(id) AS newest FROM attempts'),
+      newest('SELECT max(origin) AS newest FROM replays'),
+      Number(this.#setting('last_id') ?? 0),
+    )
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  const { errcode } = error as { errcode?: number }
+  return errcode !== undefined && UNAVAILABLE.has(errcode & 0xff)
+}
+
+function failure(error: unknown): Reply {
+  const { message } = error as Error
+  return { ok: false, unavailable: isUnavailable(error), message }
+}
+
+if (parentPort !== null) {
+  const port = parentPort
+  try {
+    const writer = new Writer(workerData as WriterOptions)
+    port.on('message', (group: Group | 'close') => {
+      if (group === 'close') {
+        writer.close()
+        port.close()
+      } else {
+        port.postMessage(writer.run(group))
+      }
+    })
+    port.postMessage({ ok: true, seed: writer.seed, scheduleMs: writer.scheduleMs } satisfies WriterStart)
+  } catch (error) {
+    port.postMessage({ ok: false, problem: error instanceof StoreProblem, message: (error as Error).message } satisfies WriterStart)
+    port.close()
+  }
+}
