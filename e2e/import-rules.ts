@@ -29,20 +29,31 @@ const serverRoot = /^server\/(?!app\.ts|cli\.ts)[^/]+\.ts$/
 const storePort = /^server\/store\/store\.ts$/
 const server = [builtin, protocol, webhook, serverRoot]
 
+/** What a stage of the server may take from npm. */
+const STAGE_PACKAGES: Record<string, RegExp[]> = {
+  ingest: [/^fastify$/],
+  delivery: [/^undici$/, /^ipaddr\.js$/],
+  control: [/^fastify$/],
+}
+
 /** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */
 const RULES: Rule[] = [
   { files: /^protocol\//, may: [/^protocol\//] },
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
-  { files: /^server\/app\.ts$/, may: [...server, /^server\//] },
+  { files: /^server\/app\.ts$/, may: [...server, /^server\//, /^fastify$/] },
   { files: /^server\/cli\.ts$/, may: [...server, /^server\/app\.ts$/] },
-  ...STAGES.map((stage) => ({ files: new RegExp(`^server/${stage}/`), may: [...server, storePort, new RegExp(`^server/${stage}/`)] })),
+  ...STAGES.map((stage) => ({
+    files: new RegExp(`^server/${stage}/`),
+    may: [...server, storePort, new RegExp(`^server/${stage}/`), ...(STAGE_PACKAGES[stage] ?? [])],
+  })),
   ...ADAPTERS.map((adapter) => ({
     files: new RegExp(`^server/store/${adapter}\\b`),
     may: [...server, /^server\/store\/[^/]+\.ts$/, new RegExp(`^server/store/${adapter}/`), ...(adapter === 'postgres' ? [/^pg$/] : [])],
   })),
   { files: /^server\/store\//, may: [...server, new RegExp(`^server/store/(?!${ADAPTERS.join('\\b|')}\\b)`)] },
+  { files: /^server\/log\.ts$/, may: [...server, /^pino$/] },
   { files: serverRoot, may: [...server, storePort] },
   { files: /^dashboard\//, may: [/^dashboard\//], mayTypes: [protocol] },
 ]

@@ -79,7 +79,7 @@ suite('the import', { concurrency: 4 }, () => {
 
   test('the reader waits while the service does not answer, and then all of the file arrives', async (t) => {
     const { promise: held, resolve: letGo } = deferred()
-    const { url, messages } = await collectingEndpoint(t, { onMessage: () => held })
+    const { url, messages } = await collectingEndpoint(t, { hold: held })
     const dir = mkdtempSync(join(tmpdir(), 'switchyard-import-'))
     t.after(() => rmSync(dir, { recursive: true }))
     const file = join(dir, 'history.ndjson')

@@ -20,7 +20,7 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
 
   test('an invocation returns in time though the service does not answer, and the next one delivers its message', async (t) => {
     const { promise: held, resolve: letGo } = deferred()
-    const { url, messages } = await collectingEndpoint(t, { onMessage: () => held })
+    const { url, messages } = await collectingEndpoint(t, { hold: held })
     const lambda = startExample(t, 'lambda-handler.ts', { env: { SWITCHYARD_HOST_URL: url } })
     await lambda.waitFor(/\n/)
     assert.equal(lambda.stdout(), line(0, 0, 1))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { createLocalEndpoint } from './local-endpoint/endpoint.ts'
+import { startTrackingServer } from '../packages/node/test/tracking-server.ts'
 import { collectingEndpoint } from './testing/collecting-endpoint.ts'
 import { runExample } from './testing/run-example.ts'
 
@@ -25,7 +25,7 @@ suite('the minimal sender', { concurrency: 4 }, () => {
   })
 
   test('it ends with 1 and a reason when nobody answers', async (t) => {
-    const gone = await createLocalEndpoint()
+    const gone = await startTrackingServer()
     await gone.close()
     const { code, stdout, stderr } = await runExample(t, 'minimal-sender.ts', { args: [gone.url] })
     assert.deepEqual([code, stdout], [1, `${gone.url}: 0 delivered, 2 failed, 0 pending\n`])

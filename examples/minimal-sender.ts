@@ -1,5 +1,5 @@
 // The smallest useful program: say who the user is and what they did, and leave when it is delivered.
-// Run it against `npm start`, or give another host as its argument or in SWITCHYARD_HOST_URL.
+// SWITCHYARD_WRITE_KEY is the key that `npm start` printed; another host can be its argument or in SWITCHYARD_HOST_URL.
 
 import { Analytics } from '@switchyard/node'
 

@@ -1,30 +1,29 @@
-// A local endpoint on a free port that keeps what arrives, and closes with its test. For tests only.
+// An endpoint on a free port that takes what clients send, keeps it, and closes with its test: for what the real service
+// cannot be made to do, such as holding an answer back. It refuses a blank write key. For tests only.
 
 import type { TestContext } from 'node:test'
-import type { Message } from '@switchyard/protocol'
-import { createLocalEndpoint, type LocalEndpoint, type LocalEndpointOptions, type Rejection } from '../local-endpoint/endpoint.ts'
+import { type ReceivedMessage, startTrackingServer } from '../../packages/node/test/tracking-server.ts'
 
-export interface CollectingEndpoint extends LocalEndpoint {
-  messages: Message[]
+export interface CollectingEndpoint {
+  url: string
+  messages: ReceivedMessage[]
   writeKeys: Set<string>
-  rejections: Rejection[]
 }
 
-export async function collectingEndpoint(t: TestContext, options: LocalEndpointOptions = {}): Promise<CollectingEndpoint> {
-  const messages: Message[] = []
+export async function collectingEndpoint(t: TestContext, options: { hold?: Promise<unknown> } = {}): Promise<CollectingEndpoint> {
+  const messages: ReceivedMessage[] = []
   const writeKeys = new Set<string>()
-  const rejections: Rejection[] = []
-  const endpoint = await createLocalEndpoint({
-    ...options,
-    async onMessage(message, arrival) {
-      await options.onMessage?.(message, arrival)
-      messages.push(message)
-      writeKeys.add(arrival.writeKey)
-    },
-    onRejected: (rejection) => void rejections.push(rejection),
+  const server = await startTrackingServer(({ body, headers }) => {
+    const key = Buffer.from(headers['authorization']?.split(' ')[1] ?? '', 'base64')
+      .toString()
+      .split(':')[0] as string
+    if (key.trim() === '') return { status: 401, body: '{"success":false,"code":"invalid_write_key"}' }
+    messages.push(...body.batch)
+    writeKeys.add(key)
+    return options.hold ? { after: options.hold } : {}
   })
-  t.after(() => endpoint.close())
-  return { ...endpoint, messages, writeKeys, rejections }
+  t.after(() => server.close())
+  return { url: server.url, messages, writeKeys }
 }
 
 /** A promise to hold an answer with, or to say that something has come. */

@@ -451,8 +451,8 @@ class Sqlite implements SqliteStore {
     const { sharedSecret, signingSecrets, id } = destination
     return {
       ...destination,
-      sharedSecret: sharedSecret === null ? null : this.#secretBox.encrypt(sharedSecret, id),
-      signingSecrets: signingSecrets.map((secret) => this.#secretBox.encrypt(secret, id)),
+      sharedSecret: sharedSecret === null ? null : this.#secretBox.seal(sharedSecret, id),
+      signingSecrets: signingSecrets.map((secret) => this.#secretBox.seal(secret, id)),
     }
   }
 
@@ -460,8 +460,8 @@ class Sqlite implements SqliteStore {
     const { sharedSecret, signingSecrets, id } = destination
     return {
       ...destination,
-      sharedSecret: sharedSecret === null ? null : this.#secretBox.decrypt(sharedSecret, id),
-      signingSecrets: signingSecrets.map((secret) => this.#secretBox.decrypt(secret, id)),
+      sharedSecret: sharedSecret === null ? null : this.#secretBox.open(sharedSecret, id),
+      signingSecrets: signingSecrets.map((secret) => this.#secretBox.open(secret, id)),
     }
   }
 

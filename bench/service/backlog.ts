@@ -1,0 +1,75 @@
+// Stores filled before anything is measured: messages that went nowhere, or deliveries owed to a dead destination. Each
+// has a healthy destination too, on the source named `default`, for the measured traffic.
+
+import { cpSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { closedPort } from './closed-port.ts'
+import { EVENTS_PER_LARGE_REQUEST } from './events.ts'
+import { createFolder } from './processes.ts'
+import { startService } from './service.ts'
+import type { Traffic } from './traffic.ts'
+
+export type BacklogKind = 'stored' | 'pending'
+
+export interface Backlog {
+  kind: BacklogKind
+  events: number
+  folder: string
+  healthyId: string
+  fillSeconds: number
+  /** JSON of the events as they were sent. */
+  dataBytes: number
+  storeBytes: number
+}
+
+const FILL_CONNECTIONS = 4
+
+/**
+ * `stored` fills the very source that is measured later: its index of ids is then as large as can be. `pending` fills a
+ * source of its own, because what comes from `default` must not be owed to the dead destination as well.
+ */
+export async function createBacklog(traffic: Traffic, kind: BacklogKind, events: number): Promise<Backlog> {
+  const folder = createFolder()
+  const service = await startService(folder)
+  try {
+    const measured = await service.defaultSource()
+    const source = kind === 'stored' ? measured : await service.createSource('backlog')
+    const deadId =
+      kind === 'pending' ? await service.createDestination('dead', `http://127.0.0.1:${await closedPort()}/`, source) : undefined
+    const startedAt = performance.now()
+    const dataBytes = await fill()
+    const fillSeconds = (performance.now() - startedAt) / 1_000
+    const line = (await service.ledger()).find(({ destinationId }) => destinationId === deadId)
+    if (deadId !== undefined && line?.pending !== events) throw new Error(`${line?.pending} pending after filling ${events}`)
+    const healthyId = await service.createDestination('healthy', `${traffic.receiverUrl}/`, measured)
+    if (!(await service.stop())) throw new Error('the service did not end with 0 after it was filled')
+    return { kind, events, folder, healthyId, fillSeconds, dataBytes, storeBytes: bytesOf(folder) }
+
+    async function fill(): Promise<number> {
+      const target = service.targetOf(source)
+      const large = events - (events % EVENTS_PER_LARGE_REQUEST)
+      const sent = [
+        ...(large > 0 ? [await traffic.fill(target, large, EVENTS_PER_LARGE_REQUEST, FILL_CONNECTIONS)] : []),
+        ...(events > large ? [await traffic.fill(target, events - large, events - large, 1)] : []),
+      ]
+      const refused = sent.flatMap(({ refusals }) => Object.keys(refusals))
+      if (refused.length > 0) throw new Error(`refused while filling: ${refused.join(', ')}`)
+      return sent.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0)
+    }
+  } finally {
+    await service.stop('SIGKILL')
+  }
+}
+
+/** A store that measuring may grow: the original of a small one stays small. */
+export function copyOf(backlog: Backlog): string {
+  const folder = createFolder()
+  cpSync(backlog.folder, folder, { recursive: true })
+  return folder
+}
+
+function bytesOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
+}

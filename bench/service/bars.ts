@@ -1,0 +1,177 @@
+// The bars: what the service promises about speed, memory and cost, and whether this run met it. A ratio is formed within
+// a round, and the median of those counts: minutes of a shared machine are not comparable with one another.
+
+import type { Bar } from '../client/bars.ts'
+import { numberText, type Spread, spreadOf, spreadText } from '../client/table.ts'
+import type { Backlog, BacklogKind } from './backlog.ts'
+import type { Latency } from './latency.ts'
+import type { CostRun } from './parts/cost.ts'
+import type { DeadRound, StartTimes } from './parts/dead.ts'
+import type { DeliveryRun } from './parts/delivery.ts'
+import type { FloodRun } from './parts/flood.ts'
+import type { IngestRun } from './parts/ingest.ts'
+import type { ProgramName } from './programs.ts'
+import type { Round } from './turns.ts'
+
+export type ProgramRound<Run> = Round<ProgramName, Run>
+/** By the size of the backlog. */
+export type CostRound = Round<number, CostRun>
+
+export interface Results {
+  delivery: ProgramRound<DeliveryRun>[]
+  ingest: ProgramRound<IngestRun>[]
+  idle: ProgramRound<Latency>[]
+  flood: FloodRun[]
+  backlogs: Backlog[]
+  cost: Record<BacklogKind, CostRound[]>
+  dead: DeadRound[]
+  starts: StartTimes | undefined
+  /** Runs that ended in an error. */
+  failures: string[]
+}
+
+const IDLE_LIMIT_MS = 10
+const COST_FACTOR = 1.2
+const MEMORY_LIMIT_BYTES = 400e6
+const FLAT_FACTOR = 1.1
+const UNDISTURBED_FACTOR = 1.1
+const START_LIMIT_MS = 5_000
+
+export function bars(results: Results): Bar[] {
+  const { delivery, ingest } = results
+  return [
+    deliveryBar('limit', 'the limit', 0.7, delivery),
+    deliveryBar('graphile-worker', 'graphile-worker', 3, delivery),
+    ratioBar('ingest alone, durable, deduplicated', '≥ 0.6 × bare Fastify', 0.6, rateRatios(ingest, 'bare-fastify'), complaintsOf(ingest)),
+    idleBar(results.idle),
+    costBar('stored', results.cost.stored),
+    costBar('pending', results.cost.pending),
+    sizeBar(results.backlogs),
+    ...floodBars(results.flood),
+    ...deadBars(results.dead),
+    startBar(results.starts),
+  ]
+}
+
+/** Events a second of the service over those of another, round by round. */
+export function rateRatios<Run extends { eventsPerSecond: number }>(
+  rounds: ProgramRound<Run>[],
+  other: ProgramName,
+  one: ProgramName = 'service',
+): Spread | undefined {
+  return spreadOf(
+    rounds.flatMap((round) => {
+      const [mine, theirs] = [round.get(one), round.get(other)]
+      return mine && theirs ? [mine.eventsPerSecond / theirs.eventsPerSecond] : []
+    }),
+  )
+}
+
+/** A round's cost over the same round's cost with the smallest backlog. */
+export function costRatios(rounds: CostRound[], size: number): Spread | undefined {
+  return spreadOf(
+    rounds.flatMap((round) => {
+      const [base, run] = [round.get(Math.min(...round.keys())), round.get(size)]
+      return base && run ? [run.cpuUsPerEvent / base.cpuUsPerEvent] : []
+    }),
+  )
+}
+
+export function deadRatios(rounds: DeadRound[], percentile: 'p50' | 'p99'): Spread | undefined {
+  return spreadOf(rounds.map((round) => round.with.ackedMs[percentile] / round.without.ackedMs[percentile]))
+}
+
+function deliveryBar(other: ProgramName, title: string, factor: number, rounds: ProgramRound<DeliveryRun>[]): Bar {
+  const complaints = complaintsOf(rounds)
+  const what = `in → durable → POST out → outcome durable, against ${title}`
+  return ratioBar(what, `≥ ${factor} × ${title}, nothing lost`, factor, rateRatios(rounds, other), complaints)
+}
+
+function ratioBar(what: string, needed: string, factor: number, ratio: Spread | undefined, complaints: string[]): Bar {
+  const measured = ratio ? [`${spreadText(ratio, 2)} ×`, ...complaints].join(', ') : 'not run'
+  return { what, needed, measured, isMet: ratio && ratio.median >= factor && complaints.length === 0 }
+}
+
+function complaintsOf<Run extends { complaints: string[] }>(rounds: ProgramRound<Run>[]): string[] {
+  return [...new Set(rounds.flatMap((round) => round.get('service')?.complaints ?? []))]
+}
+
+function idleBar(rounds: ProgramRound<Latency>[]): Bar {
+  const of = (percentile: 'p50' | 'p99') => spreadOf(rounds.flatMap((round) => round.get('service')?.ackedMs[percentile] ?? []))
+  const p50 = of('p50')
+  return {
+    what: 'acknowledged to received, idle, p50',
+    needed: `≤ ${IDLE_LIMIT_MS} ms`,
+    measured: p50 ? `${spreadText(p50, 2)} ms, p99 ${spreadText(of('p99'), 2)} ms` : 'not run',
+    isMet: p50 && p50.median <= IDLE_LIMIT_MS,
+  }
+}
+
+function costBar(kind: BacklogKind, rounds: CostRound[]): Bar {
+  const sizes = [...(rounds[0]?.keys() ?? [])].sort((a, b) => a - b)
+  const medians = sizes.flatMap((size) => costRatios(rounds, size)?.median ?? [])
+  const factor = Math.max(...medians) / Math.min(...medians)
+  const complaints = [...new Set(rounds.flatMap((round) => [...round.values()].flatMap((run) => run.complaints)))]
+  const isRun = medians.length > 1
+  return {
+    what: `CPU per event at ${sizes.map((size) => numberText(size, 0)).join(', ') || '10, 1,000, 1,000,000'} ${kind}`,
+    needed: `within ${COST_FACTOR} × of each other`,
+    measured: isRun ? [`${numberText(factor, 2)} ×`, ...complaints].join(', ') : 'not run',
+    isMet: isRun ? factor <= COST_FACTOR && complaints.length === 0 : undefined,
+  }
+}
+
+function sizeBar(backlogs: Backlog[]): Bar {
+  const largest = backlogs.filter(({ kind }) => kind === 'pending').sort((a, b) => b.events - a.events)[0]
+  const factor = largest && largest.storeBytes / largest.dataBytes
+  return {
+    what: `the store with ${largest ? numberText(largest.events, 0) : 'a million'} deliveries owed`,
+    needed: 'no larger than the data',
+    measured: factor === undefined ? 'not run' : `${numberText(factor, 2)} × the bytes sent`,
+    isMet: factor === undefined ? undefined : factor <= 1,
+  }
+}
+
+function floodBars(runs: FloodRun[]): Bar[] {
+  const peak = Math.max(...runs.map((run) => Math.max(run.peakFirstHalfBytes, run.peakSecondHalfBytes)))
+  const growth = Math.max(...runs.map((run) => run.peakSecondHalfBytes / run.peakFirstHalfBytes))
+  const complaints = [...new Set(runs.flatMap((run) => run.complaints))]
+  const isRun = runs.length > 0
+  const seconds = runs[0]?.seconds ?? 30
+  return [
+    {
+      what: `memory in ${seconds} s of flood with a dead destination`,
+      needed: `≤ ${numberText(MEMORY_LIMIT_BYTES / 1e6, 0)} MB`,
+      measured: isRun ? [`${numberText(peak / 1e6, 0)} MB at most`, ...complaints].join(', ') : 'not run',
+      isMet: isRun ? peak <= MEMORY_LIMIT_BYTES && complaints.length === 0 : undefined,
+    },
+    {
+      what: 'the same, second half against first',
+      needed: `flat: ≤ ${FLAT_FACTOR} ×`,
+      measured: isRun ? `${numberText(growth, 2)} × in the worse case` : 'not run',
+      isMet: isRun ? growth <= FLAT_FACTOR : undefined,
+    },
+  ]
+}
+
+function deadBars(rounds: DeadRound[]): Bar[] {
+  return (['p50', 'p99'] as const).map((percentile) => {
+    const ratio = deadRatios(rounds, percentile)
+    return {
+      what: `a healthy destination's ${percentile} beside a dead one with a million owed`,
+      needed: 'within 10 % of before',
+      measured: ratio ? `${spreadText(ratio, 2)} ×` : 'not run',
+      isMet: ratio && ratio.median <= UNDISTURBED_FACTOR,
+    }
+  })
+}
+
+function startBar(starts: StartTimes | undefined): Bar {
+  const worst = starts && spreadOf([...starts.stoppedMs, ...starts.killedMs])
+  return {
+    what: 'start with a million owed, also after kill -9',
+    needed: `seconds: ≤ ${START_LIMIT_MS / 1_000} s`,
+    measured: worst ? `${spreadText(worst, 0)} ms` : 'not run',
+    isMet: worst && worst.max <= START_LIMIT_MS,
+  }
+}

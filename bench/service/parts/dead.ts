@@ -1,0 +1,71 @@
+// One destination dead with a million deliveries owed: what the healthy one beside it notices, and how long a start takes.
+// The service with the backlog and one without take turns, so that the machine's own noise meets both.
+
+import { type Backlog, copyOf } from '../backlog.ts'
+import { type Latency, measureLatency } from '../latency.ts'
+import { type Service, startService } from '../service.ts'
+import type { Traffic } from '../traffic.ts'
+import { untilQuiet } from './cost.ts'
+
+export interface DeadRound {
+  without: Latency
+  with: Latency
+}
+
+export interface StartTimes {
+  /** A store with nothing owed. */
+  emptyMs: number[]
+  /** The backlog, after an orderly end and after kill -9. */
+  stoppedMs: number[]
+  killedMs: number[]
+}
+
+const PER_SECOND = 200
+const LAST_WORK_EVENTS = 15_000
+
+export async function measureDead(traffic: Traffic, none: Backlog, million: Backlog, rounds: number, events: number): Promise<DeadRound[]> {
+  const services = [await startService(copyOf(none)), await startService(million.folder)]
+  const [without, withBacklog] = services as [Service, Service]
+  const latency = async (service: Service, count: number) =>
+    await measureLatency(traffic, service.targetOf(await service.defaultSource()), count, PER_SECOND)
+  try {
+    for (const service of services) {
+      await latency(service, Math.min(1_000, events))
+      await untilQuiet(service.pid)
+    }
+    const measured: DeadRound[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      const first = await latency(round % 2 === 0 ? without : withBacklog, events)
+      const second = await latency(round % 2 === 0 ? withBacklog : without, events)
+      measured.push(round % 2 === 0 ? { without: first, with: second } : { without: second, with: first })
+    }
+    return measured
+  } finally {
+    for (const service of services) await service.stop()
+  }
+}
+
+export async function measureStarts(traffic: Traffic, none: Backlog, million: Backlog, rounds: number): Promise<StartTimes> {
+  const times: StartTimes = { emptyMs: [], stoppedMs: [], killedMs: [] }
+  const empty = copyOf(none)
+  for (let round = 0; round < rounds; round += 1) {
+    times.emptyMs.push(await startAndEnd(empty))
+    times.stoppedMs.push(await startAndKill(traffic, million.folder))
+    times.killedMs.push(await startAndEnd(million.folder))
+  }
+  return times
+}
+
+async function startAndEnd(folder: string): Promise<number> {
+  const service = await startService(folder)
+  await service.stop()
+  return service.startMs
+}
+
+/** Killed with work in flight, so that the next start finds some. */
+async function startAndKill(traffic: Traffic, folder: string): Promise<number> {
+  const service = await startService(folder)
+  await traffic.burst(service.targetOf(await service.defaultSource()), LAST_WORK_EVENTS)
+  await service.stop('SIGKILL')
+  return service.startMs
+}

@@ -1,0 +1,26 @@
+// A quiet service: single events about 50 ms apart, and how soon after its acknowledgement each is at the receiver.
+
+import { type Latency, measureLatency } from '../latency.ts'
+import { createFolder, removeFolder } from '../processes.ts'
+import type { Program } from '../programs.ts'
+import { createTraffic } from '../traffic.ts'
+
+const PER_SECOND = 20
+
+export async function measureIdle(program: Program, events: number): Promise<Latency> {
+  const folder = createFolder()
+  const traffic = await createTraffic()
+  try {
+    const running = await program.start({ folder, receiverUrl: traffic.receiverUrl })
+    try {
+      // Connections opened and code compiled: a service is idle more often than it is new.
+      await measureLatency(traffic, running.target, 40, PER_SECOND)
+      return await measureLatency(traffic, running.target, events, PER_SECOND)
+    } finally {
+      await running.stop()
+    }
+  } finally {
+    await traffic.close()
+    removeFolder(folder)
+  }
+}

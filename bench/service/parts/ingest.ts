@@ -1,0 +1,37 @@
+// Ingest alone: events a second from the first byte sent to the last answer, with no destination to deliver to.
+
+import { cpuUs } from '../process-stats.ts'
+import { createFolder, removeFolder } from '../processes.ts'
+import type { Program } from '../programs.ts'
+import { createTraffic } from '../traffic.ts'
+
+export interface IngestRun {
+  events: number
+  eventsPerSecond: number
+  cpuUsPerEvent: number
+  complaints: string[]
+}
+
+export async function measureIngest(program: Program, events: number, warmUpEvents: number): Promise<IngestRun> {
+  const folder = createFolder()
+  const traffic = await createTraffic()
+  try {
+    const running = await program.start({ folder })
+    try {
+      await traffic.burst(running.target, warmUpEvents)
+      const cpuBefore = cpuUs([running.pid])
+      const { startedAtMs, lastAnswerAtMs, refusals } = await traffic.burst(running.target, events)
+      return {
+        events,
+        eventsPerSecond: events / ((lastAnswerAtMs - startedAtMs) / 1_000),
+        cpuUsPerEvent: (cpuUs([running.pid]) - cpuBefore) / events,
+        complaints: Object.entries(refusals).map(([what, times]) => `${times} × ${what}`),
+      }
+    } finally {
+      await running.stop()
+    }
+  } finally {
+    await traffic.close()
+    removeFolder(folder)
+  }
+}

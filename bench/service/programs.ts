@@ -1,0 +1,143 @@
+// Everything that is measured, behind one shape: start it with a receiver, send to its target, ask what it still owes.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Postgres, Redis } from './databases.ts'
+import type { Target } from './events.ts'
+import { nextReport, startScript, stop } from './processes.ts'
+import type { ProgramOptions, ProgramReport } from './programs/front.ts'
+import { isServiceThere, type LedgerLine, startService } from './service.ts'
+
+export type ProgramName = 'service' | 'limit' | 'graphile-worker' | 'bullmq' | 'bare-fastify'
+
+export interface Program {
+  name: ProgramName
+  title: string
+  start(place: Place): Promise<RunningProgram>
+}
+
+export interface Place {
+  folder: string
+  /** Absent for ingest alone. */
+  receiverUrl?: string
+}
+
+export interface RunningProgram {
+  pid: number
+  target: Target
+  /** Of the program and, apart, of its database. */
+  databasePids(): number[]
+  /** Events accepted whose outcome is not yet durable. */
+  remaining(): Promise<number>
+  /** What its own books say against `events` delivered; nothing when they agree. */
+  disagreement(events: number): Promise<string | undefined>
+  stop(): Promise<void>
+}
+
+export function createPrograms(postgres: Postgres | undefined, redis: Redis | undefined): Program[] {
+  return [
+    ...(isServiceThere() ? [service()] : []),
+    script('limit', 'the limit'),
+    ...(postgres ? [graphileWorker(postgres)] : []),
+    ...(redis ? [bullmq(redis)] : []),
+    script('bare-fastify', `bare Fastify ${versionOf('fastify')}`),
+  ]
+}
+
+function service(): Program {
+  return {
+    name: 'service',
+    title: 'Switchyard',
+    async start({ folder, receiverUrl }) {
+      const service = await startService(folder)
+      const source = await service.defaultSource()
+      if (receiverUrl !== undefined) await service.createDestination('receiver', `${receiverUrl}/`, source)
+      return {
+        pid: service.pid,
+        target: service.targetOf(source),
+        databasePids: () => [],
+        remaining: async () => (await service.ledger()).reduce((sum, { pending }) => sum + pending, 0),
+        async disagreement(events) {
+          const [kept, counted] = [await service.ledger(), await service.ledger({ recount: true })]
+          return [kept, counted].flatMap((lines) => lines.flatMap((line) => lineDisagreement(line, events)))[0]
+        },
+        async stop() {
+          await service.stop()
+        },
+      }
+    },
+  }
+}
+
+function lineDisagreement(line: LedgerLine, events: number): string[] {
+  const isRight = line.owed === events && line.delivered === events && line.pending + line.failed + line.expired + line.cancelled === 0
+  return isRight ? [] : [`ledger ${JSON.stringify(line)} for ${events} events`]
+}
+
+function graphileWorker(postgres: Postgres): Program {
+  const title = `graphile-worker ${versionOf('graphile-worker')}`
+  const { connectionString } = postgres
+  return script(
+    'graphile-worker',
+    title,
+    { connectionString },
+    () => postgres.reset(),
+    () => postgres.pids(),
+  )
+}
+
+function bullmq(redis: Redis): Program {
+  return script(
+    'bullmq',
+    `BullMQ ${versionOf('bullmq')}`,
+    { redisPort: redis.port },
+    () => redis.reset(),
+    () => redis.pids(),
+  )
+}
+
+function script(
+  name: ProgramName,
+  title: string,
+  options: Partial<ProgramOptions> = {},
+  prepare: () => Promise<void> = async () => {},
+  databasePids: () => number[] = () => [],
+): Program {
+  return {
+    name,
+    title,
+    async start({ folder, receiverUrl }) {
+      await prepare()
+      const given: ProgramOptions = { ...options, folder, ...(receiverUrl === undefined ? {} : { receiver: receiverUrl }) }
+      const child = startScript(join('programs', `${name}.ts`), [JSON.stringify(given)])
+      const { port } = await nextReport<ProgramReport, 'listening'>(child, 'listening', 30_000)
+      return {
+        pid: child.pid ?? 0,
+        target: { host: '127.0.0.1', port, path: '/v1/batch', headers: {} },
+        databasePids,
+        async remaining() {
+          if (name === 'bare-fastify') return 0
+          child.send({ kind: 'remaining' })
+          return (await nextReport<ProgramReport, 'remaining'>(child, 'remaining', 30_000)).remaining
+        },
+        disagreement: async () => undefined,
+        async stop() {
+          await stop(child, 'SIGKILL')
+        },
+      }
+    },
+  }
+}
+
+/** Of a package as this folder finds it: the peers' own here, undici and Fastify where the service has them. */
+export function versionOf(name: string): string {
+  for (const folder of [import.meta.dirname, join(import.meta.dirname, '..', '..')]) {
+    try {
+      const manifest = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')
+      return (JSON.parse(manifest) as { version: string }).version
+    } catch {
+      // Not in this one.
+    }
+  }
+  return 'not installed'
+}

@@ -1,0 +1,92 @@
+// The customer's end, in a process of its own: takes POSTs on a free port of 127.0.0.1, answers 200, and keeps for each
+// event when it came first and how often it came. With the argument `hang` it takes connections and never answers.
+
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { sequenceAt } from './events.ts'
+import { frame, nowMs } from './http-message.ts'
+
+export type ReceiverRequest = { kind: 'expect'; first: number; events: number } | { kind: 'times'; first: number; events: number }
+
+export type ReceiverReport =
+  | { kind: 'listening'; port: number }
+  /** Every expected event has come at least once; sent the moment that is so. */
+  | { kind: 'complete'; lastNewAtMs: number }
+  /** 0 for an event that has not come. */
+  | { kind: 'times'; receivedAtMs: Float64Array; copies: Uint16Array; foreign: number }
+
+/** Events of one receiver's life are numbered below this. */
+export const CAPACITY = 2 ** 22
+
+const ANSWER = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+const ID_KEY = Buffer.from('"messageId":"')
+
+const receivedAtMs = new Float64Array(CAPACITY)
+const copies = new Uint16Array(CAPACITY)
+let foreign = 0
+let expectedFirst = 0
+let expectedEnd = 0
+let missing = 0
+
+const isHanging = process.argv[2] === 'hang'
+const server = createServer({ noDelay: true }, isHanging ? hang : serve)
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () =>
+  report({ kind: 'listening', port: (server.address() as AddressInfo).port }),
+)
+
+process.on('message', (request: ReceiverRequest) => {
+  const { first, events } = request
+  if (request.kind === 'expect') expect(first, events)
+  else {
+    const end = first + events
+    report({ kind: 'times', receivedAtMs: receivedAtMs.slice(first, end), copies: copies.slice(first, end), foreign })
+  }
+})
+process.on('disconnect', () => process.exit())
+
+function expect(first: number, events: number): void {
+  expectedFirst = first
+  expectedEnd = first + events
+  missing = copies.subarray(expectedFirst, expectedEnd).reduce((sum, count) => sum + (count === 0 ? 1 : 0), 0)
+  if (missing === 0) report({ kind: 'complete', lastNewAtMs: nowMs() })
+}
+
+function hang(socket: Socket): void {
+  socket.on('error', () => {}).resume()
+}
+
+function serve(socket: Socket): void {
+  let rest: Buffer | undefined
+  socket.on('error', () => {})
+  socket.on('data', (chunk: Buffer) => {
+    const buffer = rest ? Buffer.concat([rest, chunk]) : chunk
+    let start = 0
+    for (let message = frame(buffer, start); message; message = start < buffer.length ? frame(buffer, start) : undefined) {
+      const { bodyStart, end } = message
+      socket.write(ANSWER)
+      note(buffer.subarray(bodyStart, end))
+      start = end
+    }
+    rest = start < buffer.length ? buffer.subarray(start) : undefined
+  })
+}
+
+function note(body: Buffer): void {
+  const at = body.indexOf(ID_KEY)
+  const sequence = at === -1 ? CAPACITY : sequenceAt(body, at + ID_KEY.length)
+  if (!(sequence < CAPACITY)) {
+    foreign += 1
+    return
+  }
+  const count = (copies[sequence] ?? 0) + 1
+  copies[sequence] = count
+  if (count > 1) return
+  const now = nowMs()
+  receivedAtMs[sequence] = now
+  if (sequence < expectedFirst || sequence >= expectedEnd) return
+  missing -= 1
+  if (missing === 0) report({ kind: 'complete', lastNewAtMs: now })
+}
+
+function report(message: ReceiverReport): void {
+  process.send?.(message)
+}

@@ -1,0 +1,154 @@
+// The report of one run, as Markdown: a table for each part, and what none of it says.
+
+import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
+import { type CostRound, costRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './bars.ts'
+import type { Latency, Percentiles } from './latency.ts'
+import type { DeliveryRun } from './parts/delivery.ts'
+import type { FloodRun } from './parts/flood.ts'
+import type { IngestRun } from './parts/ingest.ts'
+import type { Program, ProgramName } from './programs.ts'
+
+export type Titles = Pick<Program, 'name' | 'title'>[]
+
+export function deliveryText(titles: Titles, rounds: ProgramRound<DeliveryRun>[]): string {
+  const head = [
+    'Program',
+    'Rounds',
+    'Events',
+    'Events/s',
+    '× limit',
+    'Acknowledged/s',
+    'CPU µs/event',
+    'Database µs',
+    'Peak MB',
+    'Received',
+  ]
+  const rows = titlesIn(titles, rounds).map(({ name, title }) => {
+    const runs = runsOf(rounds, name)
+    const of = (value: (run: DeliveryRun) => number, digits = 0) => spreadText(spreadOf(runs.map(value)), digits)
+    return [
+      title,
+      String(runs.length),
+      of((run) => run.events),
+      of((run) => run.eventsPerSecond),
+      spreadText(rateRatios(rounds, 'limit', name), 2),
+      of((run) => run.acknowledgedPerSecond),
+      of((run) => run.cpuUsPerEvent),
+      runs.some((run) => run.databaseCpuUsPerEvent > 0) ? of((run) => run.databaseCpuUsPerEvent) : '–',
+      of((run) => run.peakRssBytes / 1e6),
+      receivedText(runs),
+    ]
+  })
+  return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
+}
+
+function receivedText(runs: DeliveryRun[]): string {
+  const duplicates = runs.reduce((sum, run) => sum + run.duplicates, 0)
+  const complaints = [...new Set(runs.flatMap((run) => run.complaints))]
+  return [complaints.length === 0 ? 'all' : complaints.join(', '), ...(duplicates > 0 ? [`${duplicates} twice`] : ['each once'])].join(', ')
+}
+
+export function ingestText(titles: Titles, rounds: ProgramRound<IngestRun>[]): string {
+  const rows = titlesIn(titles, rounds).map(({ name, title }) => {
+    const runs = runsOf(rounds, name)
+    return [
+      title,
+      String(runs.length),
+      spreadText(spreadOf(runs.map((run) => run.eventsPerSecond)), 0),
+      spreadText(rateRatios(rounds, 'bare-fastify', name), 2),
+      spreadText(spreadOf(runs.map((run) => run.cpuUsPerEvent)), 1),
+    ]
+  })
+  return tableText(['Program', 'Rounds', 'Events/s', '× Fastify', 'CPU µs/event'], rows)
+}
+
+export function idleText(titles: Titles, rounds: ProgramRound<Latency>[]): string {
+  const rows = titlesIn(titles, rounds).map(({ name, title }) => {
+    const runs = runsOf(rounds, name)
+    return [title, String(runs.length)].concat(latencyCells(runs))
+  })
+  return tableText(['Program', 'Rounds', ...LATENCY_HEAD], rows)
+}
+
+const LATENCY_HEAD = ['Acknowledged → received p50, ms', 'p99', 'Sent → received p50, ms', 'p99']
+
+function latencyCells(runs: Latency[]): string[] {
+  const of = (value: (run: Latency) => Percentiles, percentile: keyof Percentiles) =>
+    spreadText(spreadOf(runs.map((run) => value(run)[percentile])), 2)
+  return [of((run) => run.ackedMs, 'p50'), of((run) => run.ackedMs, 'p99'), of((run) => run.sentMs, 'p50'), of((run) => run.sentMs, 'p99')]
+}
+
+export function floodText(runs: FloodRun[]): string {
+  const rows = runs.map((run) => [
+    run.death,
+    String(run.seconds),
+    numberText(run.acknowledged, 0),
+    numberText(run.acknowledged / run.seconds, 0),
+    numberText(run.peakFirstHalfBytes / 1e6, 0),
+    numberText(run.peakSecondHalfBytes / 1e6, 0),
+    Object.entries(run.refusals)
+      .map(([what, times]) => `${times} × ${what}`)
+      .join(', ') || 'none',
+  ])
+  const head = ['The destination is', 'Seconds', 'Acknowledged', 'Events/s', 'Peak MB, first half', 'Second half', 'Refused requests']
+  return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
+}
+
+export function costText({ cost, backlogs }: Results): string {
+  const rows = (['stored', 'pending'] as const).flatMap((kind) =>
+    [...(cost[kind][0]?.keys() ?? [])]
+      .sort((a, b) => a - b)
+      .map((size) => {
+        const runs = cost[kind].flatMap((round: CostRound) => round.get(size) ?? [])
+        const backlog = backlogs.find((candidate) => candidate.kind === kind && candidate.events === size)
+        return [
+          `${numberText(size, 0)} ${kind}`,
+          String(runs.length),
+          spreadText(spreadOf(runs.map((run) => run.cpuUsPerEvent)), 1),
+          spreadText(costRatios(cost[kind], size), 2),
+          spreadText(spreadOf(runs.map((run) => run.eventsPerSecond)), 0),
+          backlog ? numberText(backlog.storeBytes / 1e6, 1) : '–',
+          backlog && backlog.dataBytes > 0 ? numberText(backlog.storeBytes / backlog.dataBytes, 2) : '–',
+          backlog ? numberText(backlog.events / backlog.fillSeconds, 0) : '–',
+        ]
+      }),
+  )
+  return tableText(['Before', 'Rounds', 'CPU µs/event', '× smallest', 'Events/s', 'Store MB', '× bytes sent', 'Filled, events/s'], rows)
+}
+
+export function deadText({ dead, starts }: Results): string {
+  const rows = [
+    ['nothing owed', ...latencyCells(dead.map((round) => round.without))],
+    ['a million owed to a dead one', ...latencyCells(dead.map((round) => round.with))],
+    ['ratio', spreadText(deadRatios(dead, 'p50'), 2), spreadText(deadRatios(dead, 'p99'), 2), '', ''],
+  ]
+  const startRow = (title: string, times: number[] | undefined) => [title, spreadText(startSpread(times), 0)]
+  const startRows = [
+    startRow('nothing owed', starts?.emptyMs),
+    startRow('a million owed, ended in order', starts?.stoppedMs),
+    startRow('a million owed, killed under load', starts?.killedMs),
+  ]
+  return [tableText(['The healthy one beside', ...LATENCY_HEAD], rows), tableText(['Start with', 'ms to ready'], startRows)].join('\n\n')
+}
+
+function startSpread(times: number[] | undefined): Spread | undefined {
+  return times && spreadOf(times)
+}
+
+function runsOf<Run>(rounds: ProgramRound<Run>[], name: ProgramName): Run[] {
+  return rounds.flatMap((round) => round.get(name) ?? [])
+}
+
+function titlesIn<Run>(titles: Titles, rounds: ProgramRound<Run>[]): Titles {
+  return titles.filter(({ name }) => runsOf(rounds, name).length > 0)
+}
+
+export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without latency, loss, TLS or a proxy; so is the peers' database.
+- A machine of its own: sender, receiver and program share the cores, and other work may run beside them. Programs take turns
+  within a round; trust ratios and spreads, not seconds.
+- A disk that is slow to sync, or power that fails: the kernel's word for "synced" is believed.
+- Signed, batched or several-URL deliveries; other calls than \`track\`; text beyond ASCII; more than one source or healthy
+  destination at a time; gzip.
+- The peers beyond this work. graphile-worker and BullMQ do more than post, and retry as the service does; the limit and bare
+  Fastify do less than any service must.
+- Days: retention, a store of more than about a million messages, memory over more than minutes.`

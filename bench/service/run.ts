@@ -1,0 +1,202 @@
+// Entry of the service benchmark: reads the options, runs the parts, prints the report. It writes into the repository only
+// the file that --markdown names.
+
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { barsText, machineText } from '../client/report.ts'
+import { type Backlog, type BacklogKind, createBacklog } from './backlog.ts'
+import { bars, type Results } from './bars.ts'
+import { startPostgres, startRedis } from './databases.ts'
+import { installPeers } from './install.ts'
+import { measureCost } from './parts/cost.ts'
+import { measureDead, measureStarts } from './parts/dead.ts'
+import { measureDelivery } from './parts/delivery.ts'
+import { measureFlood } from './parts/flood.ts'
+import { measureIdle } from './parts/idle.ts'
+import { measureIngest } from './parts/ingest.ts'
+import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
+import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED } from './report.ts'
+import { isServiceThere } from './service.ts'
+import { createTraffic } from './traffic.ts'
+import { createTurns } from './turns.ts'
+
+const PARTS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead'] as const
+type Part = (typeof PARTS)[number]
+
+const HELP = `Measures the service against the limit of its parts, graphile-worker, BullMQ and bare Fastify.
+
+usage: node scripts/run.mjs bench/service/run.ts [options]
+
+  --rounds N       rounds of each part (5)
+  --quick          2 rounds, fewer events, small backlogs: to see that it runs, not to judge
+  --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
+  --check          exit 1 when a bar is missed or a run failed
+  --markdown FILE  write the report there as well
+  --help           this text
+`
+
+const options = readOptions()
+if (options.help) {
+  process.stdout.write(HELP)
+  process.exit()
+}
+const only = (options.only ?? []).flatMap((names) => names.split(','))
+const unknown = only.filter((name) => !PARTS.includes(name as Part))
+const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
+if (!Number.isInteger(rounds) || rounds < 1 || unknown.length > 0) {
+  const complaint =
+    unknown.length > 0 ? `no such part: ${unknown.join(', ')}; there are ${PARTS.join(', ')}` : '--rounds takes a whole number from 1'
+  console.error(complaint)
+  process.exit(2)
+}
+const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
+
+// Events of a run and of the warm-up before it; the slow ones get fewer, so that all take a few seconds.
+const SCALE = options.quick ? 0.25 : 1
+const DELIVERY_EVENTS: Record<ProgramName, number> = {
+  service: 60_000 * SCALE,
+  limit: 60_000 * SCALE,
+  'graphile-worker': 15_000 * SCALE,
+  bullmq: 15_000 * SCALE,
+  'bare-fastify': 0,
+}
+const INGEST_EVENTS = 300_000 * SCALE
+const IDLE_EVENTS = 200 * SCALE
+const FLOOD_SECONDS = options.quick ? 8 : 30
+const COST_EVENTS = 30_000 * SCALE
+const WARM_UP_EVENTS = 9_000
+const BACKLOG_SIZES = options.quick ? [10, 1_000, 20_000] : [10, 1_000, 1_000_000]
+const DEAD_EVENTS = 2_000 * SCALE
+
+const machine = machineText()
+installPeers()
+const needsPeers = isWanted('delivery') || isWanted('idle')
+const postgres = needsPeers ? await startPostgres() : undefined
+const redis = needsPeers ? await startRedis() : undefined
+const programs = createPrograms(postgres, redis)
+const turns = createTurns()
+const results: Results = {
+  delivery: [],
+  ingest: [],
+  idle: [],
+  flood: [],
+  backlogs: [],
+  cost: { stored: [], pending: [] },
+  dead: [],
+  starts: undefined,
+  failures: turns.failures,
+}
+
+const competitors = <Run>(names: ProgramName[], measure: (program: Program) => Promise<Run>) =>
+  programs.filter(({ name }) => names.includes(name)).map((program) => ({ key: program.name, measure: () => measure(program) }))
+const DELIVERING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'bullmq']
+
+if (isWanted('delivery')) {
+  const delivering = competitors(DELIVERING, (program) => measureDelivery(program, DELIVERY_EVENTS[program.name], WARM_UP_EVENTS))
+  results.delivery = await turns.take('delivery', rounds, delivering)
+}
+if (isWanted('ingest')) {
+  const taking = competitors(['service', 'limit', 'bare-fastify'], (program) => measureIngest(program, INGEST_EVENTS, WARM_UP_EVENTS))
+  results.ingest = await turns.take('ingest', rounds, taking)
+}
+if (isWanted('idle')) {
+  const idling = competitors(DELIVERING, (program) => measureIdle(program, IDLE_EVENTS))
+  results.idle = await turns.take('idle', Math.min(rounds, 3), idling)
+}
+await postgres?.stop()
+await redis?.stop()
+
+if (isServiceThere()) {
+  if (isWanted('flood')) {
+    for (const death of ['refusing', 'hanging'] as const) {
+      const run = await turns.attempt(`flood  ${death}`, () => measureFlood(death, FLOOD_SECONDS))
+      if (run) results.flood.push(run)
+    }
+  }
+  if (isWanted('cost') || isWanted('dead')) await turns.attempt('backlogs', measureBacklogs)
+}
+
+const judged = bars(results)
+const report = [
+  '# Service benchmark',
+  machine,
+  [
+    `- undici ${versionOf('undici')}, Fastify ${versionOf('fastify')}, graphile-worker ${versionOf('graphile-worker')}`,
+    needsPeers ? `- ${[postgres?.version, redis?.version ?? 'no Redis on this machine, so no BullMQ'].filter(Boolean).join('; ')}` : '',
+    isServiceThere() ? '' : '- The service is not there: packages/server/src/cli.ts is missing. Only its peers were measured.',
+  ]
+    .filter(Boolean)
+    .join('\n'),
+  `Median (min–max) of the rounds; ratios are formed within a round. One sender, one receiver, \`track\` events of 700 bytes, batches of 15
+over 16 connections.${options.quick ? ' A quick run: fewer events and smaller backlogs than the bars are about.' : ''}`,
+  '## Bars',
+  barsText(judged),
+  ...section('delivery', 'In → durable → POST out → outcome durable', () => deliveryText(programs, results.delivery)),
+  ...section('ingest', 'Ingest alone, no destination', () => ingestText(programs, results.ingest)),
+  ...section('idle', 'Idle: single events about 50 ms apart', () => idleText(programs, results.idle)),
+  ...(isServiceThere()
+    ? [
+        ...section('flood', 'Flood with a dead destination', () => floodText(results.flood)),
+        ...section('cost', 'Cost of an event by what is there before', () => costText(results)),
+        ...section('dead', 'A healthy destination at 200 events/s beside a dead one', () => deadText(results)),
+      ]
+    : []),
+  ...(results.failures.length > 0 ? ['## Failed runs', results.failures.map((failure) => `- ${failure}`).join('\n')] : []),
+  '## Not measured',
+  NOT_MEASURED,
+].join('\n\n')
+console.log(report)
+if (options.markdown) writeFileSync(options.markdown, `${report}\n`)
+process.exit(options.check && (results.failures.length > 0 || judged.some(({ isMet }) => isMet === false)) ? 1 : 0)
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        rounds: { type: 'string' },
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string', multiple: true },
+        check: { type: 'boolean', default: false },
+        markdown: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${HELP}`)
+    process.exit(2)
+  }
+}
+
+function section(part: Part, title: string, text: () => string): string[] {
+  return isWanted(part) ? [`## ${title}`, text()] : []
+}
+
+/** Both parts share the stores: a million takes a while to fill. */
+async function measureBacklogs(): Promise<void> {
+  const traffic = await createTraffic()
+  const fill = async (kind: BacklogKind, events: number): Promise<Backlog> => {
+    const known = results.backlogs.find((candidate) => candidate.kind === kind && candidate.events === events)
+    const backlog = known ?? (await createBacklog(traffic, kind, events))
+    if (!known) {
+      console.error(`filled  ${events} ${kind}  ${backlog.fillSeconds.toFixed(1)} s`)
+      results.backlogs.push(backlog)
+    }
+    return backlog
+  }
+  try {
+    for (const kind of isWanted('cost') ? (['stored', 'pending'] as const) : []) {
+      const costing = []
+      for (const size of BACKLOG_SIZES) {
+        const backlog = await fill(kind, size)
+        costing.push({ key: size, measure: () => measureCost(traffic, backlog, COST_EVENTS, WARM_UP_EVENTS) })
+      }
+      results.cost[kind] = await turns.take(`cost  ${kind}`, rounds, costing)
+    }
+    if (!isWanted('dead')) return
+    const [none, million] = [await fill('pending', 0), await fill('pending', Math.max(...BACKLOG_SIZES))]
+    results.dead = (await turns.attempt('dead', () => measureDead(traffic, none, million, rounds, DEAD_EVENTS))) ?? []
+    results.starts = await turns.attempt('starts', () => measureStarts(traffic, none, million, rounds))
+  } finally {
+    await traffic.close()
+  }
+}

@@ -1,0 +1,145 @@
+// The service under test: started as a user starts it, steered through its control API. What it promises is checked by
+// its ledger, never assumed.
+
+import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Target } from './events.ts'
+import { nowMs } from './http-message.ts'
+import { errorText, pause, startProgram, stop } from './processes.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const CLI = join(ROOT, 'packages', 'server', 'src', 'cli.ts')
+const TOKEN = 'benchmark-admin-token-benchmark-admin-token'
+const START_LIMIT_MS = 120_000
+
+export interface Source {
+  id: string
+  name: string
+  writeKeys: string[]
+}
+
+export interface LedgerLine {
+  destinationId: string
+  owed: number
+  delivered: number
+  pending: number
+  failed: number
+  expired: number
+  cancelled: number
+}
+
+export interface Service {
+  pid: number
+  /** From the start of the process to the first 200 of /readyz. */
+  startMs: number
+  targetOf(source: Source): Target
+  defaultSource(): Promise<Source>
+  createSource(name: string): Promise<Source>
+  createDestination(name: string, url: string, source: Source): Promise<string>
+  ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
+  /** True when it ended with code 0 in time. */
+  stop(signal?: NodeJS.Signals): Promise<boolean>
+}
+
+export function isServiceThere(): boolean {
+  return existsSync(CLI)
+}
+
+/** Starts the service on the store in this folder. */
+export async function startService(folder: string): Promise<Service> {
+  const startedAtMs = nowMs()
+  const env = {
+    PATH: process.env.PATH,
+    NODE_ENV: 'production',
+    SWITCHYARD_PORT: '0',
+    SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
+    SWITCHYARD_ADMIN_TOKEN: TOKEN,
+    SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
+  }
+  const child = startProgram(process.execPath, [CLI], env, folder)
+  const origin = await startedAddress(child)
+  await ready(child, origin)
+  const startMs = nowMs() - startedAtMs
+  const call = (method: string, path: string, body?: unknown) => callApi(origin, method, path, body)
+  const { hostname, port } = new URL(origin)
+  return {
+    pid: child.pid ?? 0,
+    startMs,
+    targetOf: ({ writeKeys }) => ({
+      host: hostname,
+      port: Number(port),
+      path: '/v1/batch',
+      headers: { Authorization: `Basic ${Buffer.from(`${writeKeys[0]}:`).toString('base64')}` },
+    }),
+    async defaultSource() {
+      const { data } = (await call('GET', '/api/sources')) as { data: Source[] }
+      const source = data.find(({ name }) => name === 'default')
+      if (!source) throw new Error('the service has no source named default')
+      return source
+    },
+    createSource: async (name) => (await call('POST', '/api/sources', { name })) as Source,
+    async createDestination(name, url, source) {
+      const { id } = (await call('POST', '/api/destinations', { type: 'webhook', name, urls: [url], sourceIds: [source.id] })) as {
+        id: string
+      }
+      return id
+    },
+    async ledger(options) {
+      const { data } = (await call('GET', options?.recount ? '/api/ledger?recount=true' : '/api/ledger')) as { data: LedgerLine[] }
+      return data
+    },
+    stop: (signal) => stop(child, signal),
+  }
+}
+
+/** The address named by the first lines that the service prints, on either stream. */
+function startedAddress(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const look = (chunk: Buffer | string) => {
+      text = (text + String(chunk)).slice(-10_000)
+      const port = /http:\/\/(?:127\.0\.0\.1|localhost):(\d+)\D/.exec(text)?.[1]
+      if (port !== undefined) settle(() => resolve(`http://127.0.0.1:${port}`))
+    }
+    const settle = (act: () => void) => {
+      clearTimeout(timer)
+      child.stderr?.off('data', look)
+      // What it prints later is not read, but must not fill the pipe.
+      child.stdout?.off('data', look).resume()
+      child.off('exit', onExit)
+      act()
+    }
+    const onExit = () => settle(() => reject(new Error(`the service ended at its start: ${errorText(child)}`)))
+    const timer = setTimeout(() => settle(() => reject(new Error(`no address in what the service printed: ${text}`))), START_LIMIT_MS)
+    child.stdout?.on('data', look)
+    child.stderr?.on('data', look)
+    child.on('exit', onExit)
+  })
+}
+
+async function ready(child: ChildProcess, origin: string): Promise<void> {
+  const limit = nowMs() + START_LIMIT_MS
+  while (nowMs() < limit && child.exitCode === null) {
+    const isReady = await fetch(`${origin}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (isReady) return
+    await pause(5)
+  }
+  throw new Error(`the service did not become ready: ${errorText(child)}`)
+}
+
+async function callApi(origin: string, method: string, path: string, body: unknown): Promise<unknown> {
+  const authorization = `Bearer ${TOKEN}`
+  const content = body === undefined ? { headers: { authorization } } : jsonContent(authorization, body)
+  const response = await fetch(`${origin}${path}`, { method, ...content })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+function jsonContent(authorization: string, body: unknown) {
+  return { headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+}

@@ -1,0 +1,108 @@
+// One sender and one receiver around whatever is measured, and the numbers of the events that go between them.
+
+import type { ChildProcess } from 'node:child_process'
+import { EVENTS_PER_REQUEST, type Target } from './events.ts'
+import type { Job, LoadReport, Sent } from './load.ts'
+import { nextReport, startScript, stop } from './processes.ts'
+import type { ReceiverReport, ReceiverRequest } from './receiver.ts'
+
+/** Sixteen clients at once: enough to keep every program here busy, few enough to be fair to one that answers late. */
+export const CONNECTIONS = 16
+
+/** Numbers from here on are for events that no receiver waits for. */
+const FILL_FIRST = 2 ** 28
+
+const START_LIMIT_MS = 20_000
+
+export interface Received {
+  /** Events that never came. */
+  missing: number
+  /** Copies beyond the first of the same event. */
+  duplicates: number
+  /** In the order of the events; 0 for one that never came. */
+  receivedAtMs: Float64Array
+}
+
+export interface Traffic {
+  receiverUrl: string
+  /** As fast as the program answers, batches of 15; the returned range is what to ask the receiver for. */
+  burst(target: Target, events: number): Promise<Sent & Range>
+  /** Single events at a mean rate. */
+  pace(target: Target, events: number, perSecond: number): Promise<Sent & Range>
+  /** Events nobody waits for. */
+  fill(target: Target, events: number, eventsPerRequest: number, connections: number): Promise<Sent>
+  flood(target: Target, durationMs: number): Promise<Sent>
+  /** Call before sending: resolves with the time when the next `events` events have all come. */
+  expectNext(events: number, timeoutMs: number): Promise<number>
+  received(range: Range): Promise<Received>
+  close(): Promise<void>
+}
+
+export interface Range {
+  first: number
+  events: number
+}
+
+let nextFill = FILL_FIRST
+
+export async function createTraffic(): Promise<Traffic> {
+  const [load, receiver] = [startScript('load.ts'), startScript('receiver.ts')]
+  const [, { port }] = await Promise.all([
+    nextReport<LoadReport, 'ready'>(load, 'ready', START_LIMIT_MS),
+    nextReport<ReceiverReport, 'listening'>(receiver, 'listening', START_LIMIT_MS),
+  ])
+  let next = 0
+  const send = (job: Job, timeoutMs: number): Promise<Sent> => {
+    load.send(job)
+    return nextReport<LoadReport, 'sent'>(load, 'sent', timeoutMs)
+  }
+  const number = (events: number): Range => {
+    const range = { first: next, events }
+    next += events
+    return range
+  }
+  return {
+    receiverUrl: `http://127.0.0.1:${port}`,
+    async burst(target, events) {
+      const range = number(events)
+      const sent = await send({ target, connections: CONNECTIONS, eventsPerRequest: EVENTS_PER_REQUEST, ...range }, 300_000)
+      return { ...sent, ...range }
+    },
+    async pace(target, events, requestsPerSecond) {
+      const range = number(events)
+      const sent = await send({ target, connections: CONNECTIONS, eventsPerRequest: 1, requestsPerSecond, ...range }, 300_000)
+      return { ...sent, ...range }
+    },
+    async fill(target, events, eventsPerRequest, connections) {
+      const job = { target, connections, eventsPerRequest, events, first: nextFill }
+      nextFill += events
+      return await send(job, 1_800_000)
+    },
+    async flood(target, durationMs) {
+      const first = nextFill
+      const events = 50_000_000 - (50_000_000 % EVENTS_PER_REQUEST)
+      const job = { target, connections: CONNECTIONS, eventsPerRequest: EVENTS_PER_REQUEST, first, events, durationMs }
+      const sent = await send(job, durationMs + 60_000)
+      nextFill += events
+      return sent
+    },
+    async expectNext(events, timeoutMs) {
+      ask(receiver, { kind: 'expect', first: next, events })
+      const { lastNewAtMs } = await nextReport<ReceiverReport, 'complete'>(receiver, 'complete', timeoutMs)
+      return lastNewAtMs
+    },
+    async received({ first, events }) {
+      ask(receiver, { kind: 'times', first, events })
+      const { receivedAtMs, copies } = await nextReport<ReceiverReport, 'times'>(receiver, 'times', START_LIMIT_MS)
+      const missing = copies.reduce((sum, count) => sum + (count === 0 ? 1 : 0), 0)
+      return { missing, duplicates: copies.reduce((sum, count) => sum + Math.max(0, count - 1), 0), receivedAtMs }
+    },
+    async close() {
+      await Promise.all([stop(load, 'SIGKILL'), stop(receiver, 'SIGKILL')])
+    },
+  }
+}
+
+function ask(receiver: ChildProcess, request: ReceiverRequest): void {
+  receiver.send(request)
+}

@@ -1,0 +1,60 @@
+// Runs in turns: every competitor once in a round, in another order each round, and a failure is noted instead of thrown,
+// because one failed run must not cost the report of all others.
+
+export type Round<Key, Run> = Map<Key, Run>
+
+export interface Turns {
+  failures: string[]
+  attempt<Run>(what: string, measure: () => Promise<Run>): Promise<Run | undefined>
+  take<Key extends string | number, Run>(part: string, rounds: number, competitors: Competitor<Key, Run>[]): Promise<Round<Key, Run>[]>
+}
+
+export interface Competitor<Key, Run> {
+  key: Key
+  measure: () => Promise<Run>
+}
+
+export function createTurns(): Turns {
+  const failures: string[] = []
+  async function attempt<Run>(what: string, measure: () => Promise<Run>): Promise<Run | undefined> {
+    const startedAt = performance.now()
+    const seconds = () => `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`
+    try {
+      const run = await measure()
+      console.error([what, seconds(), progressText(run)].join('  '))
+      return run
+    } catch (error) {
+      const message = `${what}: ${(error as Error).message}`
+      console.error(`failed after ${seconds()}  ${message}`)
+      failures.push(message)
+      return undefined
+    }
+  }
+  return {
+    failures,
+    attempt,
+    async take(part, rounds, competitors) {
+      const taken = []
+      for (let index = 0; index < rounds; index += 1) {
+        const round = new Map()
+        const turn = index % Math.max(1, competitors.length)
+        for (const { key, measure } of [...competitors.slice(turn), ...competitors.slice(0, turn)]) {
+          const run = await attempt(`round ${index + 1}/${rounds}  ${part}  ${key}`, measure)
+          if (run !== undefined) round.set(key, run)
+        }
+        taken.push(round)
+      }
+      return taken
+    },
+  }
+}
+
+function progressText(run: unknown): string {
+  const { eventsPerSecond, cpuUsPerEvent, ackedMs } = (run ?? {}) as Partial<Record<string, number>> & { ackedMs?: { p50: number } }
+  const facts = [
+    eventsPerSecond !== undefined && `${eventsPerSecond.toFixed(0)} events/s`,
+    cpuUsPerEvent !== undefined && `${cpuUsPerEvent.toFixed(1)} CPU µs/event`,
+    ackedMs && `p50 ${ackedMs.p50.toFixed(2)} ms`,
+  ]
+  return facts.filter(Boolean).join('  ')
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type Config, flagOf, helpText, readConfig, SETTINGS } from './config.ts'
+
+type Environment = Record<string, string | undefined>
+
+function config(env: Environment = {}, argv: string[] = []): Config {
+  const result = readConfig(env, argv)
+  assert.equal(result.kind, 'config', JSON.stringify(result))
+  return (result as { config: Config }).config
+}
+
+function problems(env: Environment, argv: string[] = []): string[] {
+  const result = readConfig(env, argv)
+  assert.equal(result.kind, 'problems', JSON.stringify(result))
+  return result.kind === 'problems' ? result.problems.map(({ message }) => message) : []
+}
+
+test('without settings, every one has its documented default', () => {
+  assert.deepEqual(config(), {
+    host: '127.0.0.1',
+    port: 8080,
+    store: { kind: 'sqlite', path: './data/switchyard.db' },
+    adminToken: null,
+    allowAddresses: [],
+    secretKey: null,
+    retentionDays: 7,
+    log: 'info',
+    lenientKeys: false,
+    trustedProxies: [],
+    rateLimit: null,
+  })
+})
+
+test('each setting is read from its variable', () => {
+  const env = {
+    SWITCHYARD_HOST: '[::1]',
+    SWITCHYARD_PORT: '0',
+    SWITCHYARD_STORE: 'postgres://db.example/switchyard',
+    SWITCHYARD_ADMIN_TOKEN: 'admin-token',
+    SWITCHYARD_ALLOW_ADDRESSES: '10.0.0.0/8, 127.0.0.1,fd00::/8',
+    SWITCHYARD_SECRET_KEY: 'a key with spaces',
+    SWITCHYARD_RETENTION_DAYS: '30',
+    SWITCHYARD_LOG: 'DEBUG',
+    SWITCHYARD_LENIENT_KEYS: '1',
+    SWITCHYARD_TRUSTED_PROXIES: '192.0.2.1',
+    SWITCHYARD_RATE_LIMIT: '500',
+  }
+  assert.deepEqual(config(env), {
+    host: '::1',
+    port: 0,
+    store: { kind: 'postgres', url: 'postgres://db.example/switchyard' },
+    adminToken: 'admin-token',
+    allowAddresses: ['10.0.0.0/8', '127.0.0.1/32', 'fd00::/8'],
+    secretKey: 'a key with spaces',
+    retentionDays: 30,
+    log: 'debug',
+    lenientKeys: true,
+    trustedProxies: ['192.0.2.1/32'],
+    rateLimit: 500,
+  })
+})
+
+test('an empty variable means not set', () => {
+  assert.deepEqual(config(Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, '']))), config())
+})
+
+test('a flag wins over the variable, with a space or an equals sign', () => {
+  const env = { SWITCHYARD_PORT: '1', SWITCHYARD_HOST: '192.0.2.1' }
+  const { port, host, lenientKeys } = config(env, ['--port', '2', '--host=0.0.0.0', '--lenient-keys'])
+  assert.deepEqual({ port, host, lenientKeys }, { port: 2, host: '0.0.0.0', lenientKeys: true })
+  assert.equal(config({ SWITCHYARD_LENIENT_KEYS: '1' }, ['--lenient-keys=off']).lenientKeys, false)
+})
+
+const refused: [variable: string, text: string, expected: RegExp][] = [
+  ['SWITCHYARD_HOST', 'http://localhost', /an IP address or a host name, but is "http:\/\/localhost"/],
+  ['SWITCHYARD_HOST', '300.1.1.1', /an IP address or a host name/],
+  ['SWITCHYARD_PORT', 'http', /a whole number from 0 to 65535, but is "http"/],
+  ['SWITCHYARD_PORT', '65536', /a whole number from 0 to 65535/],
+  ['SWITCHYARD_PORT', '-1', /a whole number/],
+  ['SWITCHYARD_PORT', '8080.5', /a whole number/],
+  ['SWITCHYARD_PORT', '0x50', /a whole number/],
+  ['SWITCHYARD_STORE', 'mysql://db', /sqlite:PATH or postgres:\/\/…/],
+  ['SWITCHYARD_STORE', './data/switchyard.db', /sqlite:PATH/],
+  ['SWITCHYARD_STORE', 'sqlite:', /the path being that of a file/],
+  ['SWITCHYARD_STORE', 'sqlite::memory:', /the path being that of a file/],
+  ['SWITCHYARD_STORE', 'sqlite://data/x.db', /a path has no \/\/ before it/],
+  ['SWITCHYARD_ALLOW_ADDRESSES', '10.0.0.0/33', /address ranges such as 10\.0\.0\.0\/8/],
+  ['SWITCHYARD_ALLOW_ADDRESSES', '10.0.0.0/8,localhost', /address ranges/],
+  ['SWITCHYARD_ALLOW_ADDRESSES', '::1/129', /address ranges/],
+  ['SWITCHYARD_ALLOW_ADDRESSES', '10.0.0.0/', /address ranges/],
+  ['SWITCHYARD_ALLOW_ADDRESSES', 'fe80::1%eth0', /address ranges/],
+  ['SWITCHYARD_RETENTION_DAYS', '0', /a whole number from 1 to 3650/],
+  ['SWITCHYARD_LOG', 'loud', /one of trace, debug, info, warn, error, fatal, silent/],
+  ['SWITCHYARD_LENIENT_KEYS', 'maybe', /1 or 0/],
+  ['SWITCHYARD_RATE_LIMIT', 'fast', /a whole number of messages per second, or off/],
+]
+for (const [variable, text, expected] of refused) {
+  test(`refuses ${variable}=${text}, naming the setting and what was expected`, () => {
+    const [message, ...others] = problems({ [variable]: text })
+    assert.deepEqual(others, [])
+    assert.ok(message?.startsWith(`${variable} must be `), message)
+    assert.match(message ?? '', expected)
+  })
+}
+
+test('a secret that is refused is not quoted', () => {
+  assert.doesNotMatch(problems({ SWITCHYARD_ADMIN_TOKEN: 'hush hush' }).join(), /hush/)
+})
+
+test('every problem is told at once', () => {
+  assert.equal(problems({ SWITCHYARD_PORT: 'x', SWITCHYARD_LOG: 'y' }, ['--retention-days', 'z', '--nonsense']).length, 4)
+})
+
+test('a problem of a flag names the flag', () => {
+  assert.match(problems({ SWITCHYARD_PORT: '1' }, ['--port', 'x'])[0] ?? '', /^--port must be /)
+})
+
+test('an unknown flag is refused with the flag that was probably meant', () => {
+  assert.deepEqual(problems({}, ['--prot', '80']), ['--prot is not a flag. Did you mean --port?'])
+  assert.deepEqual(problems({}, ['--alow-adresses=10.0.0.0/8']), ['--alow-adresses is not a flag. Did you mean --allow-addresses?'])
+  assert.deepEqual(problems({}, ['--colour']), ['--colour is not a flag. switchyard --help lists them all.'])
+  assert.deepEqual(problems({}, ['8080']), ['8080 is not a flag. switchyard --help lists them all.'])
+})
+
+test('a flag without its value, or given twice, is refused', () => {
+  assert.deepEqual(problems({}, ['--port']), ['--port needs a value.'])
+  assert.deepEqual(problems({}, ['--port', '--host', '::1']), ['--port needs a value.'])
+  assert.deepEqual(problems({}, ['--port=']), ['--port needs a value.'])
+  assert.deepEqual(problems({}, ['--port', '1', '--port', '2']), ['--port is given twice.'])
+})
+
+test('a mistyped variable is told as a warning, another program’s is not', () => {
+  const result = readConfig({ SWITCHYARD_PROT: '1', SWITCHYARD_WRITE_KEY: 'k', PATH: '/bin' }, [])
+  assert.equal(result.kind, 'config')
+  const warnings = result.kind === 'config' ? result.warnings : []
+  assert.deepEqual(warnings, ['SWITCHYARD_PROT is not a setting and is ignored. Did you mean SWITCHYARD_PORT?'])
+})
+
+test('an absolute SQLite path may be written as a URL', () => {
+  assert.deepEqual(config({ SWITCHYARD_STORE: 'sqlite:///var/lib/x.db' }).store, { kind: 'sqlite', path: '/var/lib/x.db' })
+})
+
+test('--help and --version are asked for, whatever else is given', () => {
+  assert.equal(readConfig({ SWITCHYARD_PORT: 'x' }, ['--help']).kind, 'help')
+  assert.equal(readConfig({}, ['--nonsense', '-h']).kind, 'help')
+  assert.equal(readConfig({}, ['--version']).kind, 'version')
+})
+
+test('the help text has each flag, variable, default and sentence', () => {
+  const text = helpText()
+  for (const setting of Object.values(SETTINGS)) {
+    for (const part of [flagOf(setting), setting.variable, setting.usual, setting.sentence]) assert.ok(text.includes(part), part)
+  }
+})

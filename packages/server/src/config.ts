@@ -1,0 +1,342 @@
+// The process settings as one table: environment variable, flag, parser, default and a sentence, from which reading,
+// `--help` and the reference come. Everything is parsed here, so that the rest of the service sees values and never text.
+// Nothing here exits, prints or touches a file: what is wrong is returned as data. A secret is never quoted.
+
+import { isIP } from 'node:net'
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export type StoreAddress = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string }
+
+export interface Setting<T> {
+  variable: `SWITCHYARD_${string}`
+  /** What stands for the value in `--help`; a switch needs none. */
+  placeholder: string | null
+  parse(text: string): Parsed<T>
+  fallback: T
+  /** The default as people read it. */
+  usual: string
+  sentence: string
+  secret?: true
+}
+
+/** `expected` completes "The setting must be …". */
+export type Parsed<T> = { value: T } | { expected: string }
+
+export const SETTINGS = {
+  host: setting({
+    variable: 'SWITCHYARD_HOST',
+    placeholder: 'HOST',
+    parse: parseHost,
+    fallback: '127.0.0.1',
+    usual: '127.0.0.1',
+    sentence: 'The address that the service listens on.',
+  }),
+  port: setting({
+    variable: 'SWITCHYARD_PORT',
+    placeholder: 'PORT',
+    parse: (text) => parseInteger(text, 0, 65_535),
+    fallback: 8080,
+    usual: '8080',
+    sentence: 'The port that the service listens on; 0 picks a free one, and the start line names it.',
+  }),
+  store: setting({
+    variable: 'SWITCHYARD_STORE',
+    placeholder: 'ADDRESS',
+    parse: parseStore,
+    fallback: { kind: 'sqlite', path: './data/switchyard.db' },
+    usual: 'sqlite:./data/switchyard.db',
+    sentence: 'Where messages are kept: sqlite:PATH or postgres://…',
+    // A database's address may hold a password.
+    secret: true,
+  }),
+  adminToken: setting<string | null>({
+    variable: 'SWITCHYARD_ADMIN_TOKEN',
+    placeholder: 'TOKEN',
+    parse: parseToken,
+    fallback: null,
+    usual: 'generated at the first start, printed once, kept hashed',
+    sentence: 'The bearer token of the control API and the first login of the dashboard.',
+    secret: true,
+  }),
+  allowAddresses: setting<readonly string[]>({
+    variable: 'SWITCHYARD_ALLOW_ADDRESSES',
+    placeholder: 'RANGES',
+    parse: parseRanges,
+    fallback: [],
+    usual: 'empty',
+    sentence: 'Address ranges (CIDR, separated by commas) that webhooks may reach although they are not public.',
+  }),
+  secretKey: setting<string | null>({
+    variable: 'SWITCHYARD_SECRET_KEY',
+    placeholder: 'KEY',
+    parse: (text) => ({ value: text }),
+    fallback: null,
+    usual: 'generated beside the SQLite file; required with Postgres',
+    sentence: 'The key that encrypts stored secrets.',
+    secret: true,
+  }),
+  retentionDays: setting({
+    variable: 'SWITCHYARD_RETENTION_DAYS',
+    placeholder: 'DAYS',
+    parse: (text) => parseInteger(text, 1, 3_650),
+    fallback: 7,
+    usual: '7',
+    sentence: 'How many days messages and attempts are kept.',
+  }),
+  log: setting<LogLevel>({
+    variable: 'SWITCHYARD_LOG',
+    placeholder: 'LEVEL',
+    parse: parseLogLevel,
+    fallback: 'info',
+    usual: 'info',
+    sentence: `The least level that is logged: ${LOG_LEVELS.join(', ')}.`,
+  }),
+  lenientKeys: setting({
+    variable: 'SWITCHYARD_LENIENT_KEYS',
+    placeholder: null,
+    parse: parseSwitch,
+    fallback: false,
+    usual: 'off',
+    sentence: 'Answers 200 to calls whose write key is missing or not known, and drops them, instead of 401.',
+  }),
+  trustedProxies: setting<readonly string[]>({
+    variable: 'SWITCHYARD_TRUSTED_PROXIES',
+    placeholder: 'RANGES',
+    parse: parseRanges,
+    fallback: [],
+    usual: 'empty',
+    sentence: "Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For tells the sender's address.",
+  }),
+  rateLimit: setting<number | null>({
+    variable: 'SWITCHYARD_RATE_LIMIT',
+    placeholder: 'NUMBER',
+    parse: parseRateLimit,
+    fallback: null,
+    usual: 'off',
+    sentence: 'The messages per second that each source may send; more get 429.',
+  }),
+}
+
+export type Config = { [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never }
+
+export interface ConfigProblem {
+  /** The flag or variable at fault, as it was given. */
+  setting: string
+  message: string
+}
+
+export type ConfigResult =
+  | { kind: 'config'; config: Config; warnings: string[] }
+  | { kind: 'help' }
+  | { kind: 'version' }
+  | { kind: 'problems'; problems: ConfigProblem[] }
+
+type Name = keyof Config
+const NAMES = Object.keys(SETTINGS) as Name[]
+
+/** SWITCHYARD_ALLOW_ADDRESSES → --allow-addresses. */
+export function flagOf({ variable }: Pick<Setting<unknown>, 'variable'>): string {
+  return `--${variable.slice('SWITCHYARD_'.length).toLowerCase().replaceAll('_', '-')}`
+}
+
+/** A flag wins over the environment, which wins over the default. `argv` holds the arguments alone. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): ConfigResult {
+  if (argv.includes('--help') || argv.includes('-h')) return { kind: 'help' }
+  if (argv.includes('--version')) return { kind: 'version' }
+  const { given, problems } = readFlags(argv)
+  const values: Partial<Record<Name, unknown>> = {}
+  for (const name of NAMES) {
+    const setting: Setting<unknown> = SETTINGS[name]
+    const flag = given.get(name)
+    const text = flag ?? env[setting.variable]
+    // An empty variable is how shells and compose files say "not set".
+    if (text === undefined || text === '') {
+      values[name] = setting.fallback
+      continue
+    }
+    const parsed = setting.parse(text)
+    if ('value' in parsed) values[name] = parsed.value
+    else
+      problems.push(badValue(flag === undefined ? setting.variable : flagOf(setting), parsed.expected, setting.secret ? undefined : text))
+  }
+  if (problems.length > 0) return { kind: 'problems', problems }
+  return { kind: 'config', config: values as Config, warnings: unknownVariables(env) }
+}
+
+export function helpText(): string {
+  const rows = NAMES.map((name) => {
+    const setting: Setting<unknown> = SETTINGS[name]
+    const flag = setting.placeholder === null ? flagOf(setting) : `${flagOf(setting)} ${setting.placeholder}`
+    return { flag, variable: setting.variable, sentence: setting.sentence, usual: setting.usual }
+  })
+  const wide = Math.max(...rows.map(({ flag }) => flag.length)) + 2
+  const lines = rows.map(
+    ({ flag, variable, sentence, usual }) => `  ${flag.padEnd(wide)}${variable}\n      ${sentence}\n      Default: ${usual}`,
+  )
+  return [
+    'Usage: switchyard [flags]',
+    '',
+    'Each setting is a flag or an environment variable; the flag wins. Others on this machine can read the flags of a process,',
+    'so give secrets in the environment.',
+    '',
+    ...lines,
+    '',
+    `  ${'--help'.padEnd(wide)}This text.`,
+    `  ${'--version'.padEnd(wide)}The version.`,
+    '',
+  ].join('\n')
+}
+
+function readFlags(argv: readonly string[]): { given: Map<Name, string>; problems: ConfigProblem[] } {
+  const given = new Map<Name, string>()
+  const problems: ConfigProblem[] = []
+  const flags = new Map(NAMES.map((name) => [flagOf(SETTINGS[name]), name]))
+  for (let position = 0; position < argv.length; position += 1) {
+    const argument = argv[position] as string
+    const equals = argument.indexOf('=')
+    const flag = argument.startsWith('-') && equals !== -1 ? argument.slice(0, equals) : argument
+    const name = flags.get(flag)
+    if (name === undefined) {
+      problems.push(unknownArgument(flag, [...flags.keys(), '--help', '--version']))
+      // Its value, if it has one, is not a second mistake.
+      if (equals === -1 && flag.startsWith('-') && argv[position + 1]?.startsWith('-') === false) position += 1
+      continue
+    }
+    let value = equals === -1 ? undefined : argument.slice(equals + 1)
+    if (value === undefined && SETTINGS[name].placeholder === null) value = 'true'
+    if (value === undefined && argv[position + 1]?.startsWith('--') === false) {
+      position += 1
+      value = argv[position]
+    }
+    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} needs a value.` })
+    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given twice.` })
+    else given.set(name, value)
+  }
+  return { given, problems }
+}
+
+function badValue(setting: string, expected: string, text: string | undefined): ConfigProblem {
+  const shown = text === undefined ? '' : `, but is ${JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)}`
+  return { setting, message: `${setting} must be ${expected}${shown}.` }
+}
+
+function unknownArgument(argument: string, flags: readonly string[]): ConfigProblem {
+  const near = nearest(argument, flags)
+  const hint = near === undefined ? 'switchyard --help lists them all.' : `Did you mean ${near}?`
+  return { setting: argument, message: `${argument} is not a flag. ${hint}` }
+}
+
+/** A mistyped variable would be passed over in silence. Only near ones are told: others may be another program's. */
+function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = NAMES.map((name): string => SETTINGS[name].variable)
+  return Object.keys(env)
+    .filter((variable) => variable.startsWith('SWITCHYARD_') && !known.includes(variable))
+    .flatMap((variable) => {
+      const near = nearest(variable, known)
+      return near === undefined ? [] : [`${variable} is not a setting and is ignored. Did you mean ${near}?`]
+    })
+}
+
+// ── Parsers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function setting<T>(row: Setting<T>): Setting<T> {
+  return row
+}
+
+function parseInteger(text: string, least: number, most: number): Parsed<number> {
+  const value = Number(text)
+  return /^\d{1,15}$/.test(text) && value >= least && value <= most ? { value } : { expected: `a whole number from ${least} to ${most}` }
+}
+
+function parseHost(text: string): Parsed<string> {
+  const host = /^\[.*\]$/.test(text) ? text.slice(1, -1) : text
+  const wellFormed = isIP(host) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(host)
+  // Digits and dots that are no address would be looked up as a name, and fail with a riddle.
+  return wellFormed && (isIP(host) !== 0 || !/^[\d.]+$/.test(host)) ? { value: host } : { expected: 'an IP address or a host name' }
+}
+
+const STORE_FORMS = 'sqlite:PATH or postgres://…'
+
+function parseStore(text: string): Parsed<StoreAddress> {
+  if (/^postgres(ql)?:\/\/./.test(text)) return { value: { kind: 'postgres', url: text } }
+  if (!text.startsWith('sqlite:')) return { expected: STORE_FORMS }
+  const path = text.slice('sqlite:'.length)
+  // As a URL, sqlite://data/x.db has a host named data; as a path it starts at the root. Neither is what was meant.
+  if (/^\/\/[^/]/.test(path)) return { expected: `${STORE_FORMS}; a path has no // before it` }
+  if (path === '' || path.includes('\0') || path.startsWith(':memory:'))
+    return { expected: `${STORE_FORMS}, the path being that of a file` }
+  return { value: { kind: 'sqlite', path: path.replace(/^\/\/\//, '/') } }
+}
+
+function parseToken(text: string): Parsed<string> {
+  return /^[\x21-\x7e]{1,1000}$/.test(text)
+    ? { value: text }
+    : { expected: 'at most 1000 visible ASCII characters without spaces, to fit in a header' }
+}
+
+function parseRanges(text: string): Parsed<readonly string[]> {
+  const ranges: string[] = []
+  for (const part of text.split(',').map((word) => word.trim())) {
+    if (part === '') continue
+    const range = parseRange(part)
+    if (range === undefined) return { expected: 'addresses or address ranges such as 10.0.0.0/8, separated by commas' }
+    ranges.push(range)
+  }
+  return { value: ranges }
+}
+
+/** A plain address becomes the range that holds it alone. */
+function parseRange(text: string): string | undefined {
+  const [, address = '', length] = /^([^/]*?)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const version = isIP(address)
+  if (version === 0 || address.includes('%')) return undefined
+  const bits = version === 4 ? 32 : 128
+  const prefix = length === undefined ? bits : Number(length)
+  if (prefix > bits) return undefined
+  return `${address}/${prefix}`
+}
+
+function parseLogLevel(text: string): Parsed<LogLevel> {
+  const level = LOG_LEVELS.find((level) => level === text.toLowerCase())
+  return level === undefined ? { expected: `one of ${LOG_LEVELS.join(', ')}` } : { value: level }
+}
+
+function parseSwitch(text: string): Parsed<boolean> {
+  if (['1', 'true', 'yes', 'on'].includes(text.toLowerCase())) return { value: true }
+  if (['0', 'false', 'no', 'off'].includes(text.toLowerCase())) return { value: false }
+  return { expected: '1 or 0 (true, false, yes, no, on and off are taken as well)' }
+}
+
+function parseRateLimit(text: string): Parsed<number | null> {
+  if (text === '0' || text.toLowerCase() === 'off') return { value: null }
+  const parsed = parseInteger(text, 1, 1_000_000_000)
+  return 'value' in parsed ? parsed : { expected: 'a whole number of messages per second, or off' }
+}
+
+// ── Did you mean ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The known word that takes the fewest edits, if they are few for its length. */
+function nearest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined
+  let least = Math.max(2, Math.floor(word.length / 5)) + 1
+  for (const candidate of known) {
+    const distance = edits(word, candidate)
+    if (distance < least) [best, least] = [candidate, distance]
+  }
+  return best
+}
+
+function edits(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column += 1) {
+      const substitution = (previous[column - 1] as number) + (from[row - 1] === to[column - 1] ? 0 : 1)
+      current.push(Math.min(substitution, (previous[column] as number) + 1, (current[column - 1] as number) + 1))
+    }
+    previous = current
+  }
+  return previous[to.length] as number
+}

@@ -1,0 +1,24 @@
+// An attempt as it is answered: of a delivery, or of a test.
+
+import { isoTime } from '@switchyard/protocol'
+import type { TestAttempt } from './control-delivery.ts'
+import { integer, nullable, number, object, string, time } from './schema.ts'
+
+const MS = nullable(number())
+
+export const ATTEMPT_FIELDS = {
+  url: string(),
+  address: nullable(string({ description: 'The address that was dialled; null where none was.' })),
+  startedAt: time(),
+  status: nullable(integer()),
+  reason: nullable(string({ description: 'A stable code; null on success.' })),
+  error: nullable(string({ description: 'A sentence; null on success.' })),
+  timings: object({ dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() }),
+  responseStart: nullable(string({ description: "The start of the answer's body, of failures only." })),
+}
+
+export function attemptView(attempt: TestAttempt) {
+  const { url, address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart } = attempt
+  const startedAt = isoTime(attempt.startedAtMs)
+  return { url, address, startedAt, status, reason, error, timings: { dnsMs, connectMs, tlsMs, firstByteMs, totalMs }, responseStart }
+}

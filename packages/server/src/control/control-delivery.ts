@@ -1,0 +1,54 @@
+// What the control API needs of delivery, declared by its consumer: the two stages do not know each other, app.ts hands
+// delivery's implementation in.
+
+import type { JsonObject } from '@switchyard/protocol'
+import type { Destination, RequestRecord, SegmentContent } from '../store/store.ts'
+
+/** A request made for a test: like any other, but of no stored message. */
+export type TestAttempt = Omit<RequestRecord, 'indexes'>
+
+export type BreakerState = 'closed' | 'open' | 'probing'
+
+export interface Percentiles {
+  p50: number
+  p95: number
+  p99: number
+}
+
+export interface UrlHealth {
+  url: string
+  inFlight: number
+  /** Share of the recent attempts that succeeded, 0 to 1; null when there was none. */
+  success: number | null
+  latencyMs: Percentiles | null
+}
+
+export interface DestinationHealth extends Omit<UrlHealth, 'url'> {
+  breaker: BreakerState
+  /** In schedule time, see clock.ts. When something waits and nothing is due earlier; null when nothing waits. */
+  nextAttemptAtMs: number | null
+  urls: readonly UrlHealth[]
+}
+
+export interface RequestAbout {
+  deliveryId: string
+  /** The attempt's number, from 1. */
+  attempt: number
+  replay: boolean
+  /** Wall time of the attempt: signatures carry it. */
+  atMs: number
+}
+
+export interface ControlDelivery {
+  /** Posts the message now, once to each URL, past breaker and queue. Nothing is stored. */
+  test(destinationId: string, message: JsonObject): Promise<readonly TestAttempt[]>
+  /** Undefined: no attempt was made since the start. */
+  health(destinationId: string): DestinationHealth | undefined
+  /** The request as an attempt sends it, made again from what is stored. */
+  describeRequest(
+    destination: Destination,
+    content: SegmentContent,
+    indexes: readonly number[],
+    about: RequestAbout,
+  ): { headers: Record<string, string>; body: string }
+}

@@ -1,0 +1,109 @@
+// Query parameters, which are text that means something else, and the paging that every list shares. A cursor is the
+// store's own, made opaque: it carries a check of itself and of the list that gave it out, so that a cut one, or one of
+// another list that an adapter would take for a place in this one, is refused here.
+
+import { createHash } from 'node:crypto'
+import { parseTime } from '@switchyard/protocol'
+import { ApiError } from '../errors.ts'
+import type { Page, PageRequest } from '../store/store.ts'
+import {
+  array,
+  type Described,
+  type Fields,
+  integer,
+  invalidField,
+  nullable,
+  object,
+  optional,
+  type Schema,
+  string,
+  withDefault,
+} from './schema.ts'
+
+export function queryInteger(options: Described & { min?: number; max?: number } = {}): Schema<number> {
+  const schema = integer(options)
+  return {
+    ...schema,
+    parse: (value, path) => schema.parse(typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value, path),
+  }
+}
+
+export function queryBoolean(options: Described = {}): Schema<boolean> {
+  return {
+    parse(value, path) {
+      if (value !== 'true' && value !== 'false') throw invalidField(path, 'must be true or false')
+      return value === 'true'
+    },
+    toJsonSchema: () => ({ type: 'boolean', ...options }),
+  }
+}
+
+/** Milliseconds, from an ISO 8601 time. */
+export function queryTime(options: Described = {}): Schema<number> {
+  return {
+    parse(value, path) {
+      const ms = typeof value === 'string' ? parseTime(value) : undefined
+      if (ms === undefined) throw invalidField(path, 'must be an ISO 8601 time, such as 2026-11-14T09:00:00.000Z')
+      return ms
+    },
+    toJsonSchema: () => ({ type: 'string', format: 'date-time', ...options }),
+  }
+}
+
+// ── Paging ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 1_000
+
+const PAGE_FIELDS = {
+  limit: withDefault(queryInteger({ min: 1, max: MAX_LIMIT, description: 'Most entries in the answer.' }), DEFAULT_LIMIT),
+  cursor: optional(string({ description: '`next` of the page before.' })),
+}
+
+/** The query of a list: its filters, and which page of it. */
+export function listQuery<F extends Fields>(filters: F) {
+  return object({ ...filters, ...PAGE_FIELDS })
+}
+
+export function listAnswer<T>(entry: Schema<T>) {
+  return object({ data: array(entry), next: nullable(string({ description: '`cursor` of the next page; null on the last.' })) })
+}
+
+/** `list` names the list; a cursor of another one is refused. */
+export function pageRequest(list: string, query: { limit: number; cursor?: string | undefined }): PageRequest {
+  return { limit: query.limit, cursor: query.cursor === undefined ? null : openCursor(list, query.cursor) }
+}
+
+export function pageAnswer<T, U>(list: string, page: Page<T>, view: (entry: T) => U): { data: U[]; next: string | null } {
+  return { data: page.data.map(view), next: page.next === null ? null : sealCursor(list, page.next) }
+}
+
+/** A page of what is in memory, in an order that stays while entries come and go. */
+export function pageOf<T extends { id: string; createdAtMs: number }>(entries: Iterable<T>, { limit, cursor }: PageRequest): Page<T> {
+  const sorted = [...entries].sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1))
+  const [, afterMs, afterId] = /^(\d+) (.*)$/s.exec(cursor ?? '') ?? []
+  const rest =
+    afterMs === undefined || afterId === undefined
+      ? sorted
+      : sorted.filter(({ id, createdAtMs }) => createdAtMs > Number(afterMs) || (createdAtMs === Number(afterMs) && id > afterId))
+  const data = rest.slice(0, limit)
+  const last = data.at(-1)
+  return { data, next: rest.length > limit && last !== undefined ? `${last.createdAtMs} ${last.id}` : null }
+}
+
+const CHECK_BYTES = 6
+
+function sealCursor(list: string, cursor: string): string {
+  return Buffer.concat([checkOf(list, cursor), Buffer.from(cursor, 'utf8')]).toString('base64url')
+}
+
+function openCursor(list: string, text: string): string {
+  const bytes = Buffer.from(text, 'base64url')
+  const cursor = bytes.subarray(CHECK_BYTES).toString('utf8')
+  if (sealCursor(list, cursor) !== text) throw new ApiError('invalid_cursor', { field: 'cursor' })
+  return cursor
+}
+
+function checkOf(list: string, cursor: string): Buffer {
+  return createHash('sha256').update(`${list}\0${cursor}`).digest().subarray(0, CHECK_BYTES)
+}

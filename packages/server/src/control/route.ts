@@ -1,0 +1,49 @@
+// What a route of the control API is: data. control.ts serves the list of them, and a description of the API for machines
+// is made from the same list, so that there is nothing to keep in step by hand.
+
+import type { Clock } from '../clock.ts'
+import type { ApiErrorCode } from '../errors.ts'
+import type { Store } from '../store/store.ts'
+import type { ControlDelivery } from './control-delivery.ts'
+import type { Schema } from './schema.ts'
+import type { InTurn } from './turns.ts'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+export interface Route<Body = unknown, Query = unknown> {
+  method: Method
+  /** Under /api, with parameters as `:name`. */
+  path: string
+  summary: string
+  /** Absent: the route takes none, and what comes is not looked at. An absent body is read as `{}`. */
+  body?: Schema<Body>
+  query?: Schema<Query>
+  status: 200 | 201 | 202 | 204
+  /** Of the answer with `status`; absent for 204. */
+  answer?: Schema<unknown>
+  /** What it can refuse with, beyond what every route can: authorization, form, store. */
+  errors?: readonly ApiErrorCode[]
+  handle(request: { params: Readonly<Record<string, string>>; body: Body; query: Query }): unknown
+}
+
+/** Fixes what `handle` is given by the schemas beside it. */
+export function route<Body = undefined, Query = undefined>(route: Route<Body, Query>): Route {
+  return route
+}
+
+/** What routes are made from. */
+export interface ControlParts {
+  store: Store
+  clock: Clock
+  delivery: ControlDelivery
+  /** Refuses a URL that no attempt would be allowed to dial, with a sentence that completes "The field …". */
+  checkUrl?: ((url: string) => string | null) | undefined
+}
+
+export interface RouteParts extends ControlParts {
+  /**
+   * For changes of the configuration, which read before they write: two keys added at once must both be kept, and a source
+   * must not be deleted between the look whether it exists and its use.
+   */
+  inTurn: InTurn
+}

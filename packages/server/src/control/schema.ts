@@ -1,0 +1,305 @@
+// Declarative schemas of what the control API takes and answers: each one both parses a value and describes itself as
+// JSON Schema, so that the checks and the contract cannot drift apart. Parsing builds new objects from known fields only:
+// nothing a caller names, `__proto__` least of all, is ever copied by its name unasked. What a field means is not here.
+
+import { isoTime, parseTime } from '@switchyard/protocol'
+import { ApiError } from '../errors.ts'
+
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+export interface Schema<T> {
+  /** Returns the checked value or throws an ApiError that names `path`. */
+  parse: (value: unknown, path: string) => T
+  toJsonSchema: () => JsonSchema
+}
+
+/** A field that may be left out, and then is not there. */
+export interface OptionalSchema<T> extends Schema<T> {
+  readonly optional: true
+}
+
+/** A field that may be left out, and then has this value. */
+export interface DefaultSchema<T> extends Schema<T> {
+  readonly fallback: T
+}
+
+export type Infer<S> = S extends Schema<infer T> ? T : never
+
+export type Fields = { readonly [name: string]: Schema<unknown> }
+
+type Simplify<T> = { [K in keyof T]: T[K] }
+export type ObjectOf<F extends Fields> = Simplify<
+  { -readonly [K in keyof F as F[K] extends { optional: true } ? never : K]: Infer<F[K]> } & {
+    -readonly [K in keyof F as F[K] extends { optional: true } ? K : never]?: Infer<F[K]>
+  }
+>
+
+export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {
+  readonly fields: F
+}
+
+/** Of one value: what is wrong with it, completing "The field …", or null. */
+export type Check<T> = (value: T) => string | null
+
+export interface Described {
+  description?: string
+}
+
+export function string(
+  options: Described & { min?: number; max?: number; format?: string; pattern?: string; writeOnly?: true; check?: Check<string> } = {},
+): Schema<string> {
+  const { min = 0, max, check, ...keywords } = options
+  return {
+    parse(value, path) {
+      if (typeof value !== 'string') throw invalidField(path, 'must be a string')
+      if (value.length < min || (max !== undefined && value.length > max)) throw invalidField(path, `must have ${lengthText(min, max)}`)
+      if (/\p{Surrogate}/u.test(value)) throw invalidField(path, 'must be valid Unicode')
+      const problem = check?.(value) ?? null
+      if (problem !== null) throw invalidField(path, problem)
+      return value
+    },
+    toJsonSchema: () => ({
+      type: 'string',
+      ...(min > 0 ? { minLength: min } : {}),
+      ...(max === undefined ? {} : { maxLength: max }),
+      ...keywords,
+    }),
+  }
+}
+
+export function integer(options: Described & { min?: number; max?: number } = {}): Schema<number> {
+  const { min, max, ...keywords } = options
+  return {
+    parse(value, path) {
+      const good = Number.isSafeInteger(value) && (value as number) >= (min ?? -Infinity) && (value as number) <= (max ?? Infinity)
+      if (!good) throw invalidField(path, `must be ${integerText(options)}`)
+      return value as number
+    },
+    toJsonSchema: () => ({
+      type: 'integer',
+      ...(min === undefined ? {} : { minimum: min }),
+      ...(max === undefined ? {} : { maximum: max }),
+      ...keywords,
+    }),
+  }
+}
+
+/** Any finite number: a rate, a latency. */
+export function number(options: Described = {}): Schema<number> {
+  return {
+    parse(value, path) {
+      if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidField(path, 'must be a number')
+      return value
+    },
+    toJsonSchema: () => ({ type: 'number', ...options }),
+  }
+}
+
+export function boolean(options: Described = {}): Schema<boolean> {
+  return {
+    parse(value, path) {
+      if (typeof value !== 'boolean') throw invalidField(path, 'must be true or false')
+      return value
+    },
+    toJsonSchema: () => ({ type: 'boolean', ...options }),
+  }
+}
+
+export function oneOf<const T extends string>(values: readonly T[], options: Described = {}): Schema<T> {
+  return {
+    parse(value, path) {
+      const found = values.find((known) => known === value)
+      if (found === undefined) throw invalidField(path, `must be ${values.length === 1 ? values[0] : `one of ${values.join(', ')}`}`)
+      return found
+    },
+    toJsonSchema: () => ({ type: 'string', enum: [...values], ...options }),
+  }
+}
+
+/** A time as it is answered and asked for: ISO 8601, UTC, with milliseconds. */
+export function time(options: Described = {}): Schema<string> {
+  return string({
+    format: 'date-time',
+    ...options,
+    check: (text) =>
+      parseTime(text) !== undefined && isoTime(parseTime(text) as number) === text ? null : 'must be an ISO 8601 time in UTC',
+  })
+}
+
+/** A JSON object of any content. Not copied. */
+export function anyObject(options: Described = {}): Schema<Record<string, unknown>> {
+  return {
+    parse(value, path) {
+      if (!isObject(value)) throw invalidField(path, 'must be an object')
+      return value
+    },
+    toJsonSchema: () => ({ type: 'object', additionalProperties: true, ...options }),
+  }
+}
+
+export function nullable<T>(schema: Schema<T>): Schema<T | null> {
+  return {
+    parse: (value, path) => (value === null ? null : schema.parse(value, path)),
+    toJsonSchema: () => orNull(schema.toJsonSchema()),
+  }
+}
+
+export function array<T>(
+  item: Schema<T>,
+  options: Described & { min?: number; max?: number; writeOnly?: true; identity?: (value: T) => string } = {},
+): Schema<T[]> {
+  const { min = 0, max, identity, ...keywords } = options
+  return {
+    parse(value, path) {
+      if (!Array.isArray(value)) throw invalidField(path, 'must be a list')
+      if (value.length < min || (max !== undefined && value.length > max))
+        throw invalidField(path, `must have ${lengthText(min, max, 'entries')}`)
+      const result = value.map((entry, index) => item.parse(entry, `${path}[${index}]`))
+      if (identity !== undefined) {
+        const seen = new Set<string>()
+        for (const [index, entry] of result.entries()) {
+          if (seen.has(identity(entry))) throw invalidField(`${path}[${index}]`, 'is in the list twice')
+          seen.add(identity(entry))
+        }
+      }
+      return result
+    },
+    toJsonSchema: () => ({
+      type: 'array',
+      items: item.toJsonSchema(),
+      ...(min > 0 ? { minItems: min } : {}),
+      ...(max === undefined ? {} : { maxItems: max }),
+      ...(identity === undefined ? {} : { uniqueItems: true }),
+      ...keywords,
+    }),
+  }
+}
+
+/** Names that the caller chooses, to values of one kind. */
+export function record<T>(
+  entry: Schema<T>,
+  options: Described & { max?: number; name?: Check<string>; whole?: Check<Record<string, T>> } = {},
+): Schema<Record<string, T>> {
+  const { max, name: checkName, whole, ...keywords } = options
+  return {
+    parse(value, path) {
+      if (!isObject(value)) throw invalidField(path, 'must be an object')
+      const names = Object.keys(value)
+      if (max !== undefined && names.length > max) throw invalidField(path, `must have at most ${max} entries`)
+      const result: Record<string, T> = {}
+      for (const name of names) {
+        if (name === '__proto__') throw unknownField(path, name)
+        const problem = checkName?.(name) ?? null
+        if (problem !== null) throw invalidField(join(path, name), problem)
+        result[name] = entry.parse(value[name], join(path, name))
+      }
+      const problem = whole?.(result) ?? null
+      if (problem !== null) throw invalidField(path, problem)
+      return result
+    },
+    toJsonSchema: () => ({
+      type: 'object',
+      additionalProperties: entry.toJsonSchema(),
+      ...(max === undefined ? {} : { maxProperties: max }),
+      ...keywords,
+    }),
+  }
+}
+
+export function object<F extends Fields>(fields: F, options: Described = {}): ObjectSchema<F> {
+  return {
+    fields,
+    parse(value, path) {
+      if (!isObject(value)) {
+        if (path === '') throw new ApiError('invalid_request', { message: 'The body must be a JSON object.' })
+        throw invalidField(path, 'must be an object')
+      }
+      for (const name of Object.keys(value)) if (!Object.hasOwn(fields, name)) throw unknownField(path, name)
+      const result: Record<string, unknown> = {}
+      for (const [name, schema] of Object.entries(fields)) {
+        if (Object.hasOwn(value, name) && value[name] !== undefined) result[name] = schema.parse(value[name], join(path, name))
+        else if ('fallback' in schema) result[name] = structuredClone(schema.fallback)
+        else if (!('optional' in schema)) throw invalidField(join(path, name), 'is required')
+      }
+      return result as ObjectOf<F>
+    },
+    toJsonSchema() {
+      const entries = Object.entries(fields)
+      const required = entries.filter(([, schema]) => !('optional' in schema) && !('fallback' in schema)).map(([name]) => name)
+      return {
+        type: 'object',
+        properties: Object.fromEntries(entries.map(([name, schema]) => [name, schema.toJsonSchema()])),
+        ...(required.length > 0 ? { required } : {}),
+        additionalProperties: false,
+        ...options,
+      }
+    },
+  }
+}
+
+export function optional<T>(schema: Schema<T>): OptionalSchema<T> {
+  return { parse: schema.parse, toJsonSchema: schema.toJsonSchema, optional: true }
+}
+
+export function withDefault<T>(schema: Schema<T>, fallback: T): DefaultSchema<T> {
+  return { parse: schema.parse, toJsonSchema: () => ({ ...schema.toJsonSchema(), default: fallback }), fallback }
+}
+
+type PatchFields<F extends Fields> = { readonly [K in keyof F]: OptionalSchema<Infer<F[K]>> }
+
+/** The same fields for a change: any of them, and none has a default. */
+export function patchOf<F extends Fields>(fields: F): PatchFields<F> {
+  const described = Object.entries(fields).map(([name, schema]) => [name, optional(withoutDefault(schema))])
+  return Object.fromEntries(described) as PatchFields<F>
+}
+
+function withoutDefault(schema: Schema<unknown>): Schema<unknown> {
+  return {
+    parse: schema.parse,
+    toJsonSchema() {
+      const { default: _, ...rest } = schema.toJsonSchema()
+      return rest
+    },
+  }
+}
+
+// ── Sentences and paths ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `problem` completes "The field …". It must not quote the value, which may be a secret. */
+export function invalidField(path: string, problem: string): ApiError {
+  return new ApiError('invalid_field', { message: `${path} ${problem}.`, field: path })
+}
+
+function unknownField(path: string, name: string): ApiError {
+  const field = join(path, name)
+  return new ApiError('unknown_field', { message: `${field} is not a field that is known here.`, field })
+}
+
+/** A name is the caller's and can be of any length; an answer is not the place for all of it. */
+function join(path: string, name: string): string {
+  const shown = name.length > 100 ? `${name.slice(0, 100)}…` : name
+  return path === '' ? shown : `${path}.${shown}`
+}
+
+function lengthText(min: number, max: number | undefined, things = 'characters'): string {
+  if (max === undefined) return `at least ${min} ${things}`
+  return min === 0 ? `at most ${max} ${things}` : `${min} to ${max} ${things}`
+}
+
+function integerText({ min, max }: { min?: number; max?: number }): string {
+  if (min === undefined) return max === undefined ? 'a whole number' : `a whole number of at most ${max}`
+  return max === undefined ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`
+}
+
+function orNull(json: JsonSchema): JsonSchema {
+  const { type, enum: values, ...rest } = json
+  return {
+    type: [...(Array.isArray(type) ? type : [type]), 'null'],
+    ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
+    ...rest,
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

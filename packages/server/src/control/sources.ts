@@ -1,0 +1,157 @@
+// Sources and their write keys. Reads come from the configuration in memory; changes are taken one at a time.
+
+import { randomBytes } from 'node:crypto'
+import { isoTime } from '@switchyard/protocol'
+import { ApiError } from '../errors.ts'
+import type { Source } from '../store/store.ts'
+import { nameProblem } from './name.ts'
+import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
+import { type Route, type RouteParts, route } from './route.ts'
+import { array, boolean, object, optional, patchOf, string, time, withDefault } from './schema.ts'
+
+/** As in a URL's path without escapes, and as a Basic authentication's user name: no colon. */
+const WRITE_KEY = string({
+  min: 1,
+  max: 100,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
+  check: (key) => (/^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(key) ? null : 'must be letters, digits, and . _ ~ - after the first of them'),
+})
+const MAX_WRITE_KEYS = 100
+const WRITE_KEYS = array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (key) => key })
+
+const SOURCE_FIELDS = {
+  name: string({ min: 1, max: 100, description: 'For people.', check: nameProblem }),
+  enabled: withDefault(boolean({ description: 'Whether its messages are accepted.' }), true),
+  requireOAuth: withDefault(boolean({ description: 'Whether a write key alone is refused.' }), false),
+}
+const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(WRITE_KEYS) })
+const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: WRITE_KEYS }))
+const NEW_WRITE_KEY = object({ key: optional(WRITE_KEY) })
+
+const SOURCE_VIEW_FIELDS = {
+  id: string(),
+  name: string(),
+  enabled: boolean(),
+  writeKeys: array(string()),
+  requireOAuth: boolean(),
+  createdAt: time(),
+}
+export const SOURCE = object(SOURCE_VIEW_FIELDS, { description: 'Where messages come from.' })
+const SOURCE_WITH_KEY = object({ ...SOURCE_VIEW_FIELDS, key: string({ description: 'The key that was added.' }) })
+
+export function generateWriteKey(): string {
+  // A first character that the form above allows: base64url may begin with - or _.
+  for (;;) {
+    const key = randomBytes(24).toString('base64url')
+    if (/^[A-Za-z0-9]/.test(key)) return key
+  }
+}
+
+export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
+  function find(id: string | undefined): Source {
+    const source = store.configuration().sources.get(id ?? '')
+    if (source === undefined) throw new ApiError('source_not_found')
+    return source
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/sources',
+      summary: 'Sources, oldest first',
+      query: listQuery({}),
+      status: 200,
+      answer: listAnswer(SOURCE),
+      errors: ['invalid_cursor'],
+      handle: ({ query }) =>
+        pageAnswer('sources', pageOf(store.configuration().sources.values(), pageRequest('sources', query)), sourceView),
+    }),
+    route({
+      method: 'POST',
+      path: '/sources',
+      summary: 'Creates a source, with a write key of its own unless some are given',
+      body: NEW_SOURCE,
+      status: 201,
+      answer: SOURCE,
+      errors: ['write_key_taken'],
+      handle: ({ body }) =>
+        inTurn(async () => sourceView(await store.control.createSource({ ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }))),
+    }),
+    route({
+      method: 'GET',
+      path: '/sources/:id',
+      summary: 'One source',
+      status: 200,
+      answer: SOURCE,
+      errors: ['source_not_found'],
+      handle: ({ params }) => sourceView(find(params['id'])),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/sources/:id',
+      summary: 'Changes the fields that are given',
+      body: SOURCE_PATCH,
+      status: 200,
+      answer: SOURCE,
+      errors: ['source_not_found', 'write_key_taken'],
+      handle: ({ params, body }) =>
+        inTurn(async () => {
+          const source = await store.control.updateSource(find(params['id']).id, body)
+          if (source === undefined) throw new ApiError('source_not_found')
+          return sourceView(source)
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/sources/:id',
+      summary: 'Deletes a source: its write keys are refused from now on',
+      status: 204,
+      errors: ['source_not_found'],
+      handle: ({ params }) =>
+        inTurn(async () => {
+          if (!(await store.control.deleteSource(find(params['id']).id))) throw new ApiError('source_not_found')
+        }),
+    }),
+    route({
+      method: 'POST',
+      path: '/sources/:id/write-keys',
+      summary: 'Adds a write key: a new one unless one is given',
+      body: NEW_WRITE_KEY,
+      status: 201,
+      answer: SOURCE_WITH_KEY,
+      errors: ['source_not_found', 'write_key_taken', 'too_many_write_keys'],
+      handle: ({ params, body }) =>
+        inTurn(async () => {
+          const { id, writeKeys } = find(params['id'])
+          const key = body.key ?? generateWriteKey()
+          if (writeKeys.includes(key))
+            throw new ApiError('write_key_taken', { message: 'The source has this write key already.', field: 'key' })
+          if (writeKeys.length >= MAX_WRITE_KEYS) {
+            throw new ApiError('too_many_write_keys')
+          }
+          const source = await store.control.updateSource(id, { writeKeys: [...writeKeys, key] })
+          if (source === undefined) throw new ApiError('source_not_found')
+          return { ...sourceView(source), key }
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/sources/:id/write-keys/:key',
+      summary: 'Removes a write key, though never the last one',
+      status: 204,
+      errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
+      handle: ({ params }) =>
+        inTurn(async () => {
+          const { id, writeKeys } = find(params['id'])
+          const rest = writeKeys.filter((key) => key !== params['key'])
+          if (rest.length === writeKeys.length) throw new ApiError('write_key_not_found')
+          if (rest.length === 0) throw new ApiError('last_write_key')
+          if ((await store.control.updateSource(id, { writeKeys: rest })) === undefined) throw new ApiError('source_not_found')
+        }),
+    }),
+  ]
+}
+
+function sourceView({ id, name, enabled, writeKeys, requireOAuth, createdAtMs }: Source) {
+  return { id, name, enabled, writeKeys: [...writeKeys], requireOAuth, createdAt: isoTime(createdAtMs) }
+}

@@ -1,0 +1,311 @@
+// One attempt: one POST to one URL, from a request and a deadline to an Outcome. Whatever happens on the way is data and
+// never a rejection. One deadline covers the lookup, the dialling, the sending and the whole of the answer; redirects are
+// not followed. Whether and when to try again is retry-policy.ts's, and which addresses may be dialled the guard's.
+
+import type { Dispatcher } from 'undici'
+import type { AddressGuard } from './address-guard.ts'
+import { type Connection, Connections, DialError, type Lookup, type Origin } from './connections.ts'
+import {
+  describeStatus,
+  type Outcome,
+  parseRetryAfter,
+  REASONS,
+  RESPONSE_START_BYTES,
+  type ReasonCode,
+  reasonOfError,
+  type Verdict,
+  verdictOfStatus,
+} from './outcome.ts'
+
+/** An answer that reaches this many bytes counts by its status, and its connection is closed rather than read on. */
+export const MAX_RESPONSE_BYTES = 65_536
+
+export interface SendRequest {
+  url: string
+  /** Names and values in turn, as undici takes them without another copy; no Host and no Content-Length. */
+  headers: readonly string[]
+  body: string | Buffer
+  /** For everything, from the lookup to the last byte of the answer. */
+  timeoutMs: number
+}
+
+export interface Sender {
+  /** Never rejects. */
+  send(request: SendRequest): Promise<Outcome>
+  /** Lets attempts under way finish for closeGraceMs, ends the rest as `aborted`, and leaves no connection open. */
+  close(): Promise<void>
+}
+
+export interface SenderOptions {
+  guard: AddressGuard
+  lookup?: Lookup | undefined
+  /** Certificate authorities in PEM, to trust instead of the usual ones. */
+  ca?: string | undefined
+  /** Wall time, against which a date in Retry-After is read. Default: Date.now. */
+  now?: (() => number) | undefined
+  /** Default: 5,000, which is one attempt's usual deadline. */
+  closeGraceMs?: number | undefined
+}
+
+interface Target {
+  origin: Origin
+  path: string
+  /** From a user name and password in the URL. */
+  authorization: string | null
+}
+
+/** A destination's URLs do not change, so each is parsed once. Beyond so many, all are parsed again. */
+const MAX_TARGETS = 10_000
+
+/** What the attempts of one sender share. */
+interface Shared {
+  readonly connections: Connections
+  readonly now: () => number
+  readonly underWay: Set<Attempt>
+  onIdle: (() => void) | null
+}
+
+export function createSender({ guard, lookup, ca, now = Date.now, closeGraceMs = 5_000 }: SenderOptions): Sender {
+  const connections = new Connections({ guard, lookup, ca })
+  const shared: Shared = { connections, now, underWay: new Set(), onIdle: null }
+  const targets = new Map<string, Target | null>()
+  let closing: Promise<void> | undefined
+
+  function targetOf(url: string): Target | null {
+    let target = targets.get(url)
+    if (target === undefined) {
+      if (targets.size >= MAX_TARGETS) {
+        targets.clear()
+        connections.forgetOrigins()
+      }
+      target = parseTarget(url, connections)
+      targets.set(url, target)
+    }
+    return target
+  }
+
+  async function close(): Promise<void> {
+    connections.discardIdle()
+    if (shared.underWay.size > 0) {
+      const grace = setTimeout(() => {
+        for (const attempt of shared.underWay) attempt.fail('aborted')
+      }, closeGraceMs)
+      await new Promise<void>((resolve) => {
+        shared.onIdle = resolve
+      })
+      clearTimeout(grace)
+    }
+    connections.discardAll()
+  }
+
+  return {
+    send(request) {
+      return new Promise((resolve) => {
+        const attempt = new Attempt(shared, request, resolve)
+        if (closing !== undefined) return attempt.fail('aborted')
+        const target = targetOf(request.url)
+        if (target === null) attempt.fail('invalid_request')
+        else attempt.start(target)
+      })
+    },
+    close: () => (closing ??= close()),
+  }
+}
+
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #shared: Shared
+  readonly #request: SendRequest
+  readonly #resolve: (outcome: Outcome) => void
+  readonly #startedAtMs = performance.now()
+  #target: Target | undefined
+  #connection: Connection | null = null
+  #deadline: NodeJS.Timeout | undefined
+  #reused = false
+  #redialled = false
+  #settled = false
+  #firstByteMs: number | null = null
+  #status: number | null = null
+  #retryAfterMs: number | null = null
+  #responseBytes = 0
+  #responseStart: Buffer | null = null
+
+  constructor(shared: Shared, request: SendRequest, resolve: (outcome: Outcome) => void) {
+    this.#shared = shared
+    this.#request = request
+    this.#resolve = resolve
+    shared.underWay.add(this)
+  }
+
+  start(target: Target): void {
+    this.#target = target
+    this.#deadline = setTimeout(onDeadline, this.#request.timeoutMs, this)
+    this.#dispatch(target, this.#shared.connections.take(target.origin))
+  }
+
+  #dispatch(target: Target, connection: Connection): void {
+    this.#connection = connection
+    const { headers, body } = this.#request
+    // undici reads the headers and keeps none of the array, so the caller's own one may be passed.
+    const all = withAuthorization(headers, target) as string[]
+    connection.client.dispatch({ path: target.path, method: 'POST', headers: all, body }, this)
+  }
+
+  /** The request is about to be written, on a connection that stands. */
+  onRequestStart(): void {
+    const connection = this.#connection as Connection
+    this.#reused = connection.requests > 0
+    connection.requests += 1
+    connection.awaitsAnswer = true
+  }
+
+  /** The first bytes of an answer, be it an interim one. */
+  onResponseStarted(): void {
+    this.#firstByteMs ??= performance.now() - this.#startedAtMs
+  }
+
+  onResponseStart(_controller: unknown, status: number, headers: { 'retry-after'?: string | string[] }): void {
+    if (status < 200 || this.#settled) return
+    ;(this.#connection as Connection).awaitsAnswer = false
+    this.#status = status
+    const retryAfter = headers['retry-after']
+    if (retryAfter !== undefined) this.#retryAfterMs = parseRetryAfter(status, retryAfter, this.#shared.now())
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    if (this.#settled) return
+    if (verdictOfStatus(this.#status as number) !== 'success') this.#keepStart(chunk)
+    this.#responseBytes += chunk.length
+    if (this.#responseBytes < MAX_RESPONSE_BYTES) return
+    this.#settleByStatus()
+    this.#connection?.discard()
+  }
+
+  onResponseEnd(): void {
+    if (this.#settled) return
+    this.#settleByStatus()
+    this.#shared.connections.release(this.#connection as Connection)
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#settled) return
+    const reason = error instanceof DialError ? error.reason : reasonOfError(error)
+    if (this.#foundClosed(reason)) {
+      this.#redialled = true
+      this.#reused = false
+      this.#connection?.discard()
+      const target = this.#target as Target
+      this.#dispatch(target, this.#shared.connections.open(target.origin))
+    } else this.fail(reason)
+  }
+
+  /** The receiver had closed a kept connection, or was about to, before it saw this request; that says nothing about it. */
+  #foundClosed(reason: ReasonCode): boolean {
+    return (
+      this.#reused && !this.#redialled && this.#firstByteMs === null && (reason === 'connection_closed' || reason === 'connection_reset')
+    )
+  }
+
+  expire(): void {
+    this.fail('timeout', `The deadline of ${this.#request.timeoutMs} ms passed while ${this.#doing()}.`)
+  }
+
+  /** Ends the attempt without a complete answer. */
+  fail(reason: ReasonCode, sentence: string = REASONS[reason][1]): void {
+    if (this.#settled) return
+    this.#settle(REASONS[reason][0], reason, sentence)
+    this.#connection?.discard()
+  }
+
+  #settleByStatus(): void {
+    const status = this.#status as number
+    const verdict = verdictOfStatus(status)
+    if (verdict === 'success') this.#settle(verdict, null, null)
+    else this.#settle(verdict, `http_${status}`, describeStatus(status))
+  }
+
+  #settle(verdict: Verdict, reason: string | null, error: string | null): void {
+    const shared = this.#shared
+    const connection = this.#connection
+    const dialled = this.#reused ? null : connection
+    this.#settled = true
+    clearTimeout(this.#deadline)
+    shared.underWay.delete(this)
+    if (shared.onIdle !== null && shared.underWay.size === 0) shared.onIdle()
+    this.#resolve({
+      verdict,
+      status: this.#status,
+      reason,
+      error,
+      address: connection === null ? null : connection.address,
+      timings: {
+        dnsMs: dialled === null ? null : dialled.dnsMs,
+        connectMs: dialled === null ? null : dialled.connectMs,
+        tlsMs: dialled === null ? null : dialled.tlsMs,
+        firstByteMs: this.#firstByteMs,
+        totalMs: performance.now() - this.#startedAtMs,
+      },
+      retryAfterMs: this.#retryAfterMs,
+      responseStart: this.#responseStart === null ? null : textOf(this.#responseStart.subarray(0, this.#responseBytes)),
+    })
+  }
+
+  /** Copied, because a chunk is a window on a much larger buffer. */
+  #keepStart(chunk: Buffer): void {
+    if (this.#responseBytes >= RESPONSE_START_BYTES) return
+    this.#responseStart ??= Buffer.allocUnsafeSlow(RESPONSE_START_BYTES)
+    chunk.copy(this.#responseStart, this.#responseBytes)
+  }
+
+  #doing(): string {
+    const connection = this.#connection as Connection
+    if (this.#status !== null) return 'the answer was being read'
+    if (connection.phase === 'open') return connection.unsentBytes > 0 ? 'the request was being sent' : 'waiting for the answer'
+    return DIALLING[connection.phase]
+  }
+}
+
+const DIALLING = {
+  lookup: "the receiver's name was being looked up",
+  connect: 'connecting to the receiver',
+  tls: 'the TLS handshake was under way',
+}
+
+/** One function for all attempts, since a closure for each would live as long as its deadline. */
+function onDeadline(attempt: Attempt): void {
+  attempt.expire()
+}
+
+/** As text that any store takes: Postgres has no U+0000, and replacing broken bytes can make the text longer than they were. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString('utf8').replaceAll('\0', '\uFFFD')
+  if (Buffer.byteLength(text) <= RESPONSE_START_BYTES) return text
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, RESPONSE_START_BYTES), { stream: true })
+}
+
+/** Null for what is not an http or https URL. */
+function parseTarget(text: string, connections: Connections): Target | null {
+  const url = URL.parse(text)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
+  const hasUser = url.username !== '' || url.password !== ''
+  const credentials = hasUser ? `${decoded(url.username)}:${decoded(url.password)}` : null
+  return {
+    origin: connections.originOf(url),
+    path: url.pathname + url.search,
+    authorization: credentials === null ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // A lone % is taken as it stands.
+    return text
+  }
+}
+
+function withAuthorization(headers: readonly string[], { authorization }: Target): readonly string[] {
+  if (authorization === null) return headers
+  for (let index = 0; index < headers.length; index += 2) if (headers[index]?.toLowerCase() === 'authorization') return headers
+  return [...headers, 'authorization', authorization]
+}

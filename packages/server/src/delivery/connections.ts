@@ -1,0 +1,321 @@
+// Connections to receivers: dialled, kept warm, handed out, closed. Only an address that the guard has judged is dialled,
+// and no name is looked up a second time between the judgement and the dialling, so a name that changes its address
+// gains nothing. Certificates are always verified. What is sent over a connection, and what an answer means, is attempt.ts's.
+
+import { lookup as dnsLookup } from 'node:dns/promises'
+import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
+import { type buildConnector, Client } from 'undici'
+import type { AddressGuard } from './address-guard.ts'
+import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError } from './outcome.ts'
+
+/** All addresses of a name, in the order to try them. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>
+
+/** Less than the 5 s after which node:http, the least patient of the usual servers, closes an idle connection. */
+const IDLE_MS = 4_000
+/** Where a receiver announces how long it keeps a connection, that counts instead, less a second for the way there. */
+const ANNOUNCED_IDLE_MAX_MS = 15_000
+const ANNOUNCED_IDLE_MARGIN_MS = 1_000
+/** How long one of several addresses may take before the next is tried. node:net's 250 ms gives up on far continents. */
+const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
+
+export interface ConnectionsOptions {
+  guard: AddressGuard
+  /** Default: the system's resolver, hosts file included. */
+  lookup?: Lookup | undefined
+  /** Certificate authorities in PEM, to trust instead of the usual ones. */
+  ca?: string | undefined
+}
+
+/** A scheme, host and port, with the connections to it that are free; the one used last is the one taken first. */
+export interface Origin {
+  readonly url: string
+  /** A name, or an address without brackets. */
+  readonly hostname: string
+  readonly port: number
+  readonly secure: boolean
+  readonly idle: Connection[]
+}
+
+/** Why no connection came about. undici hands it to the attempt as the error of its request. */
+export class DialError extends Error {
+  readonly reason: ReasonCode
+
+  constructor(reason: ReasonCode, cause?: unknown) {
+    super(`no connection: ${reason}`, { cause })
+    this.reason = reason
+  }
+}
+
+/**
+ * One undici Client, which is one connection at a time. undici's Pool hides which connection a request went over, and
+ * with it the address and the timings.
+ */
+export class Connection {
+  readonly origin: Origin
+  readonly client: Client
+  phase: 'lookup' | 'connect' | 'tls' | 'open' = 'lookup'
+  /** On the present socket; above 0, the next request reuses it. */
+  requests = 0
+  /** Whether what arrives next begins an answer. */
+  awaitsAnswer = false
+  address: string | null = null
+  dnsMs: number | null = null
+  connectMs: number | null = null
+  tlsMs: number | null = null
+  readonly #connections: Connections
+  #socket: Socket | null = null
+  #discarded = false
+
+  constructor(origin: Origin, connections: Connections) {
+    this.origin = origin
+    this.#connections = connections
+    this.client = new Client(origin.url, {
+      pipelining: 1,
+      // An attempt has one deadline for everything, so undici's two would end nothing sooner.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: ANNOUNCED_IDLE_MAX_MS,
+      keepAliveTimeoutThreshold: ANNOUNCED_IDLE_MARGIN_MS,
+      allowH2: false,
+      connect: (_options, callback) => void this.#dial(callback),
+    })
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== null && !this.#socket.destroyed
+  }
+
+  /** Bytes of the request that the receiver has not taken yet. */
+  get unsentBytes(): number {
+    return this.#socket?.writableLength ?? 0
+  }
+
+  /** Ends it at once, whatever it is doing. */
+  discard(): void {
+    if (this.#discarded) return
+    this.#discarded = true
+    this.#connections.forget(this)
+    this.#socket?.destroy()
+    this.client.destroy(() => undefined)
+  }
+
+  /** Called by undici for the first request, and again should the socket turn out closed before the next one is written. */
+  async #dial(callback: buildConnector.Callback): Promise<void> {
+    const { hostname } = this.origin
+    this.#socket = null
+    this.phase = 'lookup'
+    this.requests = 0
+    this.address = this.dnsMs = this.connectMs = this.tlsMs = null
+    this.#connections.remember(this)
+    try {
+      let addresses: readonly string[] = [hostname]
+      if (isIP(hostname) === 0) {
+        const startedAtMs = performance.now()
+        addresses = await this.#connections.resolve(hostname)
+        this.dnsMs = performance.now() - startedAtMs
+      }
+      if (this.#discarded) throw new DialError('aborted')
+      const permitted = addresses.filter((address) => this.#connections.guard.permits(address))
+      if (permitted.length === 0) throw new DialError(addresses.length === 0 ? 'dns_not_found' : 'address_refused')
+      this.#connect(permitted, callback)
+    } catch (error) {
+      callback(error instanceof DialError ? error : new DialError('connection_failed', error), null)
+    }
+  }
+
+  #connect(permitted: readonly string[], callback: buildConnector.Callback): void {
+    const { secure } = this.origin
+    const startedAtMs = performance.now()
+    const socket = this.#openSocket(permitted)
+    let done = false
+    const finish = (error: DialError | null): void => {
+      if (done) return
+      done = true
+      if (error === null) callback(null, socket)
+      else callback(error, null)
+    }
+    this.#socket = socket
+    this.phase = 'connect'
+    socket.on('connectionAttempt', (ip: string) => {
+      this.address = ip
+    })
+    socket.once('connect', () => {
+      this.connectMs = performance.now() - startedAtMs
+      this.address = socket.remoteAddress ?? this.address
+      this.phase = secure ? 'tls' : 'open'
+      if (!secure) finish(null)
+    })
+    socket.once('secureConnect', () => {
+      this.tlsMs = performance.now() - startedAtMs - (this.connectMs ?? 0)
+      this.phase = 'open'
+      finish(null)
+    })
+    socket.on('error', (error: unknown) => {
+      finish(new DialError(this.phase === 'tls' ? reasonOfTlsError(error) : reasonOfError(error), error))
+    })
+    socket.once('close', () => {
+      finish(new DialError(this.phase === 'tls' ? 'tls_failure' : 'connection_closed'))
+      // Where undici has dialled again meanwhile, this is not the connection's socket any more.
+      if (this.#socket === socket) this.#connections.forget(this)
+    })
+    skipContinue(socket, this)
+  }
+
+  #openSocket(permitted: readonly string[]): Socket {
+    const { hostname, port, secure } = this.origin
+    // One address is dialled as it is; several are handed over as the answer to a lookup, which then never happens.
+    const where =
+      permitted.length === 1
+        ? { host: permitted[0] as string, port, noDelay: true }
+        : { host: hostname, port, noDelay: true, lookup: answering(permitted), ...TRY_EACH }
+    if (!secure) return netConnect(where)
+    return tlsConnect({
+      ...where,
+      // Said outright, because NODE_TLS_REJECT_UNAUTHORIZED can turn off what is left to the default.
+      rejectUnauthorized: true,
+      secureContext: this.#connections.secureContext(),
+      ALPNProtocols: ['http/1.1'],
+      // An address is no server name; without one, the certificate is held against the address itself.
+      ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
+    })
+  }
+}
+
+function answering(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_hostname, _options, callback) => callback(null, all)
+}
+
+const CONTINUE = Buffer.from('HTTP/1.1 100')
+const END_OF_HEAD = Buffer.from('\r\n\r\n')
+
+/**
+ * A `100 Continue` may come unasked (RFC 9110, 15.2), and old servers do send it; undici takes it for a broken answer.
+ * So it is cut off before undici reads it. One that is split over two packets still fails, as a temporary error.
+ */
+function skipContinue(socket: Socket, connection: Connection): void {
+  const read = socket.read.bind(socket)
+  socket.read = (sizeBytes?: number): Buffer | null => {
+    let chunk = read(sizeBytes) as Buffer | null
+    while (chunk !== null && connection.awaitsAnswer && beginsWithContinue(chunk)) {
+      const end = chunk.indexOf(END_OF_HEAD)
+      if (end === -1) break
+      const rest = chunk.subarray(end + END_OF_HEAD.length)
+      chunk = rest.length > 0 ? rest : (read(sizeBytes) as Buffer | null)
+    }
+    return chunk
+  }
+}
+
+/** The first digit of the status tells nearly every answer apart, at less than the cost of a comparison. */
+function beginsWithContinue(chunk: Buffer): boolean {
+  return chunk[9] === 0x31 && chunk.length >= CONTINUE.length && CONTINUE.compare(chunk, 0, CONTINUE.length) === 0
+}
+
+export class Connections {
+  readonly guard: AddressGuard
+  readonly #lookup: Lookup
+  readonly #ca: string | undefined
+  readonly #all = new Set<Connection>()
+  readonly #lookups = new Map<string, Promise<readonly string[]>>()
+  #origins = new Map<string, Origin>()
+  #secureContext: SecureContext | undefined
+  #closed = false
+
+  constructor({ guard, lookup = systemLookup, ca }: ConnectionsOptions) {
+    this.guard = guard
+    this.#lookup = lookup
+    this.#ca = ca
+  }
+
+  /** The URL's scheme must be http or https. */
+  originOf(url: URL): Origin {
+    let origin = this.#origins.get(url.origin)
+    if (origin === undefined) {
+      const secure = url.protocol === 'https:'
+      const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
+      origin = { url: url.origin, hostname, port: url.port === '' ? (secure ? 443 : 80) : Number(url.port), secure, idle: [] }
+      this.#origins.set(url.origin, origin)
+    }
+    return origin
+  }
+
+  /** Connections to origins that are forgotten live on until they have been idle for long enough. */
+  forgetOrigins(): void {
+    this.#origins = new Map()
+  }
+
+  /** The warmest free connection, or a new one. How many there are at once is up to how many attempts the caller makes. */
+  take(origin: Origin): Connection {
+    for (;;) {
+      const connection = origin.idle.pop()
+      if (connection === undefined) return this.open(origin)
+      if (connection.isOpen) return connection
+    }
+  }
+
+  open(origin: Origin): Connection {
+    return new Connection(origin, this)
+  }
+
+  /** Gives back a connection whose answer was read to its end. */
+  release(connection: Connection): void {
+    // An answer that came before the whole request was taken leaves the rest of it in the way of the next.
+    if (this.#closed || connection.unsentBytes > 0) connection.discard()
+    else connection.origin.idle.push(connection)
+  }
+
+  /** Every request under way fails; nothing is kept from now on. */
+  discardAll(): void {
+    this.#closed = true
+    for (const connection of this.#all) connection.discard()
+  }
+
+  /** Nothing is kept from now on; requests under way go on. */
+  discardIdle(): void {
+    this.#closed = true
+    for (const connection of this.#all) if (connection.origin.idle.includes(connection)) connection.discard()
+  }
+
+  remember(connection: Connection): void {
+    this.#all.add(connection)
+  }
+
+  forget(connection: Connection): void {
+    this.#all.delete(connection)
+    const { idle } = connection.origin
+    const index = idle.indexOf(connection)
+    if (index !== -1) idle.splice(index, 1)
+  }
+
+  /**
+   * One lookup per name at a time: the resolver runs in a pool of few threads, and a name whose servers do not answer
+   * holds one for seconds. Asked once per attempt, it would hold up every other destination's.
+   */
+  resolve(hostname: string): Promise<readonly string[]> {
+    let pending = this.#lookups.get(hostname)
+    if (pending === undefined) {
+      pending = this.#lookup(hostname)
+        .catch((error: unknown) => {
+          throw new DialError(reasonOfLookupError(error), error)
+        })
+        .finally(() => this.#lookups.delete(hostname))
+      this.#lookups.set(hostname, pending)
+    }
+    return pending
+  }
+
+  /** Made once: reading the authorities takes longer than a handshake. */
+  secureContext(): SecureContext {
+    this.#secureContext ??= createSecureContext(this.#ca === undefined ? {} : { ca: this.#ca })
+    return this.#secureContext
+  }
+}
+
+async function systemLookup(hostname: string): Promise<string[]> {
+  const found = await dnsLookup(hostname, { all: true })
+  return found.map(({ address }) => address)
+}

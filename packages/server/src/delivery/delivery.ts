@@ -1,0 +1,148 @@
+// The delivery stage: one lane per destination, kept in step with the configuration, and the taker of what is accepted.
+
+import type { JsonObject } from '@switchyard/protocol'
+import type { Clock } from '../clock.ts'
+import { outboundMessage } from '../outbound-message.ts'
+import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
+import type { Sender } from './attempt.ts'
+import type { BreakerState } from './breaker.ts'
+import type { HealthSummary } from './health.ts'
+import { type DeliveryEvents, Lane, type LaneDeps, Memory } from './lane.ts'
+import { type RequestAbout, webhookRequest } from './request.ts'
+import { Slots } from './slots.ts'
+
+export interface DeliveryOptions {
+  store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration'>
+  sender: Sender
+  clock: Clock
+  events: DeliveryEvents
+  random?: () => number
+}
+
+export interface DestinationHealth extends HealthSummary {
+  breaker: BreakerState
+  inFlight: number
+  nextAttemptAtMs: number | null
+  urls: (HealthSummary & { url: string; inFlight: number })[]
+}
+
+export interface Delivery {
+  health(destinationId: string): DestinationHealth | undefined
+  /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
+  test(destinationId: string, message: JsonObject): Promise<Omit<RequestRecord, 'indexes'>[]>
+  /** The request of an attempt, made again from what is stored. */
+  describeRequest(
+    destination: Destination,
+    content: SegmentContent,
+    indexes: readonly number[],
+    about: Omit<RequestAbout, 'id'> & { deliveryId: string },
+  ): { headers: Record<string, string>; body: string }
+  /** Starts nothing more, lets what is in flight finish for so long, and records what came of it. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** Requests in flight in all. Sockets are cheap; it is receivers that hang which fill them, each lane up to its own limit. */
+const SLOTS = 2_000
+const MEMORY_BYTES = 48 * 1024 * 1024
+
+export function createDelivery({ store, sender, clock, events, random = Math.random }: DeliveryOptions): Delivery {
+  const deps: LaneDeps = {
+    store: store.delivery,
+    sender,
+    slots: new Slots(SLOTS),
+    memory: new Memory(MEMORY_BYTES),
+    clock,
+    random,
+    events,
+  }
+  const lanes = new Map<string, Lane>()
+  const leaving = new Set<Promise<void>>()
+  let stopping = false
+
+  function follow({ destinations }: Configuration): void {
+    if (stopping) return
+    for (const [id, lane] of lanes) {
+      if (destinations.has(id)) continue
+      lanes.delete(id)
+      const left = lane.stop().finally(() => leaving.delete(left))
+      leaving.add(left)
+    }
+    for (const [id, destination] of destinations) {
+      const lane = lanes.get(id)
+      if (lane === undefined) {
+        const added = new Lane(destination, deps)
+        lanes.set(id, added)
+        added.pump()
+      } else if (lane.destination !== destination) {
+        lane.update(destination)
+      }
+    }
+  }
+
+  const taker: Taker = {
+    wants: (destinationId, bytes) => lanes.get(destinationId)?.wants(bytes) ?? false,
+    take: (claimed: ClaimedShipment) => {
+      const lane = lanes.get(claimed.shipment.destinationId)
+      if (lane) lane.take(claimed)
+      else store.delivery.release([claimed.shipment])
+    },
+    lost: (destinationId, bytes) => lanes.get(destinationId)?.lost(bytes),
+    purged: (segment, indexes) => {
+      for (const lane of lanes.values()) lane.purged(segment, indexes)
+    },
+    wake: (destinationId) => lanes.get(destinationId)?.wake(),
+  }
+  store.delivery.attach(taker)
+  store.onConfiguration(follow)
+  follow(store.configuration())
+
+  return {
+    health(destinationId) {
+      const lane = lanes.get(destinationId)
+      if (lane === undefined) return undefined
+      const urls = lane.destination.urls.map((url) => ({ url, inFlight: lane.inFlightAt(url), ...lane.health.of(url) }))
+      return { ...lane.state, ...lane.health.all(), urls }
+    },
+
+    async test(destinationId, message) {
+      const destination = store.configuration().destinations.get(destinationId)
+      if (destination === undefined) return []
+      const startedAtMs = clock.wallMs()
+      const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs }
+      const { headers, body } = webhookRequest(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
+      return Promise.all(
+        destination.urls.map(async (url) => {
+          const { status, reason, error, address, timings, responseStart } = await sender.send({
+            url,
+            headers,
+            body,
+            timeoutMs: destination.timeoutMs,
+          })
+          return { url, startedAtMs, status, reason, error, address, ...timings, responseStart }
+        }),
+      )
+    },
+
+    describeRequest(destination, content, indexes, { deliveryId, ...about }) {
+      const messages = indexes.map((index) => JSON.stringify(outboundMessage(content, index)))
+      const { headers, body } = webhookRequest(destination, messages, destination.batch.size > 1, { id: deliveryId, ...about })
+      const named: Record<string, string> = {}
+      for (let at = 0; at < headers.length; at += 2) named[headers[at] as string] = headers[at + 1] as string
+      return { headers: named, body }
+    },
+
+    async stop(graceMs) {
+      stopping = true
+      const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...leaving])
+      let timer: NodeJS.Timeout | undefined
+      const grace = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs)
+      })
+      await Promise.race([stopped, grace])
+      clearTimeout(timer)
+      // What is still in flight ends as `aborted`, which the lanes take as not started.
+      await sender.close()
+      await stopped
+    },
+  }
+}

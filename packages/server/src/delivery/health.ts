@@ -1,0 +1,74 @@
+// How a destination has been doing lately: the last attempts per URL, in a ring, from which rates and percentiles are
+// worked out when somebody asks. In memory only; the attempts themselves are in the store.
+
+const KEPT = 512
+
+export interface Percentiles {
+  p50: number
+  p95: number
+  p99: number
+}
+
+export interface HealthSummary {
+  success: number | null
+  latencyMs: Percentiles | null
+}
+
+class Ring {
+  readonly #ms = new Float32Array(KEPT)
+  readonly #ok = new Uint8Array(KEPT)
+  #count = 0
+
+  add(ok: boolean, ms: number): void {
+    const place = this.#count++ % KEPT
+    this.#ms[place] = ms
+    this.#ok[place] = ok ? 1 : 0
+  }
+
+  recent(): { ok: number; ms: number[] } {
+    const size = Math.min(this.#count, KEPT)
+    let ok = 0
+    for (let at = 0; at < size; at++) ok += this.#ok[at] as number
+    return { ok, ms: [...this.#ms.subarray(0, size)] }
+  }
+}
+
+export class Health {
+  readonly #rings = new Map<string, Ring>()
+
+  attempted(url: string, ok: boolean, totalMs: number): void {
+    let ring = this.#rings.get(url)
+    if (ring === undefined) {
+      ring = new Ring()
+      this.#rings.set(url, ring)
+    }
+    ring.add(ok, totalMs)
+  }
+
+  /** Forgets URLs that are no longer used. */
+  keep(urls: readonly string[]): void {
+    for (const url of this.#rings.keys()) if (!urls.includes(url)) this.#rings.delete(url)
+  }
+
+  of(url: string): HealthSummary {
+    return summary([this.#rings.get(url)])
+  }
+
+  all(): HealthSummary {
+    return summary([...this.#rings.values()])
+  }
+}
+
+function summary(rings: readonly (Ring | undefined)[]): HealthSummary {
+  let ok = 0
+  const ms: number[] = []
+  for (const ring of rings) {
+    const recent = ring?.recent()
+    ok += recent?.ok ?? 0
+    ms.push(...(recent?.ms ?? []))
+  }
+  if (ms.length === 0) return { success: null, latencyMs: null }
+  ms.sort((a, b) => a - b)
+  const at = (share: number): number => Math.round((ms[Math.min(ms.length - 1, Math.floor(ms.length * share))] as number) * 100) / 100
+  return { success: ok / ms.length, latencyMs: { p50: at(0.5), p95: at(0.95), p99: at(0.99) } }
+}

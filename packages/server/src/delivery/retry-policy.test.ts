@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import {
+  backoffMs,
+  combine,
+  FIRST_BACKOFF_MS,
+  MAX_BACKOFF_MS,
+  nextRetry,
+  RETRY_WINDOW_MS,
+  type RetryState,
+  type UrlOutcome,
+} from './retry-policy.ts'
+
+const state = (given: Partial<RetryState>): RetryState => ({
+  attempt: 1,
+  firstAttemptAtMs: 0,
+  nowMs: 0,
+  windowMs: RETRY_WINDOW_MS,
+  retryAfterMs: null,
+  random: () => 0.5,
+  ...given,
+})
+
+const anyState = fc.record({
+  attempt: fc.integer({ min: 1, max: 5_000 }),
+  firstAttemptAtMs: fc.integer({ min: 0, max: 2 ** 42 }),
+  sinceFirstMs: fc.integer({ min: -1_000, max: 2 * RETRY_WINDOW_MS }),
+  windowMs: fc.integer({ min: 0, max: RETRY_WINDOW_MS }),
+  retryAfterMs: fc.option(fc.integer({ min: 0, max: 9_999_999_999_000 })),
+  drawn: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+})
+
+test('no retry lies beyond the window, nor sooner than half a backoff from now', () => {
+  fc.assert(
+    fc.property(anyState, ({ drawn, sinceFirstMs, ...given }) => {
+      const nowMs = given.firstAttemptAtMs + sinceFirstMs
+      const endMs = given.firstAttemptAtMs + given.windowMs
+      const leastMs = backoffMs(given.attempt) / 2
+      const next = nextRetry({ ...given, nowMs, random: () => drawn })
+      if (next.kind === 'expired') assert.ok(endMs - nowMs < leastMs)
+      else {
+        assert.ok(Number.isInteger(next.atMs))
+        assert.ok(next.atMs <= endMs)
+        assert.ok(next.atMs - nowMs >= leastMs)
+      }
+    }),
+  )
+})
+
+test('a retry comes no later than the backoff, or Retry-After where that is later', () => {
+  fc.assert(
+    fc.property(anyState, ({ drawn, sinceFirstMs, ...given }) => {
+      const nowMs = given.firstAttemptAtMs + sinceFirstMs
+      const next = nextRetry({ ...given, nowMs, random: () => drawn })
+      if (next.kind === 'expired') return
+      assert.ok(next.atMs - nowMs <= Math.max(backoffMs(given.attempt), given.retryAfterMs ?? 0))
+      const askedMs = nowMs + (given.retryAfterMs ?? 0)
+      if (askedMs <= given.firstAttemptAtMs + given.windowMs) assert.ok(next.atMs >= askedMs)
+    }),
+  )
+})
+
+test('the backoff doubles from 5 s to 10 minutes and stays there', () => {
+  const steps = Array.from({ length: 10 }, (_, index) => backoffMs(index + 1) / 1_000)
+  assert.deepEqual(steps, [5, 10, 20, 40, 80, 160, 320, 600, 600, 600])
+  assert.equal(backoffMs(1), FIRST_BACKOFF_MS)
+  assert.equal(backoffMs(100_000), MAX_BACKOFF_MS)
+})
+
+test('half of the backoff is random', () => {
+  assert.deepEqual(nextRetry(state({ random: () => 0 })), { kind: 'retry', atMs: 2_500 })
+  assert.deepEqual(nextRetry(state({ random: () => 0.999_999_9 })), { kind: 'retry', atMs: 5_000 })
+})
+
+test('Retry-After is kept where it is later than the backoff', () => {
+  assert.deepEqual(nextRetry(state({ retryAfterMs: 60_000 })), { kind: 'retry', atMs: 60_000 })
+  assert.deepEqual(nextRetry(state({ retryAfterMs: 1_000 })), { kind: 'retry', atMs: 3_750 })
+})
+
+test('what would lie beyond the window is tried once more at its end, if that is not too soon', () => {
+  const late = { attempt: 20, nowMs: RETRY_WINDOW_MS - 300_000 }
+  assert.deepEqual(nextRetry(state(late)), { kind: 'retry', atMs: RETRY_WINDOW_MS })
+  assert.deepEqual(nextRetry(state({ ...late, nowMs: late.nowMs + 1 })), { kind: 'expired' })
+  assert.deepEqual(nextRetry(state({ retryAfterMs: RETRY_WINDOW_MS + 1 })), { kind: 'retry', atMs: RETRY_WINDOW_MS })
+})
+
+test('the attempt at the end of the window is the last one', () => {
+  assert.deepEqual(nextRetry(state({ nowMs: RETRY_WINDOW_MS })), { kind: 'expired' })
+  assert.deepEqual(nextRetry(state({ windowMs: 0 })), { kind: 'expired' })
+})
+
+test('a delivery that fails throughout comes to an end, after some 30 attempts', () => {
+  fc.assert(
+    fc.property(fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })), (stream) => {
+      const random = (): number => stream.next().value as number
+      let nowMs = 0
+      let attempt = 1
+      for (;;) {
+        const next = nextRetry(state({ attempt, nowMs, random }))
+        if (next.kind === 'expired') break
+        assert.ok(next.atMs > nowMs)
+        nowMs = next.atMs
+        attempt += 1
+      }
+      assert.ok(attempt >= 25 && attempt <= 60, String(attempt))
+    }),
+    { numRuns: 50 },
+  )
+})
+
+const outcomes = fc.array(
+  fc.record({
+    url: fc.webUrl(),
+    outcome: fc.oneof(
+      fc.constant({ verdict: 'success' as const, reason: null, retryAfterMs: null }),
+      fc.record({
+        verdict: fc.constantFrom('temporary' as const, 'permanent' as const),
+        reason: fc.constantFrom('timeout', 'http_500', 'http_404'),
+        retryAfterMs: fc.option(fc.nat()),
+      }),
+    ),
+  }),
+  { minLength: 1, maxLength: 5 },
+)
+
+test('outcomes at several URLs: delivered by one success, retried where one failed for a time, else failed', () => {
+  fc.assert(
+    fc.property(outcomes, (given: UrlOutcome[]) => {
+      const combined = combine(given)
+      const verdicts = new Set(given.map(({ outcome }) => outcome.verdict))
+      if (verdicts.has('success')) assert.deepEqual(combined, { kind: 'delivered' })
+      else if (verdicts.has('temporary')) {
+        assert.ok(combined.kind === 'retry')
+        assert.deepEqual(
+          combined.urls,
+          given.filter(({ outcome }) => outcome.verdict === 'temporary').map(({ url }) => url),
+        )
+      } else assert.deepEqual(combined, { kind: 'failed', reason: given[0]?.outcome.reason })
+    }),
+  )
+})
+
+test('the longest Retry-After of the URLs to be retried counts, and not that of one given up', () => {
+  const failed = (url: string, verdict: 'temporary' | 'permanent', retryAfterMs: number | null): UrlOutcome => ({
+    url,
+    outcome: { verdict, reason: `http_${url}`, retryAfterMs },
+  })
+  assert.deepEqual(
+    combine([failed('a', 'permanent', 99), failed('b', 'temporary', 5), failed('c', 'temporary', 7), failed('d', 'temporary', null)]),
+    {
+      kind: 'retry',
+      urls: ['b', 'c', 'd'],
+      retryAfterMs: 7,
+      reason: 'http_b',
+    },
+  )
+})
+
+test('no outcome at all is a mistake of the caller', () => {
+  assert.throws(() => combine([]), RangeError)
+})

@@ -1,0 +1,41 @@
+// How many requests may be in flight in all, shared out fairly: a lane that finds none free waits its turn and gets one
+// slot at a time, so that a lane with much to send does not stand in the way of one with little.
+
+export interface SlotUser {
+  /** A slot has become free: take one, if there is something to send. */
+  useSlot(): void
+}
+
+export class Slots {
+  #free: number
+  readonly #waiting = new Set<SlotUser>()
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  take(user: SlotUser): boolean {
+    if (this.#free > 0 && (this.#waiting.size === 0 || this.#turn === user)) {
+      this.#free--
+      return true
+    }
+    this.#waiting.add(user)
+    return false
+  }
+  #turn: SlotUser | null = null
+
+  give(): void {
+    this.#free++
+    for (const user of this.#waiting) {
+      if (this.#free === 0) return
+      this.#waiting.delete(user)
+      this.#turn = user
+      user.useSlot()
+      this.#turn = null
+    }
+  }
+
+  leave(user: SlotUser): void {
+    this.#waiting.delete(user)
+  }
+}

@@ -1,0 +1,298 @@
+// Shipments being worked on, and how they end. A work is one shipment or, for a destination that takes batches, several;
+// it is cut into units, each of which is one request to each URL. When every unit that was started has come back, the work
+// is settled as one change. Pure: no clock, no network, no store. Invariant: every delivery of its shipments ends up in
+// exactly one place of the settlement, as ended or as still owed.
+
+import { outboundMessage } from '../outbound-message.ts'
+import type {
+  AttemptRecord,
+  BatchSettings,
+  ClaimedShipment,
+  Destination,
+  FinalState,
+  RequestRecord,
+  RowId,
+  SegmentContent,
+  Settlement,
+  Shipment,
+  ShipmentDraft,
+} from '../store/store.ts'
+import type { Outcome } from './outcome.ts'
+import { combine, nextRetry } from './retry-policy.ts'
+
+/** One message of a unit. */
+export interface Member {
+  shipment: Shipment
+  /** Which of the work's records it belongs to. */
+  part: number
+  content: SegmentContent
+  index: number
+  /** As it is sent; made when it is first needed. */
+  json: string | null
+}
+
+export interface Unit {
+  members: Member[]
+  /** Retried as what it is: all or nothing. */
+  whole: boolean
+}
+
+export interface UnitOutcome {
+  url: string
+  startedAtMs: number
+  outcome: Outcome
+}
+
+interface PartRecord {
+  shipment: Shipment
+  origin: RowId
+  segment: RowId
+  requests: RequestRecord[]
+  delivered: number[]
+  /** Others that ended, by state and reason. */
+  ended: Map<string, FinalState & { indexes: number[] }>
+}
+
+/** Deliveries that are owed another attempt together. */
+interface Owed {
+  shipment: Shipment
+  members: Member[]
+  whole: boolean
+  urls: readonly string[]
+  reason: string
+}
+
+export class Work {
+  readonly shipments: readonly ClaimedShipment[]
+  readonly bytes: number
+  readonly retry: boolean
+  /** Not started yet, in order. */
+  readonly units: Unit[]
+  readonly #records: PartRecord[] = []
+  readonly #owed: Owed[] = []
+  readonly #untouched: Unit[] = []
+  #running = 0
+  #retryAfterMs: number | null = null
+  #touched = false
+  #firstStartMs: number | null = null
+
+  constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
+    this.shipments = shipments
+    this.bytes = shipments.reduce((sum, { bytes }) => sum + bytes, 0)
+    this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
+    const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
+    const whole = shipments.some(({ shipment }) => shipment.unit)
+    if (whole) this.units = members.length === 0 ? [] : [{ members, whole: true }]
+    else if (batch.size > 1) this.units = chunks(members, batch)
+    else this.units = members.map((member) => ({ members: [member], whole: false }))
+  }
+
+  /** Takes the next unit to be sent. */
+  start(nowMs: number): Unit | undefined {
+    const unit = this.units.shift()
+    if (unit === undefined) return undefined
+    this.#running++
+    this.#touched = true
+    this.#firstStartMs ??= nowMs
+    return unit
+  }
+
+  finish(unit: Unit, results: readonly UnitOutcome[]): void {
+    this.#running--
+    const combined = combine(results)
+    for (const [part, indexes] of byPart(unit.members)) {
+      const record = this.#records[part] as PartRecord
+      for (const { url, startedAtMs, outcome } of results) record.requests.push(requestRecord(url, startedAtMs, outcome, indexes))
+      if (combined.kind === 'delivered') record.delivered.push(...indexes)
+      else if (combined.kind === 'failed') end(record, 'failed', combined.reason, indexes)
+    }
+    if (combined.kind !== 'retry') return
+    const { urls, reason, retryAfterMs } = combined
+    if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
+    const { shipment } = unit.members[0] as Member
+    this.#owed.push({ shipment, members: unit.members, whole: unit.whole, urls, reason })
+  }
+
+  /** The unit was stopped from our side before anything is known: as if it had not been started. */
+  withdraw(unit: Unit): void {
+    this.#running--
+    this.#untouched.push(unit)
+  }
+
+  /** Gives up what was not started; it stays owed as it was. */
+  stop(): void {
+    this.#untouched.push(...this.units.splice(0))
+  }
+
+  /** Messages purged while the work waited are not sent. */
+  purge(segment: RowId, indexes: readonly number[]): void {
+    for (let at = this.units.length - 1; at >= 0; at--) {
+      const unit = this.units[at] as Unit
+      const gone = unit.members.filter((member) => this.#records[member.part]?.segment === segment && indexes.includes(member.index))
+      for (const { part, index } of gone) end(this.#records[part] as PartRecord, 'cancelled', 'message_deleted', [index])
+      if (gone.length > 0) this.#touched = true
+      unit.members = unit.members.filter((member) => !gone.includes(member))
+      if (unit.members.length === 0) this.units.splice(at, 1)
+    }
+  }
+
+  /** Nothing is waiting or running: it can be settled or released. */
+  get isOver(): boolean {
+    return this.#running === 0 && this.units.length === 0
+  }
+
+  /** False when nothing has happened: then the shipments are released as they are. */
+  get isTouched(): boolean {
+    return this.#touched
+  }
+
+  settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
+    const remaining: ShipmentDraft[] = []
+    for (const { shipment, members, whole, urls, reason } of this.#together()) {
+      const attempt = shipment.attempt + 1
+      const firstAttemptAtMs = shipment.firstAttemptAtMs ?? this.#firstStartMs ?? nowMs
+      const windowMs = destination.retryWindowMs
+      const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAfterMs: this.#retryAfterMs, random })
+      if (next.kind === 'expired') {
+        for (const [part, indexes] of byPart(members)) end(this.#records[part] as PartRecord, 'expired', reason, indexes)
+        continue
+      }
+      const { replay, destinationId } = shipment
+      const dueAtMs = next.atMs
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: whole, urls, replay, parts: this.#partsOf(members) })
+    }
+    for (const [shipment, members] of byShipment(this.#untouched.flatMap((unit) => unit.members))) {
+      const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = shipment
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts: this.#partsOf(members) })
+    }
+    const records = this.#records.filter(({ requests, delivered, ended }) => requests.length > 0 || delivered.length > 0 || ended.size > 0)
+    return {
+      destinationId: destination.id,
+      done: this.shipments.map(({ shipment }) => shipment),
+      remaining,
+      records: records.map((record) => attemptRecord(record, wallMs)),
+    }
+  }
+
+  /** A batch stays a unit of its own; single messages that are left with the same URLs go on together. */
+  #together(): Owed[] {
+    const together: Owed[] = []
+    const singles = new Map<string, Owed>()
+    for (const owed of this.#owed) {
+      if (owed.whole) {
+        together.push(owed)
+        continue
+      }
+      const key = `${owed.shipment.id} ${owed.urls.join(' ')}`
+      const same = singles.get(key)
+      if (same) same.members.push(...owed.members)
+      else singles.set(key, { ...owed, members: [...owed.members] })
+    }
+    return [...together, ...singles.values()]
+  }
+
+  #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
+    const members: Member[] = []
+    for (const { origin, segment, indexes } of shipment.parts) {
+      const part = this.#records.push({ shipment, origin, segment, requests: [], delivered: [], ended: new Map() }) - 1
+      const content = contents.get(segment)
+      for (const index of indexes) {
+        if (content?.items[index] != null) members.push({ shipment, part, content, index, json: null })
+        else {
+          end(this.#records[part] as PartRecord, 'cancelled', 'message_deleted', [index])
+          this.#touched = true
+        }
+      }
+    }
+    return members
+  }
+
+  #partsOf(members: readonly Member[]): { origin: RowId; segment: RowId; indexes: number[] }[] {
+    return [...byPart(members)].map(([part, indexes]) => {
+      const { origin, segment } = this.#records[part] as PartRecord
+      return { origin, segment, indexes }
+    })
+  }
+}
+
+/** Shipments whose window is over, ended without another attempt. */
+export function expiry(destinationId: string, shipments: readonly ClaimedShipment[], wallMs: number): Settlement {
+  const done = shipments.map(({ shipment }) => shipment)
+  const records = done.flatMap(({ parts, attempt }) =>
+    parts.map(({ origin, segment, indexes }): AttemptRecord => {
+      return { origin, segment, attempt, atMs: wallMs, requests: [], finals: [{ state: 'expired', reason: 'retry_window_over', indexes }] }
+    }),
+  )
+  return { destinationId, done, remaining: [], records }
+}
+
+function end(record: PartRecord, state: FinalState['state'], reason: string, indexes: readonly number[]): void {
+  const key = `${state} ${reason}`
+  const ended = record.ended.get(key)
+  if (ended) ended.indexes.push(...indexes)
+  else record.ended.set(key, { state, reason, indexes: [...indexes] })
+}
+
+function attemptRecord({ shipment, origin, segment, requests, delivered, ended }: PartRecord, atMs: number): AttemptRecord {
+  const finals: FinalState[] = [...ended.values()]
+  if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
+  return { origin, segment, attempt: shipment.attempt + (requests.length > 0 ? 1 : 0), atMs, requests, finals }
+}
+
+function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {
+  const { status, reason, error, address, timings, responseStart } = outcome
+  const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
+  return { url, startedAtMs, status, reason, error, address, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, indexes }
+}
+
+function byPart(members: readonly Member[]): Iterable<[part: number, indexes: number[]]> {
+  // One message is by far the usual case.
+  if (members.length === 1) {
+    const { part, index } = members[0] as Member
+    return [[part, [index]]]
+  }
+  const parts = new Map<number, number[]>()
+  for (const { part, index } of members) {
+    const indexes = parts.get(part)
+    if (indexes) indexes.push(index)
+    else parts.set(part, [index])
+  }
+  return parts
+}
+
+function byShipment(members: readonly Member[]): Map<Shipment, Member[]> {
+  const shipments = new Map<Shipment, Member[]>()
+  for (const member of members) {
+    const own = shipments.get(member.shipment)
+    if (own) own.push(member)
+    else shipments.set(member.shipment, [member])
+  }
+  return shipments
+}
+
+export function jsonOf(member: Member): string {
+  member.json ??= JSON.stringify(outboundMessage(member.content, member.index))
+  return member.json
+}
+
+/** Batches within the destination's limits. Delete messages are never in one with others; one message may be over the bytes. */
+function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
+  const units: Unit[] = []
+  let current: Member[] = []
+  let currentBytes = 0
+  const close = (): void => {
+    if (current.length > 0) units.push({ members: current, whole: true })
+    current = []
+    currentBytes = 0
+  }
+  for (const member of members) {
+    const alone = member.content.items[member.index]?.['type'] === 'delete'
+    const memberBytes = Buffer.byteLength(jsonOf(member)) + 1
+    if (alone || current.length === size || currentBytes + memberBytes >= bytes) close()
+    current.push(member)
+    currentBytes += memberBytes
+    if (alone) close()
+  }
+  close()
+  return units
+}

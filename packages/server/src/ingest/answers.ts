@@ -1,0 +1,100 @@
+// What goes back: status, headers and body, written straight to node:http, because a tracking API answers the same
+// sixteen bytes nearly always and needs no serialiser for them. Every answer may be read by a page of any origin.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { API_ERRORS, type ApiErrorCode, errorBody } from '../errors.ts'
+
+const CORS = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'Retry-After'] as const
+const SUCCESS = '{"success":true}\n'
+const SUCCESS_HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(SUCCESS.length), ...CORS]
+const PREFLIGHT_HEADERS = [
+  ...CORS,
+  'Access-Control-Allow-Methods',
+  'GET, POST, OPTIONS',
+  'Access-Control-Allow-Headers',
+  'Authorization, Content-Type, X-Retry-Count',
+  'Access-Control-Max-Age',
+  '86400',
+]
+const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+const PIXEL_HEADERS = [
+  'Content-Type',
+  'image/gif',
+  'Content-Length',
+  String(PIXEL.length),
+  'Cache-Control',
+  'private, no-store, max-age=0',
+  ...CORS,
+]
+
+export function answerSuccess(response: ServerResponse): void {
+  if (isOver(response)) return
+  // A string and not a buffer: node:http writes it together with the headers.
+  response.writeHead(200, SUCCESS_HEADERS).end(SUCCESS, 'latin1')
+}
+
+export function answerPixel(response: ServerResponse): void {
+  if (!isOver(response)) response.writeHead(200, PIXEL_HEADERS).end(PIXEL)
+}
+
+export function answerPreflight(response: ServerResponse): void {
+  response.writeHead(204, PREFLIGHT_HEADERS).end()
+}
+
+/** `headers` as node:http takes them raw: names and values by turns. */
+export function answerJson(response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void {
+  if (isOver(response)) return
+  const text = `${JSON.stringify(body)}\n`
+  const length = String(Buffer.byteLength(text))
+  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', length, ...CORS, ...headers])
+  const { req: request } = response
+  if (request.complete || response.shouldKeepAlive || headers.includes('Connection')) {
+    response.end(text)
+    return
+  }
+  // The connection closes after this answer. While the body is still coming, closing resets it, and the reset may overtake
+  // the answer; so the body is read to its end first, or to the deadline of whoever reads it.
+  response.write(text)
+  const end = (): void => void response.end()
+  request.once('end', end).once('close', end).resume()
+}
+
+export function answerError(
+  response: ServerResponse,
+  code: ApiErrorCode,
+  options: { message?: string | undefined; headers?: readonly string[] } = {},
+): void {
+  const [status, usual] = API_ERRORS[code]
+  answerJson(response, status, errorBody({ code, message: options.message ?? usual }), options.headers)
+}
+
+/** What node:http could not read as a request has no response object; the answer goes to the bare connection. */
+export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const code = UNPARSED.get(error.code ?? '') ?? 'invalid_request'
+  const [status, usual] = API_ERRORS[code]
+  const text = `${JSON.stringify(errorBody({ code, message: code === 'invalid_request' ? 'This is not an HTTP request.' : usual }))}\n`
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}`
+  socket.end(`${head}\r\nConnection: close\r\n\r\n${text}`, () => socket.destroy())
+}
+
+const UNPARSED: ReadonlyMap<string, ApiErrorCode> = new Map([
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request_timeout'],
+  ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
+])
+
+/** The path of a request, without what is asked of it. */
+export function pathOf({ url = '/' }: IncomingMessage): string {
+  const query = url.indexOf('?')
+  return query === -1 ? url : url.slice(0, query)
+}
+
+/** Nobody is left to answer. */
+function isOver(response: ServerResponse): boolean {
+  return response.destroyed || response.writableEnded
+}

@@ -1,0 +1,222 @@
+// How a request's body comes: slowly, compressed, broken off, too long, several at once. Over real connections.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import type { AcceptResult } from '../store/store.ts'
+import { BASIC, deferred, openRequest, trackingApi } from './testing/tracking-api.ts'
+
+const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
+const text = JSON.stringify({ batch: [good] })
+const AUTHORIZATION = `Authorization: ${BASIC.Authorization}\r\n`
+const GZIP = { ...BASIC, 'Content-Encoding': 'gzip' }
+
+function rawRequest(body: string, headers = ''): string {
+  return `POST /v1/batch HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+test('a body in many pieces is put together', async (t) => {
+  const api = await trackingApi(t)
+  const body = JSON.stringify({
+    batch: Array.from({ length: 300 }, (_, index) => ({ ...good, messageId: `é${index}`, properties: { filler: 'ü'.repeat(200) } })),
+  })
+  const { request, answer } = openRequest(api, '/v1/batch', BASIC)
+  const bytes = Buffer.from(body)
+  for (let at = 0; at < bytes.length; at += 9_999) request.write(bytes.subarray(at, at + 9_999))
+  request.end()
+  assert.equal((await answer).status, 200)
+  assert.equal(Buffer.from(api.accepted[0]?.body ?? []).toString(), body)
+})
+
+test('a gzipped body is inflated, and stored as inflated', async (t) => {
+  const api = await trackingApi(t)
+  for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
+    assert.equal((await api.post('/v1/batch', gzipSync(text), { ...BASIC, 'Content-Encoding': encoding })).status, 200)
+    assert.equal(Buffer.from(api.accepted.pop()?.body ?? []).toString(), text)
+  }
+  assert.equal((await api.post('/v1/batch', text, { ...BASIC, 'Content-Encoding': 'identity' })).status, 200)
+})
+
+test('the limits are on the inflated bytes, and inflation stops there', async (t) => {
+  const api = await trackingApi(t)
+  const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '), { level: 9 })
+  assert.ok(bomb.length < MAX_BATCH_BYTES)
+  const before = process.memoryUsage().rss
+  assert.equal((await api.post('/v1/batch', bomb, GZIP)).body['code'], 'batch_too_large')
+  assert.ok(process.memoryUsage().rss - before < 50 * 1024 * 1024)
+  assert.equal((await api.post('/v1/track', gzipSync(Buffer.alloc(MAX_MESSAGE_BYTES + 1, ' ')), GZIP)).body['code'], 'message_too_large')
+  const atLimit = text.padEnd(MAX_BATCH_BYTES)
+  assert.equal((await api.post('/v1/batch', gzipSync(atLimit), GZIP)).status, 200)
+  assert.equal((await api.post('/v1/batch', gzipSync(`${atLimit} `), GZIP)).body['code'], 'batch_too_large')
+})
+
+test('broken gzip and unknown encodings are refused', async (t) => {
+  const api = await trackingApi(t)
+  const whole = gzipSync(text)
+  for (const broken of [whole.subarray(0, -5), whole.subarray(0, 12), Buffer.from(text), Buffer.alloc(0)]) {
+    const answer = await api.post('/v1/batch', broken, GZIP)
+    assert.deepEqual([answer.status, answer.body['code']], [400, 'invalid_request'])
+    assert.match(String(answer.body['message']), /gzip/)
+  }
+  for (const encoding of ['br', 'deflate', 'gzip, gzip']) {
+    const answer = await api.post('/v1/batch', whole, { ...BASIC, 'Content-Encoding': encoding })
+    assert.deepEqual([answer.status, answer.body['code']], [415, 'unsupported_encoding'])
+  }
+  assert.deepEqual(api.accepted, [])
+})
+
+test('a body that declares too many bytes is refused before it is sent', async (t) => {
+  const api = await trackingApi(t)
+  const { request, answer } = openRequest(api, '/v1/batch', { ...BASIC, 'Content-Length': String(MAX_BATCH_BYTES + 1) })
+  assert.equal((await answer).body['code'], 'batch_too_large')
+  request.on('error', () => {}).destroy()
+  assert.equal(api.rejections[0]?.sourceId, '1')
+})
+
+test('a body of undeclared length is refused when it passes the limit', async (t) => {
+  const api = await trackingApi(t)
+  const { request, answer } = openRequest(api, '/v1/track', BASIC)
+  const chunk = Buffer.alloc(16 * 1024, ' ')
+  let written = 0
+  const write = (): void => {
+    written += chunk.length
+    request.write(chunk, () => written < 100 * 16 * 1024 && write())
+  }
+  request.on('error', () => {})
+  write()
+  assert.equal((await answer).body['code'], 'message_too_large')
+  request.destroy()
+})
+
+test('the sender of a refused body sees the answer, and its connection can be used again', async (t) => {
+  const api = await trackingApi(t)
+  const long = rawRequest(' '.repeat(MAX_BATCH_BYTES * 2))
+  const answers = await api.exchange(long, rawRequest(text, 'Connection: close\r\n'))
+  assert.deepEqual(
+    [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map((each) => each[1]),
+    ['400', '200'],
+  )
+})
+
+test('the sender of a refused body sees the answer also when its connection is to be closed', async (t) => {
+  const api = await trackingApi(t)
+  const body = ' '.repeat(20 * 1024 * 1024)
+  assert.match(await api.exchange(rawRequest(body, 'Connection: close\r\n')), /^HTTP\/1\.1 400 [^]*batch_too_large/)
+  assert.match(await api.exchange(rawRequest(body, 'Connection: close\r\n').replace('/v1/batch', '/v1/x')), /^HTTP\/1\.1 404 /)
+})
+
+test('a body that takes too long is 408, and its connection is closed', async (t) => {
+  const api = await trackingApi(t, { bodyTimeoutMs: 100 })
+  const answers = await api.exchange(rawRequest(text).slice(0, -5))
+  assert.match(answers, /^HTTP\/1\.1 408 /)
+  assert.match(answers, /\r\nConnection: close\r\n/)
+  assert.match(answers, /"code":"request_timeout"/)
+  assert.deepEqual([api.accepted, api.rejections[0]?.code], [[], 'request_timeout'])
+  assert.match(await api.exchange(rawRequest(text, 'Connection: close\r\n').slice(0, -5)), /^HTTP\/1\.1 408 /)
+})
+
+test('a sender that goes on after its refusal is cut off at the deadline', async (t) => {
+  const api = await trackingApi(t, { bodyTimeoutMs: 200 })
+  const socket = connect(api.port, '127.0.0.1')
+  const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
+  socket.write(`POST /v1/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`)
+  const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
+  const write = (): void => void socket.write(chunk, (error) => error || write())
+  write()
+  const [head] = (await once(socket, 'data')) as [Buffer]
+  assert.match(head.toString(), /^HTTP\/1\.1 400 [^]*batch_too_large/)
+  await closed
+})
+
+test('a request that breaks off leaves nothing behind', async (t) => {
+  const api = await trackingApi(t)
+  const socket = connect(api.port, '127.0.0.1')
+  socket.write(rawRequest(text).slice(0, -5))
+  await once(socket, 'connect')
+  socket.destroy()
+  // A whole JSON text, of a body that was to be longer.
+  const other = connect(api.port, '127.0.0.1')
+  other.write(rawRequest(`${text}   `).slice(0, -3))
+  await once(other, 'connect')
+  other.end()
+  await once(other.resume(), 'close')
+  assert.equal((await api.post('/v1/batch', text)).status, 200)
+  assert.deepEqual([api.accepted.length, api.rejections], [1, []])
+})
+
+test('a sender that is gone when its messages are safe is no error', async (t) => {
+  const api = await trackingApi(t)
+  const handed = deferred()
+  const stored = deferred<AcceptResult>()
+  api.store.accept = () => {
+    handed.resolve()
+    return stored.promise
+  }
+  const socket = connect(api.port, '127.0.0.1')
+  socket.write(rawRequest(text))
+  await handed.promise
+  socket.destroy()
+  await once(socket, 'close')
+  stored.resolve({ segment: 1, duplicates: [] })
+  assert.equal((await api.post('/v1/batch', text)).status, 200)
+  assert.equal(api.accepted.length, 2)
+})
+
+test('a body longer than it declared is the next request, and no good one', async (t) => {
+  const api = await trackingApi(t)
+  const answers = await api.exchange(`${rawRequest(text)}xxxx\r\n\r\n`)
+  assert.match(answers, /HTTP\/1\.1 400 Bad Request[^]*"code":"invalid_request"/)
+  assert.ok(api.accepted.length <= 1)
+})
+
+test('what is no HTTP, or has too large headers, is refused in the same shape', async (t) => {
+  const api = await trackingApi(t)
+  assert.match(
+    await api.exchange('nonsense\r\n\r\n'),
+    /^HTTP\/1\.1 400 Bad Request\r\n[^]*"error":"invalid_request","code":"invalid_request"/,
+  )
+  const large = `POST /v1/batch HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`
+  assert.match(await api.exchange(large), /^HTTP\/1\.1 431 [^]*"code":"headers_too_large"/)
+  const chunked = `POST /v1/batch HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}Transfer-Encoding: chunked\r\n\r\nzz\r\n`
+  assert.match(await api.exchange(chunked), /^HTTP\/1\.1 400 /)
+  assert.deepEqual(api.accepted, [])
+})
+
+test('a sender that asks first is told to go on', async (t) => {
+  const api = await trackingApi(t)
+  const { request, answer } = openRequest(api, '/v1/batch', { ...BASIC, Expect: '100-continue', 'Content-Length': String(text.length) })
+  await once(request, 'continue')
+  request.end(text)
+  assert.equal((await answer).status, 200)
+})
+
+test('pipelined requests are answered in their order', async (t) => {
+  const api = await trackingApi(t)
+  const first = deferred<AcceptResult>()
+  const both = deferred()
+  let calls = 0
+  api.store.accept = () => {
+    calls++
+    if (calls === 1) return first.promise
+    both.resolve()
+    return Promise.resolve({ segment: 2, duplicates: [] })
+  }
+  const answers = api.exchange(rawRequest(text) + rawRequest('{') + rawRequest(text, 'Connection: close\r\n'))
+  await both.promise
+  first.resolve({ segment: 1, duplicates: [] })
+  assert.deepEqual(
+    [...(await answers).matchAll(/HTTP\/1\.1 (\d+)/g)].map((each) => each[1]),
+    ['200', '400', '200'],
+  )
+})
+
+test('a thousand requests on one connection are a thousand batches', async (t) => {
+  const api = await trackingApi(t)
+  const many = Array.from({ length: 999 }, () => rawRequest(text)).join('')
+  const answers = await api.exchange(many + rawRequest(text, 'Connection: close\r\n'))
+  assert.equal([...answers.matchAll(/HTTP\/1\.1 200/g)].length, 1_000)
+  assert.equal(api.accepted.length, 1_000)
+})

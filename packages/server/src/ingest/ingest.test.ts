@@ -1,0 +1,466 @@
+// The tracking API over real connections: every row of its table in decisions.md. How bodies are read is tested beside this.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES, MESSAGE_TYPES, REFUSALS } from '@switchyard/protocol'
+import { type AcceptResult, StoreUnavailable } from '../store/store.ts'
+import { readStoredBody } from '../stored-messages.ts'
+import { type Answer, BASIC, configuration, deferred, NOW, PLAN, source, trackingApi } from './testing/tracking-api.ts'
+
+const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
+
+function assertRefused({ status, body, headers }: Answer, expected: number, code: string): void {
+  const { message, rejected: _, ...rest } = body
+  assert.deepEqual([status, rest], [expected, { success: false, error: code, code }])
+  assert.match(String(message), /^\w.* .*\.$/, 'the message is a sentence')
+  assert.equal(headers['access-control-allow-origin'], '*')
+}
+
+function assertSuccess({ status, text, headers }: Answer): void {
+  assert.deepEqual([status, JSON.parse(text)], [200, { success: true }])
+  assert.equal(headers['content-type'], 'application/json')
+  assert.equal(headers['access-control-allow-origin'], '*')
+}
+
+function messageOfBytes(bytes: number, about: object = good): string {
+  const empty = JSON.stringify({ ...about, properties: { filler: '' } })
+  return empty.replace('"filler":""', `"filler":"${'x'.repeat(bytes - empty.length)}"`)
+}
+
+test('a batch is handed to the store whole, as it came, with its plan', async (t) => {
+  const api = await trackingApi(t)
+  for (const path of ['/v1/batch', '/v1/import', '/v1/b', '/v1/batch?from=here']) {
+    const text = JSON.stringify({
+      batch: [good, { ...good, messageId: 'n' }],
+      sentAt: '2026-11-14T09:00:00.000Z',
+      context: { a: 1 },
+      integrations: { B: false },
+    })
+    assertSuccess(await api.post(path, text))
+    const { content, body, messageIds, plan } = api.accepted.pop() ?? assert.fail()
+    assert.equal(Buffer.from(body).toString(), text)
+    assert.deepEqual([messageIds, plan], [['m', 'n'], PLAN])
+    assert.deepEqual(content, {
+      sourceId: '1',
+      receivedAtMs: NOW,
+      ip: '127.0.0.1',
+      browser: false,
+      sentAt: '2026-11-14T09:00:00.000Z',
+      context: { a: 1 },
+      integrations: { B: false },
+      items: [good, { ...good, messageId: 'n' }],
+    })
+  }
+})
+
+test('an empty batch is a success, and nothing is stored', async (t) => {
+  const api = await trackingApi(t)
+  assertSuccess(await api.post('/v1/batch', { batch: [] }))
+  assert.deepEqual(api.accepted, [])
+})
+
+test('a single call takes its type from its path, in the long and the short form', async (t) => {
+  const api = await trackingApi(t)
+  const call = {
+    userId: 'u',
+    event: 'e',
+    groupId: 'g',
+    previousId: 'p',
+    type: 'nonsense',
+    writeKey: 'key-1',
+    sentAt: '2026-11-14T09:00:00.000Z',
+  }
+  for (const type of MESSAGE_TYPES) {
+    for (const path of [`/v1/${type}`, `/v1/${type[0]}`]) {
+      assertSuccess(await api.post(path, call, {}))
+      const { content, body, messageIds } = api.accepted.pop() ?? assert.fail()
+      const { writeKey: _, ...rest } = call
+      assert.deepEqual(content.items, [{ ...rest, type, messageId: messageIds[0] }])
+      assert.match(messageIds[0] ?? '', /^[0-9a-f-]{36}$/)
+      assert.deepEqual(readStoredBody(body, content), content)
+    }
+  }
+})
+
+test("the browser client's metrics are taken and ignored", async (t) => {
+  const api = await trackingApi(t)
+  assertSuccess(await api.post('/v1/m', { series: [] }, { 'Content-Type': 'text/plain' }))
+  assertSuccess(await api.post('/v1/m', 'no JSON', {}))
+  assert.deepEqual([api.accepted, api.rejections], [[], []])
+})
+
+test('the write key may come as Basic authentication or in the body, with or without a token', async (t) => {
+  const api = await trackingApi(t)
+  const encoded = (text: string): string => Buffer.from(text).toString('base64')
+  const rows: [headers: Record<string, string>, writeKey: string | undefined, sourceId: string][] = [
+    [{ Authorization: `Basic ${encoded('key-1:')}` }, undefined, '1'],
+    [{ Authorization: `Basic ${encoded('key-1')}` }, undefined, '1'],
+    [{ Authorization: `basic ${encoded('second:')}` }, 'key-1', 'two'],
+    [{}, 'first', 'two'],
+    [{ Authorization: 'Bearer abc.def.ghi' }, 'key-1', '1'],
+  ]
+  for (const [headers, writeKey, sourceId] of rows) {
+    assertSuccess(await api.post('/v1/batch', { batch: [good], writeKey }, headers))
+    assert.equal(api.accepted.pop()?.content.sourceId, sourceId)
+  }
+})
+
+test('an unknown or missing write key is refused, and on record', async (t) => {
+  const api = await trackingApi(t)
+  const unknown = { Authorization: `Basic ${Buffer.from('nobody:').toString('base64')}` }
+  assertRefused(await api.post('/v1/batch', { batch: [good] }, {}), 401, 'invalid_write_key')
+  assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 7 }, {}), 401, 'invalid_write_key')
+  assertRefused(await api.post('/v1/track', { ...good, writeKey: 'nobody' }, {}), 401, 'invalid_write_key')
+  assertRefused(await api.post('/v1/batch', { batch: [good] }, unknown), 401, 'invalid_write_key')
+  assert.deepEqual(api.accepted, [])
+  assert.equal(api.rejections.length, 4)
+  const sample = JSON.stringify({ batch: [good] })
+  assert.deepEqual(api.rejections[3], { sourceId: null, code: 'invalid_write_key', count: 1, sample, atMs: NOW })
+})
+
+test('with lenient keys, an unknown key looks like success and nothing is stored', async (t) => {
+  const api = await trackingApi(t, { lenientKeys: true })
+  assertSuccess(await api.post('/v1/batch', { batch: [good] }, {}))
+  assert.deepEqual([api.accepted.length, api.rejections.length], [0, 1])
+})
+
+test('a disabled source is refused, and one that requires OAuth takes no key alone', async (t) => {
+  const api = await trackingApi(t)
+  assertRefused(await api.post('/v1/batch', { batch: [good, good], writeKey: 'key-off' }, {}), 403, 'source_disabled')
+  assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, {}), 401, 'oauth_required')
+  const bearer = { Authorization: 'Bearer a.b.c' }
+  assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, bearer), 401, 'oauth_required')
+  assert.deepEqual(
+    api.rejections.map(({ sourceId, code, count }) => [sourceId, code, count]),
+    [
+      ['off', 'source_disabled', 2],
+      ['oauth', 'oauth_required', 1],
+      ['oauth', 'oauth_required', 1],
+    ],
+  )
+})
+
+test('where tokens can be checked, a good one opens the sources that it names', async (t) => {
+  const oauth = (token: string): Promise<Set<string> | null> =>
+    Promise.resolve(token === 'good' ? new Set(['oauth']) : token === 'other' ? new Set(['1']) : null)
+  const api = await trackingApi(t, {}, { oauth, plan: () => PLAN })
+  const post = (token: string): Promise<Answer> =>
+    api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, { Authorization: `Bearer ${token}` })
+  assertSuccess(await post('good'))
+  assertRefused(await post('other'), 401, 'oauth_required')
+  assertRefused(await post('bad'), 401, 'oauth_required')
+  assert.equal(api.accepted.length, 1)
+})
+
+test('a configuration that changes counts from the next request on', async (t) => {
+  const api = await trackingApi(t)
+  assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-new' }, {}), 401, 'invalid_write_key')
+  api.store.configuration = configuration([source('new')])
+  assertSuccess(await api.post('/v1/batch', { batch: [good], writeKey: 'key-new' }, {}))
+  assertRefused(await api.post('/v1/batch', { batch: [good] }), 401, 'invalid_write_key')
+})
+
+test('a body that is JSON is accepted whatever it is called', async (t) => {
+  const api = await trackingApi(t)
+  const types = [
+    'application/json',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'nonsense',
+    'a/b; charset=utf-16',
+    'multipart/form-data',
+    ';;;',
+  ]
+  for (const type of types) assertSuccess(await api.post('/v1/batch', { batch: [good] }, { ...BASIC, 'Content-Type': type }))
+  assertSuccess(await api.post('/v1/batch', { batch: [good] }, BASIC))
+  assert.equal(api.accepted.length, types.length + 1)
+})
+
+test('bad JSON and a wrong shape are told apart', async (t) => {
+  const api = await trackingApi(t)
+  assertRefused(await api.post('/v1/batch', '{"batch":'), 400, 'invalid_json')
+  assertRefused(await api.post('/v1/batch', ''), 400, 'invalid_json')
+  assertRefused(await api.post('/v1/track', Buffer.from([0x22, 0xc3, 0x28, 0x22])), 400, 'invalid_json')
+  assertRefused(await api.post('/v1/batch', '[]'), 400, 'invalid_request')
+  assertRefused(await api.post('/v1/batch', good), 400, 'invalid_request')
+  assertRefused(await api.post('/v1/track', '"x"'), 400, 'invalid_request')
+  assert.ok(api.rejections.every(({ sourceId }) => sourceId === '1'))
+})
+
+test('what is over a limit is refused whole, and what is at it is not', async (t) => {
+  const api = await trackingApi(t)
+  assertSuccess(await api.post('/v1/track', messageOfBytes(MAX_MESSAGE_BYTES)))
+  assertRefused(await api.post('/v1/track', messageOfBytes(MAX_MESSAGE_BYTES + 1)), 400, 'message_too_large')
+  assertSuccess(await api.post('/v1/batch', `{"batch":[${messageOfBytes(MAX_MESSAGE_BYTES)}]}`))
+  assertRefused(
+    await api.post('/v1/batch', `{"batch":[${JSON.stringify(good)},${messageOfBytes(MAX_MESSAGE_BYTES + 1)}]}`),
+    400,
+    'message_too_large',
+  )
+  const filled = (bytes: number): string => {
+    const text = JSON.stringify({ batch: [good], filler: '' })
+    return text.replace('"filler":""', `"filler":"${'x'.repeat(bytes - text.length)}"`)
+  }
+  assertSuccess(await api.post('/v1/batch', filled(MAX_BATCH_BYTES)))
+  assertRefused(await api.post('/v1/batch', filled(MAX_BATCH_BYTES + 1)), 400, 'batch_too_large')
+  assertSuccess(await api.post('/v1/batch', { batch: Array.from({ length: MAX_BATCH_MESSAGES }, () => good) }))
+  assertRefused(
+    await api.post('/v1/batch', { batch: Array.from({ length: MAX_BATCH_MESSAGES + 1 }, () => good) }),
+    400,
+    'too_many_messages',
+  )
+  assert.equal(api.accepted.length, 4)
+})
+
+test('each rule for a message has its own code', async (t) => {
+  const api = await trackingApi(t)
+  const rows: [path: string, message: object, code: keyof typeof REFUSALS][] = [
+    ['track', { event: 'e' }, 'no_user_anon_id'],
+    ['identify', {}, 'no_user_anon_id'],
+    ['track', { userId: 'u' }, 'event_required'],
+    ['track', { userId: 'u', event: '' }, 'event_required'],
+    ['group', { userId: 'u' }, 'group_id_required'],
+    ['alias', { previousId: 'p' }, 'user_id_required'],
+    ['alias', { userId: 'u' }, 'previous_id_required'],
+    ['track', { userId: 'u', event: 'e', properties: [] }, 'properties_not_object'],
+    ['identify', { userId: 'u', traits: 'x' }, 'traits_not_object'],
+    ['identify', { userId: 'u', context: 1 }, 'context_not_object'],
+    ['identify', { userId: 'u', integrations: [] }, 'integrations_not_object'],
+    ['identify', { userId: 7 }, 'id_not_string'],
+    ['identify', { userId: 'u', messageId: 'x'.repeat(101) }, 'message_id_invalid'],
+    ['identify', { userId: 'u', messageId: 7 }, 'message_id_invalid'],
+    ['page', { userId: 'u', name: 1 }, 'name_not_string'],
+  ]
+  for (const [type, message, code] of rows) {
+    const single = await api.post(`/v1/${type}`, message)
+    assertRefused(single, 400, code)
+    assert.deepEqual([single.body['message'], 'rejected' in single.body], [REFUSALS[code], false])
+    const batch = await api.post('/v1/batch', { batch: [{ ...message, type }] })
+    assertRefused(batch, 400, code)
+    assert.equal((batch.body['rejected'] as { code: string }[])[0]?.code, code)
+  }
+  assertRefused(await api.post('/v1/batch', { batch: [{ ...good, type: 'nonsense' }] }), 400, 'unknown_type')
+  assert.deepEqual(api.accepted, [])
+  assert.equal(api.rejections.length, rows.length * 2 + 1)
+})
+
+test('the good messages of a batch are accepted and the bad ones named', async (t) => {
+  const heard: object[] = []
+  const api = await trackingApi(t, {}, { plan: () => PLAN, onAccepted: (each) => heard.push(each), onRejected: (each) => heard.push(each) })
+  const batch = [{ ...good, event: '' }, good, { ...good, messageId: 'n', event: 1 }, 'x', { ...good, messageId: 'o' }]
+  const { status, body } = await api.post('/v1/batch', { batch, sentAt: 'then' })
+  assert.deepEqual(
+    [status, body],
+    [
+      200,
+      {
+        success: true,
+        accepted: 2,
+        rejected: [
+          { index: 0, messageId: 'm', code: 'event_required', message: REFUSALS.event_required },
+          { index: 2, messageId: 'n', code: 'event_required', message: REFUSALS.event_required },
+          { index: 3, messageId: null, code: 'invalid_request', message: REFUSALS.invalid_request },
+        ],
+      },
+    ],
+  )
+  const [{ content, body: stored, messageIds } = assert.fail()] = api.accepted
+  assert.deepEqual(
+    [content.items, messageIds],
+    [
+      [good, batch[4]],
+      ['m', 'o'],
+    ],
+  )
+  assert.deepEqual(readStoredBody(stored, content), content)
+  assert.deepEqual(
+    api.rejections.map(({ sourceId, code, count, sample }) => [sourceId, code, count, sample]),
+    [
+      ['1', 'event_required', 2, JSON.stringify(batch[0])],
+      ['1', 'invalid_request', 1, '"x"'],
+    ],
+  )
+  assert.deepEqual(heard, [
+    { sourceId: '1', messages: 2, duplicates: 0, bytes: stored.length },
+    { sourceId: '1', code: 'event_required', messages: 2 },
+    { sourceId: '1', code: 'invalid_request', messages: 1 },
+  ])
+})
+
+test('messages of suppressed users are dropped, counted, and no error', async (t) => {
+  const api = await trackingApi(t)
+  api.store.configuration = configuration([source('1'), source('two')], { 1: ['gone'] })
+  assertSuccess(
+    await api.post('/v1/batch', { batch: [good, { ...good, userId: 'gone' }, { ...good, userId: undefined, anonymousId: 'gone' }] }),
+  )
+  assert.deepEqual(
+    api.accepted[0]?.content.items.map((item) => item?.['userId'] as unknown),
+    ['u', undefined],
+  )
+  assertSuccess(await api.post('/v1/track', { ...good, userId: 'gone' }))
+  assertSuccess(await api.post('/v1/track', { ...good, userId: 'gone', writeKey: 'key-two' }, {}))
+  assert.deepEqual(api.suppressed, [
+    ['1', 1],
+    ['1', 1],
+  ])
+  assert.equal(api.accepted.length, 2)
+})
+
+test('success is said only after the store has committed', async (t) => {
+  const api = await trackingApi(t)
+  const { promise, resolve } = deferred<AcceptResult>()
+  const handed = deferred()
+  api.store.accept = () => {
+    handed.resolve()
+    return promise
+  }
+  let answered = false
+  const answer = api.post('/v1/batch', { batch: [good] }).finally(() => {
+    answered = true
+  })
+  await handed.promise
+  // A request that came later is answered first, so there was time.
+  assertSuccess(await api.post('/v1/batch', { batch: [] }))
+  assert.equal(answered, false)
+  resolve({ segment: 1, duplicates: [0] })
+  assertSuccess(await answer)
+})
+
+test('a store that cannot take it is 503 with Retry-After, and the rejected are not counted yet', async (t) => {
+  const api = await trackingApi(t)
+  api.store.accept = () => Promise.reject(new StoreUnavailable('disk full'))
+  const answer = await api.post('/v1/batch', { batch: [good, 'bad'] })
+  assertRefused(answer, 503, 'store_unavailable')
+  assert.equal(answer.headers['retry-after'], '1')
+  assert.deepEqual(api.rejections, [])
+})
+
+test('a bug in the store or the plan is a 500, and the next request is served', async (t) => {
+  const api = await trackingApi(t)
+  const { accept } = api.store
+  api.store.accept = () => Promise.reject(new Error('a bug'))
+  assertRefused(await api.post('/v1/batch', { batch: [good] }), 500, 'internal_error')
+  api.store.accept = accept
+  assertSuccess(await api.post('/v1/batch', { batch: [good] }))
+  const buggy = await trackingApi(t, {}, { plan: () => assert.fail() })
+  assertRefused(await buggy.post('/v1/batch', { batch: [good] }), 500, 'internal_error')
+})
+
+test('a source that sends faster than its limit is told when to come back', async (t) => {
+  const api = await trackingApi(t, { rateLimitPerSecond: 2 })
+  assertSuccess(await api.post('/v1/batch', { batch: [good, good, good, good, good, good] }))
+  const answer = await api.post('/v1/batch', { batch: [good] })
+  assertRefused(answer, 429, 'rate_limited')
+  assert.deepEqual([answer.headers['retry-after'], answer.headers['access-control-expose-headers']], ['2', 'Retry-After'])
+  assertSuccess(await api.post('/v1/batch', { batch: [good], writeKey: 'first' }, {}))
+  api.clock.scheduleMs += 2_500
+  assertSuccess(await api.post('/v1/batch', { batch: [good] }))
+})
+
+test('calls of a browser are known by their origin or by plain text, and addresses by trusted proxies', async (t) => {
+  const api = await trackingApi(t, { trustedProxies: ['127.0.0.0/8'] })
+  const rows: [headers: Record<string, string>, browser: boolean, ip: string][] = [
+    [{}, false, '127.0.0.1'],
+    [{ Origin: 'https://page.example' }, true, '127.0.0.1'],
+    [{ 'Content-Type': 'text/plain;charset=UTF-8' }, true, '127.0.0.1'],
+    [{ 'Content-Type': 'application/json', 'X-Forwarded-For': '6.6.6.6, 203.0.113.9' }, false, '203.0.113.9'],
+  ]
+  for (const [headers, browser, ip] of rows) {
+    assertSuccess(await api.post('/v1/batch', { batch: [good] }, { ...BASIC, ...headers }))
+    const { content } = api.accepted.pop() ?? assert.fail()
+    assert.deepEqual([content.browser, content.ip], [browser, ip])
+  }
+})
+
+test('a page of any origin may send', async (t) => {
+  const api = await trackingApi(t)
+  for (const path of ['/v1/batch', '/v1/t', '/v1/anything', '/v1/projects/key-1/settings']) {
+    const headers = {
+      Origin: 'https://page.example',
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': 'authorization',
+    }
+    const answer = await api.send('OPTIONS', path, headers)
+    assert.deepEqual([answer.status, answer.text], [204, ''])
+    assert.equal(answer.headers['access-control-allow-origin'], '*')
+    assert.equal(answer.headers['access-control-allow-headers'], 'Authorization, Content-Type, X-Retry-Count')
+    assert.match(String(answer.headers['access-control-allow-methods']), /POST/)
+    assert.match(String(answer.headers['access-control-max-age']), /^\d+$/)
+  }
+})
+
+test('a pixel is always an image, and what it tells is stored before it is answered', async (t) => {
+  const api = await trackingApi(t)
+  const pixel = (type: string, data: unknown, encoding: BufferEncoding = 'base64'): Promise<Answer> => {
+    const encoded = typeof data === 'string' ? data : Buffer.from(JSON.stringify(data)).toString(encoding)
+    return api.send('GET', `/v1/pixel/${type}?data=${encoded}`)
+  }
+  const assertImage = ({ status, headers, text }: Answer): void => {
+    assert.deepEqual([status, headers['content-type'], text.slice(0, 6)], [200, 'image/gif', 'GIF89a'])
+    assert.match(String(headers['cache-control']), /no-store/)
+  }
+  const opened = { userId: 'ü~~>>??', event: 'Email Opened', writeKey: 'key-1' }
+  for (const encoding of ['base64', 'base64url'] as const) {
+    assertImage(await pixel('track', opened, encoding))
+    const { content } = api.accepted.pop() ?? assert.fail()
+    assert.deepEqual(
+      [content.items[0]?.['userId'], content.items[0]?.['type'], content.browser, content.ip],
+      [opened.userId, 'track', true, '127.0.0.1'],
+    )
+    assert.equal('writeKey' in (content.items[0] ?? {}), false)
+  }
+  for (const bad of [{ ...opened, writeKey: 'nobody' }, { ...opened, event: '' }, { ...opened, writeKey: 'key-off' }, '%%%', '!!!', ''])
+    assertImage(await pixel('track', bad))
+  assertImage(await pixel('nonsense', opened))
+  assertImage(await api.send('GET', '/v1/pixel/page'))
+  const head = await api.send('HEAD', `/v1/pixel/track?data=${Buffer.from(JSON.stringify(opened)).toString('base64')}`)
+  assert.deepEqual([head.status, head.text, api.accepted.length], [200, '', 0])
+  api.store.accept = () => Promise.reject(new StoreUnavailable('disk full'))
+  assertImage(await pixel('track', opened))
+  assert.equal(api.rejections.at(-1)?.code, 'store_unavailable')
+})
+
+test('the browser client finds its settings, which name this service', async (t) => {
+  const api = await trackingApi(t)
+  const answer = await api.send('GET', '/v1/projects/second/settings')
+  assert.equal(answer.status, 200)
+  assert.match(String(answer.headers['cache-control']), /max-age=\d+/)
+  const { integrations, metrics, plan, edgeFunction } = answer.body as { [key: string]: { [key: string]: unknown } }
+  assert.deepEqual(Object.keys(integrations ?? {}), ['Segment.io'], 'a second integration would make the client load code')
+  const { apiKey, apiHost, protocol } = (integrations?.['Segment.io'] ?? {}) as { [key: string]: unknown }
+  assert.deepEqual([apiKey, apiHost, protocol], ['second', `127.0.0.1:${api.port}/v1`, 'http'])
+  assert.deepEqual([metrics, edgeFunction, typeof plan], [{ sampleRate: 0 }, {}, 'object'])
+  const forged = await api.send('GET', '/v1/projects/second/settings', { Host: 'evil"><script>' })
+  assert.equal('apiHost' in (forged.body as { integrations: { 'Segment.io': object } }).integrations['Segment.io'], false)
+  assertRefused(await api.send('GET', '/v1/projects/nobody/settings'), 404, 'not_found')
+})
+
+test('an unknown path is 404, and a wrong method 405 with those that are right', async (t) => {
+  const api = await trackingApi(t)
+  for (const path of ['/v1/', '/v1/nothing', '/v1/batch/', '/v1/batch/x', '/v1/projects/key-1']) {
+    assertRefused(await api.send('GET', path), 404, 'not_found')
+    assertRefused(await api.post(path, 'x', { 'Content-Type': ';;' }), 404, 'not_found')
+  }
+  for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND']) {
+    const answer = await api.send(method, '/v1/batch')
+    assertRefused(answer, 405, 'method_not_allowed')
+    assert.equal(answer.headers['allow'], 'POST, OPTIONS')
+  }
+  const answer = await api.post('/v1/pixel/track', 'x')
+  assertRefused(answer, 405, 'method_not_allowed')
+  assert.equal(answer.headers['allow'], 'GET, HEAD, OPTIONS')
+  const head = await api.send('HEAD', '/v1/batch')
+  assert.deepEqual([head.status, head.headers['allow'], head.text], [405, 'POST, OPTIONS', ''])
+  assert.deepEqual(api.rejections, [])
+})
+
+test('keys that mean something to JavaScript pass as they are', async (t) => {
+  const api = await trackingApi(t)
+  const text =
+    '{"batch":[{"type":"track","userId":"u","event":"e","messageId":"m","properties":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toJSON":1}}]}'
+  assertSuccess(await api.post('/v1/batch', text))
+  assert.equal(JSON.stringify({ batch: api.accepted[0]?.content.items }), text)
+  assert.equal(({} as { polluted?: unknown }).polluted, undefined)
+  assertSuccess(await api.post('/v1/track', '{"userId":"u","event":"e","messageId":"m","__proto__":{"userId":"x"}}'))
+  assert.match(Buffer.from(api.accepted[1]?.body ?? []).toString(), /"__proto__":\{"userId":"x"\}/)
+})

@@ -1,0 +1,78 @@
+// Reads a request's body, and inflates gzip. Invariant: it ends, by the body's end, the limit, the deadline or a broken
+// connection, and never holds more than the limit: what is declared too long is refused before it is read, and inflation
+// stops at the limit, so a small bomb stays small. Callbacks, not promises: this runs for every request.
+
+import type { IncomingMessage } from 'node:http'
+import { gunzip } from 'node:zlib'
+
+export interface BodyLimits {
+  maxBytes: number
+  timeoutMs: number
+}
+
+export type BodyFailure = 'too_large' | 'timeout' | 'bad_gzip' | 'unknown_encoding' | 'gone'
+
+/** What gzip may add to data that it cannot compress. Without a limit of its own, an endless empty stream would be read for ever. */
+const GZIP_OVERHEAD_BYTES = 1024
+const EMPTY: Buffer = Buffer.alloc(0)
+
+/** `done` is called once: with the body, or with why there is none. The connection is left open for the answer. */
+export function readBody(
+  request: IncomingMessage,
+  { maxBytes, timeoutMs }: BodyLimits,
+  done: (body: Buffer, failure: BodyFailure | null) => void,
+): void {
+  const encoding = request.headers['content-encoding']
+  const gzipped = encoding !== undefined && /^\s*(?:x-)?gzip\s*$/i.test(encoding)
+  const limit = gzipped ? maxBytes + GZIP_OVERHEAD_BYTES : maxBytes
+  let first = EMPTY
+  let chunks: Buffer[] | undefined
+  let bytes = 0
+  let over = false
+
+  const fail = (failure: BodyFailure): void => {
+    if (over) return
+    over = true
+    first = EMPTY
+    chunks = undefined
+    // The rest of a refused body is read and thrown away, until the deadline. Closing instead would reset the connection,
+    // and the sender would never see the answer that says why.
+    request.resume()
+    // Once it is answered, node:http no longer tells that the connection is gone, so nobody may come to clear it.
+    timer.unref()
+    done(EMPTY, failure)
+  }
+  const timer = setTimeout(() => {
+    if (!over) fail('timeout')
+    else if (!request.complete) request.socket.destroy()
+  }, timeoutMs)
+
+  request.on('close', () => {
+    clearTimeout(timer)
+    if (!request.complete) fail('gone')
+  })
+  request.on('end', () => {
+    clearTimeout(timer)
+    if (over) return
+    over = true
+    const body = chunks === undefined ? first : Buffer.concat(chunks, bytes)
+    if (!gzipped) done(body, null)
+    else gunzip(body, { maxOutputLength: maxBytes }, (error, inflated) => done(inflated ?? EMPTY, error ? gzipFailure(error) : null))
+  })
+  if (encoding !== undefined && !gzipped && !/^\s*(?:identity)?\s*$/i.test(encoding)) fail('unknown_encoding')
+  else if (Number(request.headers['content-length']) > limit) fail('too_large')
+  else {
+    request.on('data', (chunk: Buffer) => {
+      if (over) return
+      bytes += chunk.length
+      if (bytes > limit) fail('too_large')
+      else if (first.length === 0) first = chunk
+      else if (chunks === undefined) chunks = [first, chunk]
+      else chunks.push(chunk)
+    })
+  }
+}
+
+function gzipFailure(error: NodeJS.ErrnoException): BodyFailure {
+  return error.code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'bad_gzip'
+}

@@ -1,0 +1,260 @@
+// What happens to a request that brings messages, from its body to its answer. Invariant: success is said only after the
+// store has committed; whatever goes wrong before is said as an error, and nothing of that request is kept. Where the
+// messages go is not decided here: the plan is a function that is given. Paths and methods are the router's.
+
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType } from '@switchyard/protocol'
+import type { Clock } from '../clock.ts'
+import { type ApiErrorCode, errorBody } from '../errors.ts'
+import { type Configuration, type Plan, type SegmentContent, type Source, type Store, StoreUnavailable } from '../store/store.ts'
+import { answerError, answerJson, answerPixel, answerSuccess, pathOf } from './answers.ts'
+import { browserSettings } from './browser-settings.ts'
+import {
+  type Body,
+  countOf,
+  type ParsedRequest,
+  parseBody,
+  parseRequest,
+  type RequestProblem,
+  type Route,
+  sampleOfBytes,
+} from './parse-request.ts'
+import { createRateLimit } from './rate-limit.ts'
+import { type BodyFailure, readBody } from './read-body.ts'
+import { basicUser, bearerToken, createProxies } from './sender.ts'
+
+export interface IngestSettings {
+  /** An unknown write key is answered with success, and nothing is stored. */
+  lenientKeys: boolean
+  /** Addresses and CIDR blocks whose X-Forwarded-* headers are believed. */
+  trustedProxies: readonly string[]
+  /** Messages per second and source; null: no limit. */
+  rateLimitPerSecond: number | null
+  /** Most milliseconds that a request's body may take to arrive. */
+  bodyTimeoutMs: number
+}
+
+export interface IngestDeps {
+  store: Pick<Store, 'ingest' | 'configuration'>
+  plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
+  clock: Clock
+  settings: IngestSettings
+  /** The ids of the sources that an access token is good for; null for a token that is not good. Without it, no token is. */
+  oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
+  onAccepted?: ((accepted: { sourceId: string; messages: number; duplicates: number; bytes: number }) => void) | undefined
+  onRejected?: ((rejected: { sourceId: string | null; code: string; messages: number }) => void) | undefined
+}
+
+export interface Receiver {
+  messages(request: IncomingMessage, response: ServerResponse, route: Route): void
+  /** Answered with an image whatever happens, also for a type that there is not. */
+  pixel(request: IncomingMessage, response: ServerResponse, type: MessageType | undefined): void
+  /** Read and thrown away. */
+  ignored(request: IncomingMessage, response: ServerResponse): void
+  settings(request: IncomingMessage, response: ServerResponse, writeKey: string): void
+}
+
+interface Exchange {
+  request: IncomingMessage
+  response: ServerResponse
+  route: Route
+  pixel: boolean
+  /** Null until it is known. */
+  sourceId: string | null
+}
+
+export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => void): Receiver {
+  const { store, plan, clock, settings, oauth, onAccepted, onRejected } = deps
+  const proxies = createProxies(settings.trustedProxies)
+  const rateLimit = settings.rateLimitPerSecond === null ? null : createRateLimit(settings.rateLimitPerSecond)
+  const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs: settings.bodyTimeoutMs }
+  const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs: settings.bodyTimeoutMs }
+  const sourceOf = createKeyLookup(() => store.configuration())
+
+  function receive(exchange: Exchange, bytes: Buffer): void {
+    const { authorization } = exchange.request.headers
+    const basicKey = basicUser(authorization)
+    let source = basicKey === undefined ? undefined : sourceOf(basicKey)
+    // Nothing is parsed for a stranger who can be told by the headers.
+    if (basicKey !== undefined && source === undefined) return unknownKey(exchange, bytes)
+    exchange.sourceId = source?.id ?? null
+    const body = parseBody(bytes)
+    if (!body.ok) return refuse(exchange, body)
+    if (source === undefined) {
+      const key: unknown = body.fields['writeKey']
+      source = typeof key === 'string' ? sourceOf(key) : undefined
+      if (source === undefined) return unknownKey(exchange, bytes)
+      exchange.sourceId = source.id
+    }
+    if (!source.enabled) return refuse(exchange, wholeRequest(exchange, 'source_disabled', body))
+    if (source.requireOAuth) return authorize(exchange, source, body, bearerToken(authorization))
+    accept(exchange, source, body)
+  }
+
+  function authorize(exchange: Exchange, source: Source, body: Body, token: string | undefined): void {
+    const refused = (): void => refuse(exchange, wholeRequest(exchange, 'oauth_required', body))
+    if (token === undefined || oauth === undefined) return refused()
+    oauth(token)
+      .then((sourceIds) => (sourceIds?.has(source.id) ? accept(exchange, source, body) : refused()))
+      .catch((error: unknown) => fail(exchange, error))
+  }
+
+  function accept(exchange: Exchange, source: Source, body: Body): void {
+    if (rateLimit !== null) {
+      const waitSeconds = rateLimit.take(source.id, countOf(exchange.route, body), clock.scheduleMs())
+      if (waitSeconds > 0) return refuse(exchange, wholeRequest(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
+    }
+    const configuration = store.configuration()
+    const users = configuration.suppressions.get(source.id)
+    const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => users.has(item['userId'] as string)
+    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID)
+    if (!parsed.ok) return refuse(exchange, parsed)
+    const { items, messageIds, sentAt, context, integrations } = parsed
+    if (items.length === 0) return conclude(exchange, source.id, parsed)
+    const content: SegmentContent = {
+      sourceId: source.id,
+      receivedAtMs: clock.wallMs(),
+      ip: proxies.senderAddress(exchange.request),
+      browser: exchange.pixel || isFromBrowser(exchange.request),
+      sentAt,
+      context,
+      integrations,
+      items,
+    }
+    store.ingest
+      .accept({ content, body: parsed.body, messageIds, plan: plan(configuration, source.id, content) })
+      .then(({ duplicates }) => {
+        onAccepted?.({ sourceId: source.id, messages: items.length, duplicates: duplicates.length, bytes: parsed.body.length })
+        conclude(exchange, source.id, parsed)
+      })
+      .catch((error: unknown) => fail(exchange, error))
+  }
+
+  /** The good messages are safe. The others are counted only now: a request that has to come again would count them twice. */
+  function conclude(exchange: Exchange, sourceId: string, parsed: ParsedRequest): void {
+    const { rejected, rejections, suppressed } = parsed
+    if (suppressed > 0) store.ingest.suppressed(sourceId, suppressed)
+    if (rejected.length > 0) for (const [code, { count, sample }] of rejections) record(sourceId, code, count, sample)
+    answer(exchange, parsed)
+  }
+
+  function unread(exchange: Exchange, failure: Exclude<BodyFailure, 'gone'>): void {
+    const key = basicUser(exchange.request.headers.authorization)
+    exchange.sourceId = (key === undefined ? undefined : sourceOf(key)?.id) ?? null
+    const problem = (code: ApiErrorCode): RequestProblem => ({ ok: false, code, count: 1, sample: '' })
+    switch (failure) {
+      case 'too_large':
+        return refuse(exchange, problem(exchange.route === 'batch' ? 'batch_too_large' : 'message_too_large'))
+      case 'timeout':
+        // What is still to come on this connection is the rest of that body, so it cannot be used again.
+        return refuse(exchange, problem('request_timeout'), ['Connection', 'close'])
+      case 'bad_gzip':
+        return refuse(exchange, { ...problem('invalid_request'), message: 'The body is not valid gzip, though Content-Encoding says so.' })
+      case 'unknown_encoding':
+        return refuse(exchange, problem('unsupported_encoding'))
+    }
+  }
+
+  function unknownKey(exchange: Exchange, bytes: Buffer): void {
+    const problem: RequestProblem = { ok: false, code: 'invalid_write_key', count: 1, sample: sampleOfBytes(bytes) }
+    if (!settings.lenientKeys) return refuse(exchange, problem)
+    record(null, problem.code, problem.count, problem.sample)
+    if (exchange.pixel) answerPixel(exchange.response)
+    else answerSuccess(exchange.response)
+  }
+
+  function refuse(exchange: Exchange, { code, count, sample, message }: RequestProblem, headers: readonly string[] = []): void {
+    record(exchange.sourceId, code, count, sample)
+    if (exchange.pixel) answerPixel(exchange.response)
+    else answerError(exchange.response, code, { message, headers })
+  }
+
+  function fail(exchange: Exchange, error: unknown): void {
+    const code = error instanceof StoreUnavailable ? 'store_unavailable' : 'internal_error'
+    if (code === 'internal_error') reportBug(error)
+    // An image is not asked for again, so what it would have told is lost, and that is on record.
+    if (exchange.pixel) refuse(exchange, { ok: false, code, count: 1, sample: '' })
+    else answerError(exchange.response, code, { headers: code === 'store_unavailable' ? ['Retry-After', '1'] : [] })
+  }
+
+  function record(sourceId: string | null, code: string, count: number, sample: string): void {
+    store.ingest.reject({ sourceId, code, count, sample, atMs: clock.wallMs() })
+    onRejected?.({ sourceId, code, messages: count })
+  }
+
+  /** A bug must neither take the process with it nor leave the sender without an answer. */
+  function receiveSafely(exchange: Exchange, bytes: Buffer): void {
+    try {
+      receive(exchange, bytes)
+    } catch (error) {
+      fail(exchange, error)
+    }
+  }
+
+  return {
+    messages(request, response, route) {
+      readBody(request, route === 'batch' ? batchLimits : callLimits, (bytes, failure) => {
+        const exchange: Exchange = { request, response, route, pixel: false, sourceId: null }
+        if (failure === null) receiveSafely(exchange, bytes)
+        else if (failure !== 'gone') unread(exchange, failure)
+      })
+    },
+
+    pixel(request, response, type) {
+      const data = new URLSearchParams((request.url ?? '').slice(pathOf(request).length)).get('data')
+      // Asking for the head of an image is no event.
+      if (type === undefined || data === null || request.method === 'HEAD') return answerPixel(response)
+      // In a query + means a space, and base64 has a + of its own.
+      receiveSafely({ request, response, route: type, pixel: true, sourceId: null }, Buffer.from(data.replaceAll(' ', '+'), 'base64'))
+    },
+
+    ignored(request, response) {
+      readBody(request, callLimits, (_bytes, failure) => {
+        if (failure === 'timeout') answerError(response, 'request_timeout', { headers: ['Connection', 'close'] })
+        else if (failure !== 'gone') answerSuccess(response)
+      })
+    },
+
+    settings(request, response, writeKey) {
+      if (sourceOf(writeKey) === undefined)
+        return answerError(response, 'not_found', { message: 'There is no source with this write key.' })
+      answerJson(response, 200, browserSettings(writeKey, proxies.askedFor(request)), ['Cache-Control', 'public, max-age=300'])
+    },
+  }
+}
+
+function answer({ response, route, pixel }: Exchange, { items, rejected, suppressed }: ParsedRequest): void {
+  if (pixel) return answerPixel(response)
+  const [first] = rejected
+  if (first === undefined) return answerSuccess(response)
+  const accepted = items.length + suppressed
+  if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected })
+  // None was good: the answer is that of the first, and a batch's also says what is wrong with each.
+  answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
+}
+
+function wholeRequest({ route }: Exchange, code: ApiErrorCode, body: Body): RequestProblem {
+  return { ok: false, code, count: countOf(route, body), sample: sampleOfBytes(body.bytes) }
+}
+
+/** A page's scripts send their origin with everything; its last words, by sendBeacon, are plain text. */
+function isFromBrowser({ headers }: IncomingMessage): boolean {
+  const type = headers['content-type']
+  return headers.origin !== undefined || (type !== undefined && /^\s*text\/plain\b/i.test(type))
+}
+
+/** The source of a write key, from an index that is made once per configuration. */
+function createKeyLookup(configuration: () => Configuration): (writeKey: string) => Source | undefined {
+  let indexed: Configuration | undefined
+  let sources = new Map<string, Source>()
+  return (writeKey) => {
+    const current = configuration()
+    if (current !== indexed) {
+      sources = new Map()
+      for (const source of current.sources.values()) for (const key of source.writeKeys) sources.set(key, source)
+      indexed = current
+    }
+    return sources.get(writeKey)
+  }
+}

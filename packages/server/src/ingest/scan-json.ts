@@ -1,0 +1,128 @@
+// What JSON.parse does not tell: how many bytes each item of a batch has as it was sent, and how deep it is nested. One
+// pass over the raw bytes of a body that is known to be valid JSON, without recursion: depth is what it is to find.
+// About 1.2 ns a byte; small and flat bodies, which are the usual ones, are not scanned at all.
+
+/**
+ * JSON.parse takes any depth, and JSON.stringify, which makes the outbound message, runs out of stack at some thousand
+ * levels. The message itself is the first.
+ */
+export const MAX_DEPTH = 500
+
+export interface BatchScan {
+  /** The first item that is larger than asked for, and where it starts. */
+  oversized: { index: number; start: number } | null
+  /** Indexes of the items that are nested too deep. */
+  deepItems: ReadonlySet<number> | null
+  /** Whether something beside the items is. */
+  deepEnvelope: boolean
+}
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const OPEN_LIST = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/** Whether anything in the text can be nested too deep: false for sure, true perhaps. Some 25 ns a bracket. */
+export function mayBeDeep(text: string): boolean {
+  if (text.length < 2 * MAX_DEPTH) return false
+  let brackets = 0
+  for (let at = text.indexOf('{'); at !== -1; at = text.indexOf('{', at + 1)) if (++brackets > MAX_DEPTH) return true
+  for (let at = text.indexOf('['); at !== -1; at = text.indexOf('[', at + 1)) if (++brackets > MAX_DEPTH) return true
+  return false
+}
+
+export function isTooDeep(json: Uint8Array): boolean {
+  skipValue(json, skipSpace(json, 0))
+  return deepest > MAX_DEPTH
+}
+
+/** Of a valid JSON object whose `batch` is a list. Where a key is there twice, the last counts, as for JSON.parse. */
+export function scanBatch(json: Uint8Array, maxItemBytes: number): BatchScan {
+  let scan: BatchScan = { oversized: null, deepItems: null, deepEnvelope: false }
+  let deepEnvelope = false
+  let at = skipSpace(json, skipSpace(json, 0) + 1)
+  while (json[at] === QUOTE) {
+    const keyStart = at
+    const keyEnd = skipString(json, at)
+    at = skipSpace(json, skipSpace(json, keyEnd) + 1)
+    if (json[at] === OPEN_LIST && isBatchKey(json, keyStart, keyEnd)) {
+      scan = scanItems(json, at, maxItemBytes)
+      at = listEnd
+    } else {
+      at = skipValue(json, at)
+      deepEnvelope ||= deepest > MAX_DEPTH
+    }
+    at = skipSpace(json, at)
+    if (json[at] !== COMMA) break
+    at = skipSpace(json, at + 1)
+  }
+  return { ...scan, deepEnvelope }
+}
+
+// What the functions below found beside where a value ends: returning both would make an object for each value.
+let deepest = 0
+let listEnd = 0
+
+function scanItems(json: Uint8Array, listStart: number, maxItemBytes: number): BatchScan {
+  let oversized: BatchScan['oversized'] = null
+  let deepItems: Set<number> | null = null
+  let at = skipSpace(json, listStart + 1)
+  for (let index = 0; json[at] !== CLOSE_LIST; index++) {
+    const start = at
+    at = skipValue(json, start)
+    if (at - start > maxItemBytes) oversized ??= { index, start }
+    if (deepest > MAX_DEPTH) deepItems = (deepItems ?? new Set()).add(index)
+    at = skipSpace(json, at)
+    if (json[at] !== COMMA) break
+    at = skipSpace(json, at + 1)
+  }
+  listEnd = at + 1
+  return { oversized, deepItems, deepEnvelope: false }
+}
+
+/** Behind the value that starts here. */
+function skipValue(json: Uint8Array, start: number): number {
+  let at = start
+  let depth = 0
+  deepest = 0
+  for (; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === QUOTE) {
+      at = skipString(json, at)
+      if (depth === 0) return at
+      at--
+    } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+      depth++
+      if (depth > deepest) deepest = depth
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+      // At depth 0 this ends what the value, a number or a word, is in.
+      if (depth === 0) return at
+      depth--
+      if (depth === 0) return at + 1
+    } else if (depth === 0 && (byte === COMMA || byte === undefined || byte <= 0x20)) return at
+  }
+  return at
+}
+
+function skipString(json: Uint8Array, start: number): number {
+  let at = start + 1
+  while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1
+  return at + 1
+}
+
+function skipSpace(json: Uint8Array, start: number): number {
+  let at = start
+  while (at < json.length && (json[at] as number) <= 0x20) at++
+  return at
+}
+
+/** Compared as JSON.parse would read it: `"b\u0061tch"` is the same key. */
+function isBatchKey(json: Uint8Array, start: number, end: number): boolean {
+  const key = Buffer.from(json.buffer, json.byteOffset + start, end - start)
+  return key.equals(BATCH_KEY) || (key.includes(BACKSLASH) && JSON.parse(key.toString('utf8')) === 'batch')
+}
+
+const BATCH_KEY = Buffer.from('"batch"')

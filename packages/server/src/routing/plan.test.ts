@@ -1,0 +1,185 @@
+// Routing against the table of B5, and against a model that asks of every message and every destination by itself.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import fc from 'fast-check'
+import type { Configuration, Destination, SegmentContent, SkipReason } from '../store/store.ts'
+import { planRoutes } from './plan.ts'
+
+const NOW = Date.parse('2026-11-14T09:00:00.000Z')
+const HOUR_MS = 3_600_000
+
+function destination(id: string, about: Partial<Destination> = {}): Destination {
+  return {
+    id,
+    type: 'webhook',
+    name: id,
+    enabled: true,
+    sourceIds: ['s'],
+    urls: ['https://receiver.example/'],
+    headers: {},
+    sharedSecret: null,
+    signingSecrets: [],
+    batch: { size: 1, bytes: 1, lingerMs: 0 },
+    timeoutMs: 5_000,
+    retryWindowMs: 1,
+    maxInFlight: 1,
+    historical: true,
+    createdAtMs: 0,
+    ...about,
+  }
+}
+
+function configured(...destinations: Destination[]): Configuration {
+  return { sources: new Map(), destinations: new Map(destinations.map((each) => [each.id, each])), suppressions: new Map() }
+}
+
+function content(items: (JsonObject | null)[], about: Partial<SegmentContent> = {}): SegmentContent {
+  return { sourceId: 's', receivedAtMs: NOW, ip: null, browser: false, sentAt: null, context: null, integrations: null, items, ...about }
+}
+
+function message(integrations?: unknown, ageMs = 0): JsonObject {
+  const timestamp = new Date(NOW - ageMs).toISOString()
+  return { type: 'identify', userId: 'u', timestamp, ...(integrations === undefined ? {} : { integrations }) }
+}
+
+test('a message that says nothing goes to every destination of its source', () => {
+  const plan = planRoutes(
+    configured(destination('a'), destination('b'), destination('c', { sourceIds: ['other'] })),
+    's',
+    content([message(), message()]),
+  )
+  assert.deepEqual(plan, {
+    shipments: [
+      { destinationId: 'a', indexes: null },
+      { destinationId: 'b', indexes: null },
+    ],
+    skips: [],
+  })
+})
+
+test('a source without a destination keeps its messages and the reason', () => {
+  const nowhere = { shipments: [], skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] }
+  assert.deepEqual(planRoutes(configured(), 's', content([message()])), nowhere)
+  assert.deepEqual(planRoutes(configured(destination('a', { sourceIds: [] })), 's', content([message({ All: false })])), nowhere)
+})
+
+test('a disabled destination is skipped, whatever the message says', () => {
+  const plan = planRoutes(configured(destination('a', { enabled: false })), 's', content([message({ a: true }), message()]))
+  assert.deepEqual(plan, { shipments: [], skips: [{ destinationId: 'a', reason: 'destination_disabled', indexes: null }] })
+})
+
+test('integrations select by the own name, then by Webhooks, then by All', () => {
+  const rows: [integrations: unknown, sent: boolean][] = [
+    [{}, true],
+    [null, true],
+    [{ All: true }, true],
+    [{ All: false }, false],
+    [{ Webhooks: false }, false],
+    [{ Billing: false }, false],
+    [{ All: false, Webhooks: true }, true],
+    [{ All: false, Billing: true }, true],
+    [{ All: false, Billing: { mode: 'x' } }, true],
+    [{ All: false, Webhooks: {} }, true],
+    [{ All: true, Webhooks: false }, false],
+    [{ Webhooks: false, Billing: true }, true],
+    [{ Webhooks: true, Billing: false }, false],
+    [{ All: false, Webhooks: null }, false],
+    [{ All: false, billing: true, webhooks: true, WEBHOOKS: true }, false],
+    [{ Other: false }, true],
+    [{ All: false, Other: true }, false],
+    [JSON.parse('{"__proto__":{"Webhooks":false}}'), true],
+  ]
+  const configuration = configured(destination('d', { name: 'Billing' }))
+  for (const [integrations, sent] of rows) {
+    const skips = sent ? [] : [{ destinationId: 'd', reason: 'integrations_disabled', indexes: null }]
+    const plan = { shipments: sent ? [{ destinationId: 'd', indexes: null }] : [], skips }
+    assert.deepEqual(planRoutes(configuration, 's', content([message(integrations)])), plan, JSON.stringify(integrations))
+    if (integrations !== null) {
+      assert.deepEqual(planRoutes(configuration, 's', content([message()], { integrations: integrations as JsonObject })), plan)
+    }
+  }
+})
+
+test('names that every object inherits select nothing by themselves', () => {
+  for (const name of ['constructor', 'toString', '__proto__']) {
+    const plan = planRoutes(configured(destination('d', { name })), 's', content([message({ All: false })]))
+    assert.deepEqual(plan.shipments, [], name)
+  }
+})
+
+test("a message's own word counts over its batch's", () => {
+  const items = [message({ Webhooks: true }), message(), message({ Other: true })]
+  assert.deepEqual(planRoutes(configured(destination('d')), 's', content(items, { integrations: { Webhooks: false } })), {
+    shipments: [{ destinationId: 'd', indexes: [0] }],
+    skips: [{ destinationId: 'd', reason: 'integrations_disabled', indexes: [1, 2] }],
+  })
+})
+
+test('old messages do not go where historical data is not taken, and say so', () => {
+  const items = [message(undefined, 25 * HOUR_MS), message(undefined, 24 * HOUR_MS), message({ All: false }, 25 * HOUR_MS), message()]
+  const { shipments, skips } = planRoutes(configured(destination('d', { historical: false }), destination('e')), 's', content(items))
+  assert.deepEqual(shipments, [
+    { destinationId: 'd', indexes: [1, 3] },
+    { destinationId: 'e', indexes: [0, 1, 3] },
+  ])
+  assert.deepEqual(skips, [
+    { destinationId: 'd', reason: 'integrations_disabled', indexes: [2] },
+    { destinationId: 'd', reason: 'historical', indexes: [0] },
+    { destinationId: 'e', reason: 'integrations_disabled', indexes: [2] },
+  ])
+})
+
+test('the plan is that of a model which asks for each message and destination', () => {
+  const word = fc.constantFrom(true, false, null, {}, 'x')
+  const integrations = fc.option(fc.dictionary(fc.constantFrom('All', 'Webhooks', 'one', 'two', 'Other'), word), { nil: undefined })
+  const items = fc.array(
+    fc.oneof(
+      fc.tuple(integrations, fc.constantFrom(0, 25 * HOUR_MS)).map(([said, age]) => message(said, age)),
+      fc.constant(null),
+    ),
+    { minLength: 1, maxLength: 5 },
+  )
+  const about = { name: fc.constantFrom('one', 'two'), enabled: fc.boolean(), historical: fc.boolean(), sourceIds: fc.subarray(['s', 't']) }
+  const destinations = fc.array(fc.record(about), { maxLength: 4 })
+  fc.assert(
+    fc.property(items, destinations, integrations, (items, abouts, batch) => {
+      const destinations = abouts.map((each, index) => destination(`d${index}`, each))
+      const plan = planRoutes(configured(...destinations), 's', content(items, { integrations: batch ?? null }))
+      const attached = destinations.filter(({ sourceIds }) => sourceIds.includes('s'))
+      if (attached.length === 0) assert.equal(plan.skips[0]?.reason, 'no_destination')
+      for (const each of attached) {
+        for (const [index, item] of items.entries()) {
+          if (item === null) continue
+          const has = ({ destinationId, indexes }: { destinationId: string | null; indexes: readonly number[] | null }): boolean =>
+            destinationId === each.id && (indexes === null || indexes.includes(index))
+          const places = [...plan.shipments.filter(has).map(() => 'sent'), ...plan.skips.filter(has).map(({ reason }) => reason)]
+          assert.deepEqual(places, [modelled(each, { ...batch, ...item['integrations'] }, item)])
+        }
+      }
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+function modelled(destination: Destination, integrations: JsonObject, item: JsonObject): 'sent' | SkipReason {
+  if (!destination.enabled) return 'destination_disabled'
+  const said = [destination.name, 'Webhooks', 'All'].map((name) => integrations[name] as unknown).find((value) => value != null)
+  if (said === false) return 'integrations_disabled'
+  const isOld = NOW - Date.parse(item['timestamp'] as string) > 24 * HOUR_MS
+  return isOld && !destination.historical ? 'historical' : 'sent'
+}
+
+test('thousands of destinations of other sources are looked at once per configuration, not per batch', () => {
+  let looks = 0
+  const others = Array.from({ length: 5_000 }, (_, index) => destination(`d${index}`, { sourceIds: ['other'] }))
+  const configuration = configured(destination('a'), ...others)
+  const destinations = new Map(configuration.destinations)
+  const counted = {
+    ...configuration,
+    destinations: { values: () => (looks++, destinations.values()) } as unknown as typeof destinations,
+  }
+  for (let batch = 0; batch < 100; batch++) planRoutes(counted, 's', content([message({ All: true })]))
+  assert.equal(looks, 1)
+})

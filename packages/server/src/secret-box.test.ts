@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { createSecretBox, generateSecretKey, SecretBoxError } from './secret-box.ts'
+
+const box = createSecretBox('a key for tests')
+
+function refusedAs(reason: SecretBoxError['reason']): (error: unknown) => boolean {
+  return (error) => error instanceof SecretBoxError && error.reason === reason
+}
+
+test('any text comes back as it was, under its own context', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, context) => box.open(box.seal(text, context), context) === text),
+  )
+})
+
+test('another box with the same key can read it', () => {
+  assert.equal(createSecretBox('a key for tests').open(box.seal('secret')), 'secret')
+})
+
+test('the same text is sealed differently each time, and never shows', () => {
+  const [first, second] = [box.seal('secret'), box.seal('secret')]
+  assert.notEqual(first, second)
+  assert.ok(!first.includes('secret') && !first.includes(Buffer.from('secret').toString('base64url')))
+})
+
+test('a wrong key is told as such, naming the setting and neither the key nor the secret', () => {
+  const sealed = createSecretBox('the other key').seal('secret')
+  assert.throws(() => box.open(sealed), refusedAs('wrong_key'))
+  assert.throws(() => box.open(sealed), /SWITCHYARD_SECRET_KEY/)
+  assert.throws(
+    () => box.open(sealed),
+    (error: Error) => !/a key for tests|the other key|"secret"/.test(error.message),
+  )
+})
+
+test('a sealed text cannot take the place of another', () => {
+  assert.throws(() => box.open(box.seal('secret', 'destination:1'), 'destination:2'), refusedAs('altered'))
+})
+
+test('no changed character goes unnoticed', () => {
+  const sealed = box.seal('secret')
+  for (let index = 0; index < sealed.length; index += 1) {
+    const changed = `${sealed.slice(0, index)}${sealed[index] === 'A' ? 'B' : 'A'}${sealed.slice(index + 1)}`
+    assert.throws(() => box.open(changed), SecretBoxError)
+  }
+})
+
+test('what was never sealed is malformed', () => {
+  for (const text of ['', 'secret', 'v1.', 'v2.aaaaaaaa.bbbb', `v1.${box.keyId}.AAAA`, `${box.seal('x')}=`]) {
+    assert.throws(() => box.open(text), refusedAs('malformed'))
+  }
+})
+
+test('generated keys are new each time, and an empty one is refused', () => {
+  assert.notEqual(generateSecretKey(), generateSecretKey())
+  assert.ok(generateSecretKey().length >= 43)
+  assert.throws(() => createSecretBox(''), TypeError)
+})
