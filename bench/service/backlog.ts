@@ -36,16 +36,14 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
     const source = kind === 'stored' ? measured : await service.createSource('backlog')
     const deadId =
       kind === 'pending' ? await service.createDestination('dead', `http://127.0.0.1:${await closedPort()}/`, source) : undefined
-    const startedAt = performance.now()
-    const dataBytes = await fill()
-    const fillSeconds = (performance.now() - startedAt) / 1_000
+    const { dataBytes, fillSeconds } = await fill()
     const line = (await service.ledger()).find(({ destinationId }) => destinationId === deadId)
     if (deadId !== undefined && line?.pending !== events) throw new Error(`${line?.pending} pending after filling ${events}`)
     const healthyId = await service.createDestination('healthy', `${traffic.receiverUrl}/`, measured)
     if (!(await service.stop())) throw new Error('the service did not end with 0 after it was filled')
     return { kind, events, folder, healthyId, fillSeconds, dataBytes, storeBytes: bytesOf(folder) }
 
-    async function fill(): Promise<number> {
+    async function fill() {
       const target = service.targetOf(source)
       const large = events - (events % EVENTS_PER_LARGE_REQUEST)
       const sent = [
@@ -54,7 +52,10 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
       ]
       const refused = sent.flatMap(({ refusals }) => Object.keys(refusals))
       if (refused.length > 0) throw new Error(`refused while filling: ${refused.join(', ')}`)
-      return sent.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0)
+      return {
+        dataBytes: sent.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
+        fillSeconds: sent.reduce((sum, { startedAtMs, lastAnswerAtMs }) => sum + (lastAnswerAtMs - startedAtMs) / 1_000, 0),
+      }
     }
   } finally {
     await service.stop('SIGKILL')

@@ -77,8 +77,9 @@ export function costRatios(rounds: CostRound[], size: number): Spread | undefine
   )
 }
 
+/** Of the whole way: from the acknowledgement alone it is so short, at times below zero, that a ratio says nothing. */
 export function deadRatios(rounds: DeadRound[], percentile: 'p50' | 'p99'): Spread | undefined {
-  return spreadOf(rounds.map((round) => round.with.ackedMs[percentile] / round.without.ackedMs[percentile]))
+  return spreadOf(rounds.map((round) => round.with.sentMs[percentile] / round.without.sentMs[percentile]))
 }
 
 function deliveryBar(other: ProgramName, title: string, factor: number, rounds: ProgramRound<DeliveryRun>[]): Bar {

@@ -64,8 +64,9 @@ function buildEvent(random: () => number, timestamp: string) {
     context: { library: { name: '@switchyard/node', version: '0.1.0' }, locale: 'en-GB', app: { name: word(), build: digits(4) } },
     integrations: {},
   }
-  while (JSON.stringify(event).length < EVENT_BYTES) event.properties.note += `${word()} `
-  event.properties.note = event.properties.note.slice(0, EVENT_BYTES - JSON.stringify(event).length || undefined)
+  const noteBytes = EVENT_BYTES - JSON.stringify(event).length
+  while (event.properties.note.length < noteBytes) event.properties.note += `${word()} `
+  event.properties.note = event.properties.note.slice(0, noteBytes)
   return event
 }
 

@@ -8,7 +8,6 @@ export interface Latency {
   ackedMs: Percentiles
   /** Sent to received. */
   sentMs: Percentiles
-  missing: number
 }
 
 export interface Percentiles {
@@ -18,17 +17,31 @@ export interface Percentiles {
 
 const ARRIVAL_LIMIT_MS = 60_000
 
-export async function measureLatency(traffic: Traffic, target: Target, events: number, perSecond: number): Promise<Latency> {
-  const complete = traffic.expectNext(events, (events / perSecond) * 2_000 + ARRIVAL_LIMIT_MS)
-  const [sent] = await Promise.all([traffic.pace(target, events, perSecond), complete])
-  const { missing, receivedAtMs } = await traffic.received(sent)
-  const since = (startAtMs: Float64Array | undefined) =>
-    percentiles(receivedAtMs.map((at, index) => at - (startAtMs?.[index] ?? Number.NaN)))
-  return { ackedMs: since(sent.ackedAtMs), sentMs: since(sent.sentAtMs), missing }
+/** Single events: how long each took. */
+export interface Samples {
+  ackedMs: number[]
+  sentMs: number[]
 }
 
-function percentiles(values: Float64Array): Percentiles {
-  const sorted = values.slice().sort()
+export async function measureLatency(traffic: Traffic, target: Target, events: number, perSecond: number): Promise<Latency> {
+  return latencyOf([await sampleLatency(traffic, target, events, perSecond)])
+}
+
+/** Fails unless every event comes. */
+export async function sampleLatency(traffic: Traffic, target: Target, events: number, perSecond: number): Promise<Samples> {
+  const complete = traffic.expectNext(events, (events / perSecond) * 2_000 + ARRIVAL_LIMIT_MS)
+  const [sent] = await Promise.all([traffic.pace(target, events, perSecond), complete])
+  const { receivedAtMs } = await traffic.received(sent)
+  const since = (startAtMs: Float64Array | undefined) => [...receivedAtMs].map((at, index) => at - (startAtMs?.[index] ?? Number.NaN))
+  return { ackedMs: since(sent.ackedAtMs), sentMs: since(sent.sentAtMs) }
+}
+
+export function latencyOf(samples: Samples[]): Latency {
+  return { ackedMs: percentiles(samples.flatMap(({ ackedMs }) => ackedMs)), sentMs: percentiles(samples.flatMap(({ sentMs }) => sentMs)) }
+}
+
+function percentiles(values: number[]): Percentiles {
+  const sorted = [...values].sort((a, b) => a - b)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
   return { p50: at(0.5), p99: at(0.99) }
 }

@@ -57,9 +57,8 @@ async function run(job: Job): Promise<Sent> {
   const failure = new Promise<never>((_resolve, reject) => (fail = reject))
   const connections = await Promise.all(Array.from({ length: job.connections }, () => open(job.target, fail)))
   const sent: Sent = { kind: 'sent', startedAtMs: 0, lastAnswerAtMs: 0, acknowledged: 0, refused: 0, refusals: {}, bodyBytes: 0 }
-  const templates = Array.from({ length: Math.max(TEMPLATES, job.connections) }, (_, seed) =>
-    buildTemplate(job.target, job.eventsPerRequest, seed),
-  )
+  const count = Math.min(Math.max(TEMPLATES, job.connections), Math.ceil(job.events / job.eventsPerRequest))
+  const templates = Array.from({ length: count }, (_, seed) => buildTemplate(job.target, job.eventsPerRequest, seed))
   try {
     const work = job.requestsPerSecond === undefined ? flood(job, connections, templates, sent) : pace(job, connections, templates, sent)
     await Promise.race([work, failure])

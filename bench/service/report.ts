@@ -120,7 +120,7 @@ export function deadText({ dead, starts }: Results): string {
   const rows = [
     ['nothing owed', ...latencyCells(dead.map((round) => round.without))],
     ['a million owed to a dead one', ...latencyCells(dead.map((round) => round.with))],
-    ['ratio', spreadText(deadRatios(dead, 'p50'), 2), spreadText(deadRatios(dead, 'p99'), 2), '', ''],
+    ['ratio', '', '', spreadText(deadRatios(dead, 'p50'), 2), spreadText(deadRatios(dead, 'p99'), 2)],
   ]
   const startRow = (title: string, times: number[] | undefined) => [title, spreadText(startSpread(times), 0)]
   const startRows = [

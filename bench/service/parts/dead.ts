@@ -2,7 +2,7 @@
 // The service with the backlog and one without take turns, so that the machine's own noise meets both.
 
 import { type Backlog, copyOf } from '../backlog.ts'
-import { type Latency, measureLatency } from '../latency.ts'
+import { type Latency, latencyOf, type Samples, sampleLatency } from '../latency.ts'
 import { type Service, startService } from '../service.ts'
 import type { Traffic } from '../traffic.ts'
 import { untilQuiet } from './cost.ts'
@@ -21,27 +21,35 @@ export interface StartTimes {
 }
 
 const PER_SECOND = 200
+const EVENTS_PER_TURN = 250
 const LAST_WORK_EVENTS = 15_000
 
 export async function measureDead(traffic: Traffic, none: Backlog, million: Backlog, rounds: number, events: number): Promise<DeadRound[]> {
   const services = [await startService(copyOf(none)), await startService(million.folder)]
   const [without, withBacklog] = services as [Service, Service]
-  const latency = async (service: Service, count: number) =>
-    await measureLatency(traffic, service.targetOf(await service.defaultSource()), count, PER_SECOND)
+  const sample = async (service: Service, count: number) =>
+    await sampleLatency(traffic, service.targetOf(await service.defaultSource()), count, PER_SECOND)
   try {
     for (const service of services) {
-      await latency(service, Math.min(1_000, events))
+      await sample(service, Math.min(1_000, events))
       await untilQuiet(service.pid)
     }
     const measured: DeadRound[] = []
-    for (let round = 0; round < rounds; round += 1) {
-      const first = await latency(round % 2 === 0 ? without : withBacklog, events)
-      const second = await latency(round % 2 === 0 ? withBacklog : without, events)
-      measured.push(round % 2 === 0 ? { without: first, with: second } : { without: second, with: first })
-    }
+    for (let round = 0; round < rounds; round += 1) measured.push(await measureRound())
     return measured
   } finally {
     for (const service of services) await service.stop()
+  }
+
+  /** Both in turns of about a second, so that a busy moment of the machine is in both. */
+  async function measureRound(): Promise<DeadRound> {
+    const samples = new Map<Service, Samples[]>(services.map((service) => [service, []]))
+    for (let turn = 0; turn < events / EVENTS_PER_TURN; turn += 1) {
+      for (const service of turn % 2 === 0 ? services : [withBacklog, without]) {
+        samples.get(service)?.push(await sample(service, EVENTS_PER_TURN))
+      }
+    }
+    return { without: latencyOf(samples.get(without) ?? []), with: latencyOf(samples.get(withBacklog) ?? []) }
   }
 }
 

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
-import fastify, { type FastifyInstance, LogController } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
@@ -79,6 +79,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: refuseUnparsed,
+    // Paths that cannot be decoded; Fastify refuses them before any route is looked for.
+    frameworkErrors: (_error, _request, reply: FastifyReply) => {
+      void reply.code(400).send(errorBody(new ApiError('invalid_request', { message: 'The path or the query is not valid.' })))
+    },
     requestTimeout: BODY_TIMEOUT_MS + 5_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',

@@ -1,6 +1,6 @@
 // What JSON.parse does not tell: how many bytes each item of a batch has as it was sent, and how deep it is nested. One
 // pass over the raw bytes of a body that is known to be valid JSON, without recursion: depth is what it is to find.
-// About 1.2 ns a byte; small and flat bodies, which are the usual ones, are not scanned at all.
+// A third to a half of what JSON.parse takes, so small and flat bodies, which are the usual ones, are not scanned at all.
 
 /**
  * JSON.parse takes any depth, and JSON.stringify, which makes the outbound message, runs out of stack at some thousand

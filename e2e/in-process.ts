@@ -1,0 +1,93 @@
+// The service under test in this process, where a test must put something in the place of the world: the clock, the
+// resolver, the certificate authorities. Everything else is real: the store on a file, the ports, the sockets.
+//
+//   await using service = await startInProcess({ host: '0.0.0.0', lookup: async () => ['10.0.0.1'] })
+//   await service.api('/ledger')                    as in service.ts
+//   await service.later(60_000)                     a minute passes at once, and what is due by then is attempted
+//   await service.restart({ laterMs: 5 * HOUR_MS }) stopped, and started on the same file five hours later
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type App, type AppParts, createApp } from '../packages/server/src/app.ts'
+import { type Clock, createClock } from '../packages/server/src/clock.ts'
+import { readConfig } from '../packages/server/src/config.ts'
+import { createLog } from '../packages/server/src/log.ts'
+import { TOKEN } from './service.ts'
+
+export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca'> {
+  host?: string
+  allowAddresses?: string
+  /** Stops the wall clock there. What is scheduled goes on. */
+  wallMs?: number
+}
+
+export interface InProcessService extends AsyncDisposable {
+  url: string
+  api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
+  later(ms: number): Promise<void>
+  restart(options?: { laterMs?: number }): Promise<void>
+}
+
+export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessService> {
+  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca } = options
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
+  let aheadMs = 0
+  const clock = (lastScheduleMs: number): Clock => {
+    const real = createClock(lastScheduleMs)
+    const startedAheadMs = aheadMs
+    // createClock reads the real time, or the last that was stored if that is later: only the difference is to be added.
+    const behindMs = Math.max(0, Date.now() + aheadMs - real.scheduleMs())
+    return {
+      wallMs: () => (wallMs ?? real.wallMs()) + aheadMs,
+      scheduleMs: () => real.scheduleMs() + behindMs + aheadMs - startedAheadMs,
+    }
+  }
+
+  const start = (): Promise<App> => {
+    const read = readConfig(
+      {
+        SWITCHYARD_HOST: host,
+        SWITCHYARD_PORT: '0',
+        SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
+        SWITCHYARD_ADMIN_TOKEN: TOKEN,
+        ...(allowAddresses === undefined ? {} : { SWITCHYARD_ALLOW_ADDRESSES: allowAddresses }),
+      },
+      [],
+    )
+    if (read.kind !== 'config') throw new Error(JSON.stringify(read))
+    return createApp(read.config, createLog('silent'), { clock, ...(lookup ? { lookup } : {}), ...(ca ? { ca } : {}) })
+  }
+
+  let app = await start()
+  const service: InProcessService = {
+    url: app.url,
+    async api<T>(path: string, { method = 'GET', body }: { method?: string; body?: unknown } = {}): Promise<T> {
+      const response = await fetch(`${app.url}/api${path}`, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} /api${path}: ${response.status} ${text}`)
+      return (text === '' ? undefined : JSON.parse(text)) as T
+    },
+    async later(ms) {
+      aheadMs += ms
+      // Timers do not know. A change of its settings makes a destination look at the time.
+      const { data } = await service.api<{ data: { id: string; maxInFlight: number }[] }>('/destinations?limit=1000')
+      for (const { id, maxInFlight } of data) await service.api(`/destinations/${id}`, { method: 'PATCH', body: { maxInFlight } })
+    },
+    async restart({ laterMs = 0 } = {}) {
+      await app.close()
+      aheadMs += laterMs
+      app = await start()
+      service.url = app.url
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  return service
+}

@@ -1,0 +1,203 @@
+// A receiver of webhooks: a real HTTP server on a free port of 127.0.0.1 that answers as a test tells it to and keeps the
+// books of everything that came. It judges nothing.
+//
+//   await using receiver = await startReceiver()                             answers 200 to everything
+//   await using receiver = await startReceiver(({ number }) => (number === 1 ? { status: 500 } : undefined))
+//   receiver.answer = () => ({ hang: true })                                 another behaviour from now on
+//   receiver.answer = () => ({ script: (response, socket) => … })            anything at all
+//   await receiver.until(() => receiver.byMessageId.size === 10)             as soon as that many different messages came
+//   receiver.byMessageId.get('m-1')                                          the requests that carried it, in order
+//   receiver.url                                                             http://127.0.0.1:PORT/, for a destination's urls
+
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { Signals, type Waiting } from './signals.ts'
+
+export interface ReceivedMessage {
+  type: string
+  messageId?: string
+  [field: string]: unknown
+}
+
+/** One request that arrived whole. */
+export interface Arrival {
+  /** From 1, in the order of arrival, over the receiver's whole life. */
+  number: number
+  /** performance.now() when its last byte was there. */
+  atMs: number
+  /** Date.now() then. */
+  wallMs: number
+  method: string
+  path: string
+  headers: Record<string, string>
+  bytes: Buffer
+  /** Of the body; none where it is not JSON. */
+  messages: ReceivedMessage[]
+  isBatch: boolean
+  socket: Socket
+  /** What became of the answer: `written` when all of it was handed to the connection. */
+  answer: 'awaited' | 'written' | 'cut'
+  /** Of the answer; null while there is none. */
+  status: number | null
+}
+
+/** How to answer. Nothing given: 200 and an empty body. */
+export interface Answer {
+  status?: number
+  headers?: Record<string, string>
+  body?: string | Buffer
+  /** Answers when this resolves. */
+  after?: Promise<unknown>
+  /** Never answers. */
+  hang?: boolean
+  /** Cuts the connection with a reset. */
+  reset?: boolean
+  /** Writes what it likes, when it likes. */
+  script?: (response: ServerResponse, socket: Socket) => void
+}
+
+export type Behaviour = (arrival: Arrival) => Answer | undefined
+
+export interface ReceiverOptions {
+  /** HTTPS with this certificate. */
+  tls?: { key: string; cert: string }
+  host?: string
+}
+
+export interface Receiver extends AsyncDisposable {
+  url: string
+  port: number
+  /** How it answers from now on. */
+  answer: Behaviour
+  arrivals: Arrival[]
+  /** Which requests carried a message, by its messageId. */
+  byMessageId: Map<string, Arrival[]>
+  /** The messages in the order of their arrival, those that came twice twice. */
+  messages(): ReceivedMessage[]
+  /** Requests whose answer is awaited now. */
+  open(): number
+  /** Connections that were ever made. */
+  connections: number
+  /** Connections that stand now. */
+  standing(): number
+  /** Resolves as soon as it holds; looked at whenever something arrives, is answered or breaks off. */
+  until(condition: () => boolean, waiting?: Waiting): Promise<void>
+  /** Refuses connections from now on, and cuts those that stand. The port stays known for comeBack. */
+  goAway(): Promise<void>
+  /** Listens again on the same port. */
+  comeBack(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startReceiver(answer: Behaviour = () => undefined, options: ReceiverOptions = {}): Promise<Receiver> {
+  const { tls, host = '127.0.0.1' } = options
+  const signals = new Signals()
+  const sockets = new Set<Socket>()
+  const arrivals: Arrival[] = []
+  const byMessageId = new Map<string, Arrival[]>()
+
+  const listener: RequestListener = (request, response) => void serve(request, response)
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  server.on('connection', (socket: Socket) => {
+    receiver.connections++
+    sockets.add(socket)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      signals.notify()
+    })
+    socket.on('error', () => {})
+  })
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+    } catch {
+      return
+    }
+    const bytes = Buffer.concat(chunks)
+    const body = parsed(bytes)
+    const arrival: Arrival = {
+      number: arrivals.length + 1,
+      atMs: performance.now(),
+      wallMs: Date.now(),
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: request.headers as Record<string, string>,
+      bytes,
+      messages: (Array.isArray(body) ? body : body === undefined ? [] : [body]) as ReceivedMessage[],
+      isBatch: Array.isArray(body),
+      socket: request.socket,
+      answer: 'awaited',
+      status: null,
+    }
+    arrivals.push(arrival)
+    for (const { messageId } of arrival.messages) {
+      if (messageId === undefined) continue
+      const before = byMessageId.get(messageId)
+      if (before) before.push(arrival)
+      else byMessageId.set(messageId, [arrival])
+    }
+    response.on('finish', () => {
+      arrival.answer = 'written'
+      arrival.status = response.statusCode
+      signals.notify()
+    })
+    response.on('close', () => {
+      if (arrival.answer === 'awaited') arrival.answer = 'cut'
+      signals.notify()
+    })
+    const how = receiver.answer(arrival) ?? {}
+    signals.notify()
+    if (how.after) await how.after
+    if (how.hang) return
+    if (how.reset) return void request.socket.resetAndDestroy()
+    if (how.script) return how.script(response, request.socket)
+    response.writeHead(how.status ?? 200, how.headers)
+    response.end(how.body)
+  }
+
+  const listen = (port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, host, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    })
+  const goAway = async (): Promise<void> => {
+    const closed = server.listening ? new Promise((resolve) => server.close(resolve)) : undefined
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  const receiver: Receiver = {
+    url: `${tls === undefined ? 'http' : 'https'}://${host}:${port}/`,
+    port,
+    answer,
+    arrivals,
+    byMessageId,
+    messages: () => arrivals.flatMap((arrival) => arrival.messages),
+    open: () => arrivals.filter((arrival) => arrival.answer === 'awaited').length,
+    connections: 0,
+    standing: () => sockets.size,
+    until: (condition, waiting = {}) =>
+      signals.until(condition, { state: () => `${arrivals.length} requests, ${byMessageId.size} different messages`, ...waiting }),
+    goAway,
+    comeBack: () => listen(port),
+    close: goAway,
+    [Symbol.asyncDispose]: goAway,
+  }
+  return receiver
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString()) as unknown
+  } catch {
+    return undefined
+  }
+}

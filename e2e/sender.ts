@@ -1,0 +1,90 @@
+// A sender as the client library is one: batches with messageIds of their own, sent again, unchanged, until they are
+// answered. Keeps the books of what was acknowledged, to hold against a receiver's.
+//
+//   const sender = startSender(() => service, { batchSize: 10 })
+//   await sender.until(() => sender.acknowledged.size >= 500)     load goes on meanwhile
+//   sender.resume()                                               after a restart: what was unanswered is sent again
+//   await sender.finish()                                         no new batches; resolves when every one is answered
+
+import { type Service, track } from './service.ts'
+import { Signals, type Waiting } from './signals.ts'
+
+export interface SenderOptions {
+  batchSize?: number
+  /** Batches under way at once. */
+  parallel?: number
+  /** Begins every messageId. */
+  name?: string
+  /** Of each message. */
+  fields?: object
+}
+
+export interface Sender {
+  /** The messageIds whose 200 has been seen. */
+  acknowledged: Set<string>
+  /** All that were sent, answered or not. */
+  sent: Set<string>
+  /** Messages in batches that were sent again, counted each time. */
+  resent: number
+  /** Answers other than 200, and how often each came. */
+  refusals: Map<number, number>
+  until(condition: () => boolean, waiting?: Waiting): Promise<void>
+  /** The service is there again. */
+  resume(): void
+  finish(): Promise<void>
+}
+
+export function startSender(service: () => Service, options: SenderOptions = {}): Sender {
+  const { batchSize = 10, parallel = 4, name = 'm', fields = {} } = options
+  const signals = new Signals()
+  let last = 0
+  let isFinishing = false
+  let comebacks = 0
+
+  async function deliver(messages: readonly object[]): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const seen = comebacks
+      if (attempt > 1) sender.resent += messages.length
+      const status = await service()
+        .send(messages)
+        .then(
+          (answer) => answer.status,
+          () => null,
+        )
+      if (status === 200) return
+      if (status !== null) sender.refusals.set(status, (sender.refusals.get(status) ?? 0) + 1)
+      signals.notify()
+      await signals.until(() => comebacks > seen, { what: `the service comes back (last answer: ${status ?? 'none'})` })
+    }
+  }
+
+  async function work(): Promise<void> {
+    while (!isFinishing) {
+      const ids = Array.from({ length: batchSize }, () => `${name}-${++last}`)
+      for (const id of ids) sender.sent.add(id)
+      await deliver(ids.map((id) => track(id, fields)))
+      for (const id of ids) sender.acknowledged.add(id)
+      signals.notify()
+    }
+  }
+
+  const sender: Sender = {
+    acknowledged: new Set(),
+    sent: new Set(),
+    resent: 0,
+    refusals: new Map(),
+    until: (condition, waiting = {}) =>
+      signals.until(condition, { state: () => `${sender.acknowledged.size} of ${sender.sent.size} acknowledged`, ...waiting }),
+    resume() {
+      comebacks++
+      signals.notify()
+    },
+    async finish() {
+      isFinishing = true
+      await all
+    },
+  }
+  const all = Promise.all(Array.from({ length: parallel }, work))
+  all.catch(() => {})
+  return sender
+}

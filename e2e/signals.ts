@@ -1,0 +1,64 @@
+// Waiting without sleeping: whoever changes something says so, and whoever waits looks again. Every wait has a deadline,
+// generous enough for a loaded machine, and says what it waited for when that passes.
+
+export const DEADLINE_MS = 60_000
+
+export interface Waiting {
+  deadlineMs?: number
+  /** What is waited for, for the error. */
+  what?: string
+  /** How things stand, for the error. */
+  state?: () => string
+}
+
+export class Signals {
+  readonly #watchers = new Set<() => void>()
+
+  /** Something has changed. */
+  notify(): void {
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  /** Resolves as soon as the condition holds. Rejects when it throws, or at the deadline. */
+  until(condition: () => boolean, { deadlineMs = DEADLINE_MS, what = String(condition), state }: Waiting = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (act: () => void): void => {
+        clearTimeout(deadline)
+        this.#watchers.delete(look)
+        act()
+      }
+      const deadline = setTimeout(() => end(() => reject(new Error(lateMessage(what, deadlineMs, state)))), deadlineMs)
+      const look = (): void => {
+        try {
+          if (condition()) end(resolve)
+        } catch (error) {
+          end(() => reject(error instanceof Error ? error : new Error(String(error))))
+        }
+      }
+      this.#watchers.add(look)
+      look()
+    })
+  }
+}
+
+const POLL_MS = 25
+
+/** For what can only be asked, such as the control API: asks until the answer passes, and gives it. */
+export async function eventually<T>(
+  ask: () => Promise<T>,
+  passes: (answer: T) => boolean,
+  { deadlineMs = DEADLINE_MS, what = String(passes), state }: Waiting = {},
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs
+  for (;;) {
+    const answer = await ask()
+    if (passes(answer)) return answer
+    if (performance.now() > deadline)
+      throw new Error(lateMessage(what, deadlineMs, () => `${JSON.stringify(answer, null, 1).slice(0, 4_000)}\n${state?.() ?? ''}`))
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+function lateMessage(what: string, deadlineMs: number, state: (() => string) | undefined): string {
+  return `not within ${deadlineMs / 1_000} s: ${what}${state === undefined ? '' : `\n${state()}`}`
+}
