@@ -81,9 +81,8 @@ test('kill -9 under load, ten times: all that was acknowledged arrives, and only
 test('kill -9 at any moment around the commit: a call that is repeated is stored and delivered once', async () => {
   await using receiver = await startReceiver()
   await using first = await startService({ log: 'error' })
-  // Held back at first, so that nothing is in flight that may come twice.
-  const destination = await first.destination({ urls: [receiver.url], enabled: false })
-  await first.api(`/destinations/${destination}`, { method: 'PATCH', body: { enabled: true, batch: { size: 1_000, lingerMs: 60_000 } } })
+  // Held back by its linger, so that nothing is in flight, which may come twice.
+  const destination = await first.destination({ urls: [receiver.url], batch: { size: 1_000, lingerMs: 60_000 } })
   let service = first
   const ids = ['before', 'during', 'after'].flatMap((moment) => [`${moment}-1`, `${moment}-2`])
   const messages = ids.map((id) => track(id))

@@ -61,9 +61,13 @@ async function arrivalOf(messageId: string): Promise<Arrival> {
 }
 
 /** What becomes of a call, sent to the path of its type. */
-async function outbound(type: Type, call: object, headers: Record<string, string> = {}): Promise<ReceivedMessage> {
-  const messageId = randomUUID()
-  await wiring.post(`/v1/${type}`, { messageId, ...call }, headers)
+async function outbound(
+  type: Type,
+  call: { messageId?: string; [field: string]: unknown },
+  headers: Record<string, string> = {},
+): Promise<ReceivedMessage> {
+  const { messageId = randomUUID() } = call
+  await wiring.post(`/v1/${type}`, { ...call, messageId }, headers)
   return (await arrivalOf(messageId)).messages[0] as ReceivedMessage
 }
 
@@ -290,7 +294,7 @@ describe('The context of a message', () => {
 
 describe('A6. Events sent to webhook receivers', () => {
   for (const type of TYPES) {
-    test(`${type}: a ${type} message is routed to the destination`, async () => {
+    test(`${type}: ${/^[ai]/.test(type) ? 'an' : 'a'} ${type} message is routed to the destination`, async () => {
       const messageId = randomUUID()
       await wiring.send([{ type, messageId, ...CALLS[type] }])
       assert.equal((await wiring.settled(messageId)).state, 'delivered')

@@ -7,7 +7,7 @@ import { closedPort } from './closed-port.ts'
 import { EVENTS_PER_LARGE_REQUEST } from './events.ts'
 import { createFolder } from './processes.ts'
 import { startService } from './service.ts'
-import type { Traffic } from './traffic.ts'
+import { requireAll, type Traffic } from './traffic.ts'
 
 export type BacklogKind = 'stored' | 'pending'
 
@@ -50,8 +50,7 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
         ...(large > 0 ? [await traffic.fill(target, large, EVENTS_PER_LARGE_REQUEST, FILL_CONNECTIONS)] : []),
         ...(events > large ? [await traffic.fill(target, events - large, events - large, 1)] : []),
       ]
-      const refused = sent.flatMap(({ refusals }) => Object.keys(refusals))
-      if (refused.length > 0) throw new Error(`refused while filling: ${refused.join(', ')}`)
+      for (const part of sent) requireAll(part)
       return {
         dataBytes: sent.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
         fillSeconds: sent.reduce((sum, { startedAtMs, lastAnswerAtMs }) => sum + (lastAnswerAtMs - startedAtMs) / 1_000, 0),

@@ -1,7 +1,7 @@
 // How long single events take at a fixed rate: from the sender's answer, and from its first byte, to the receiver.
 
 import type { Target } from './events.ts'
-import type { Traffic } from './traffic.ts'
+import { requireAll, type Traffic } from './traffic.ts'
 
 export interface Latency {
   /** Acknowledged to received. Below zero when the message overtakes the answer. */
@@ -30,7 +30,7 @@ export async function measureLatency(traffic: Traffic, target: Target, events: n
 /** Fails unless every event comes. */
 export async function sampleLatency(traffic: Traffic, target: Target, events: number, perSecond: number): Promise<Samples> {
   const complete = traffic.expectNext(events, (events / perSecond) * 2_000 + ARRIVAL_LIMIT_MS)
-  const [sent] = await Promise.all([traffic.pace(target, events, perSecond), complete])
+  const [sent] = await Promise.all([traffic.pace(target, events, perSecond).then(requireAll), complete])
   const { receivedAtMs } = await traffic.received(sent)
   const since = (startAtMs: Float64Array | undefined) => [...receivedAtMs].map((at, index) => at - (startAtMs?.[index] ?? Number.NaN))
   return { ackedMs: since(sent.ackedAtMs), sentMs: since(sent.sentAtMs) }

@@ -96,24 +96,26 @@ async function pace(job: Job, connections: Connection[], templates: Template[], 
   const meanMs = 1_000 / (job.requestsPerSecond ?? 1)
   sent.startedAtMs = nowMs()
   let due = sent.startedAtMs
-  const answers: Promise<unknown>[] = []
+  const busy = new Set<Promise<void>>()
   for (let index = 0; index < requests; index += 1) {
     // Uneven, so that no timer of the program under test can fall into step with the traffic.
     due += meanMs * (0.5 + Math.random())
     await pause(due - nowMs())
+    // When all are busy the program is late, and its lateness counts from when the request was due.
+    while (connections.length === 0) await Promise.race(busy)
     const connection = connections.pop()
     const template = templates.pop()
-    // All connections busy: the request is dropped from the plan, and shows as one that was never acknowledged.
-    if (!connection || !template) continue
-    sentAtMs[index] = nowMs()
+    if (!connection || !template) throw new Error('more connections than templates')
+    sentAtMs[index] = due
     const answer = send(connection, template, job.first + index * job.eventsPerRequest, sent).then((isTaken) => {
       if (isTaken) ackedAtMs[index] = sent.lastAnswerAtMs
       connections.unshift(connection)
       templates.unshift(template)
+      busy.delete(answer)
     })
-    answers.push(answer)
+    busy.add(answer)
   }
-  await Promise.all(answers)
+  await Promise.all(busy)
   sent.sentAtMs = sentAtMs
   sent.ackedAtMs = ackedAtMs
 }

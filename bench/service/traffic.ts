@@ -61,6 +61,12 @@ export async function createTraffic(): Promise<Traffic> {
     next += events
     return range
   }
+  const received = async ({ first, events }: Range): Promise<Received> => {
+    ask(receiver, { kind: 'times', first, events })
+    const { receivedAtMs, copies } = await nextReport<ReceiverReport, 'times'>(receiver, 'times', START_LIMIT_MS)
+    const missing = copies.reduce((sum, count) => sum + (count === 0 ? 1 : 0), 0)
+    return { missing, duplicates: copies.reduce((sum, count) => sum + Math.max(0, count - 1), 0), receivedAtMs }
+  }
   return {
     receiverUrl: `http://127.0.0.1:${port}`,
     async burst(target, events) {
@@ -88,15 +94,16 @@ export async function createTraffic(): Promise<Traffic> {
     },
     async expectNext(events, timeoutMs) {
       ask(receiver, { kind: 'expect', first: next, events })
-      const { lastNewAtMs } = await nextReport<ReceiverReport, 'complete'>(receiver, 'complete', timeoutMs)
-      return lastNewAtMs
+      const range = { first: next, events }
+      try {
+        const { lastNewAtMs } = await nextReport<ReceiverReport, 'complete'>(receiver, 'complete', timeoutMs)
+        return lastNewAtMs
+      } catch (error) {
+        const { missing } = await received(range)
+        throw new Error(`${missing} of ${events} events have not come within ${timeoutMs / 1_000} s`, { cause: error })
+      }
     },
-    async received({ first, events }) {
-      ask(receiver, { kind: 'times', first, events })
-      const { receivedAtMs, copies } = await nextReport<ReceiverReport, 'times'>(receiver, 'times', START_LIMIT_MS)
-      const missing = copies.reduce((sum, count) => sum + (count === 0 ? 1 : 0), 0)
-      return { missing, duplicates: copies.reduce((sum, count) => sum + Math.max(0, count - 1), 0), receivedAtMs }
-    },
+    received,
     async close() {
       await Promise.all([stop(load, 'SIGKILL'), stop(receiver, 'SIGKILL')])
     },
@@ -105,4 +112,11 @@ export async function createTraffic(): Promise<Traffic> {
 
 function ask(receiver: ChildProcess, request: ReceiverRequest): void {
   receiver.send(request)
+}
+
+/** Where a refused request would make the numbers mean something else. */
+export function requireAll<Answered extends Sent>(sent: Answered): Answered {
+  const refusals = Object.entries(sent.refusals).map(([what, times]) => `${times} × ${what}`)
+  if (refusals.length > 0) throw new Error(`refused: ${refusals.join(', ')}`)
+  return sent
 }

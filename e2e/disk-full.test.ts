@@ -1,0 +1,198 @@
+// The disk is full: a small file system of its own that is really full. Nothing is said to be stored that is not, what
+// happens meanwhile is recorded later, and room is all that it takes to go on.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { startReceiver } from './receiver.ts'
+import { startSender } from './sender.ts'
+import { type Service, startService, track } from './service.ts'
+import { eventually } from './signals.ts'
+
+interface SmallDisk extends Disposable {
+  folder: string
+  /** Takes all the room that is left. */
+  fill(): void
+  /** Gives back what fill() took. */
+  free(): void
+  /** Makes the whole larger. */
+  grow(megabytes: number): void
+}
+
+test('while the disk is full calls get 503 and nothing else stops; with room again it goes on alone, and nothing is lost', async (t) => {
+  using disk = mountSmallDisk(t, 16)
+  if (disk === null) return
+  await using receiver = await startReceiver()
+  await using service = await startService({ folder: disk.folder })
+  await service.destination({ urls: [receiver.url] })
+  assert.equal((await service.send([track('before')])).status, 200)
+  await service.settled(1)
+
+  // In flight when the disk is full, and answered while it is.
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  receiver.answer = () => ({ after: answered })
+  const inFlight = Array.from({ length: 20 }, (_, index) => `in-flight-${index}`)
+  assert.equal((await service.send(inFlight.map((id) => track(id)))).status, 200)
+  await receiver.until(() => receiver.byMessageId.size === 21)
+  disk.fill()
+
+  // Room inside the files is used up first; each 200 on the way counts.
+  const sender = startSender(() => service, { batchSize: 5, parallel: 2, fields: { properties: { text: 'x'.repeat(10_000) } } })
+  await sender.until(() => (sender.refusals.get(503) ?? 0) === 2)
+  assert.deepEqual([...sender.refusals.keys()], [503])
+  const refused = await service.send([track('refused')])
+  assert.equal(refused.status, 503)
+  assert.equal(refused.body.code, 'store_unavailable')
+  assert.ok(Number(refused.headers.get('retry-after')) > 0, `Retry-After: ${refused.headers.get('retry-after')}`)
+  assert.equal(await statusOf(service, '/healthz'), 200)
+  assert.equal(await statusOf(service, '/readyz'), 503)
+  const acknowledged = sender.acknowledged.size
+
+  answer()
+  await receiver.until(() => receiver.arrivals.every((arrival) => arrival.answer === 'written'))
+  const stored = 1 + inFlight.length + acknowledged
+  assert.equal((await service.ledger())[0]?.owed, stored)
+  await service.logged(({ level, problem }) => level === 'error' && /full/.test(String(problem)))
+  assert.deepEqual(
+    service.log().filter(({ msg }) => msg === 'the store accepts again'),
+    [],
+  )
+
+  disk.free()
+  await service.logged(({ msg }) => msg === 'the store accepts again')
+  assert.equal(await statusOf(service, '/readyz'), 200)
+  // Nothing was told to go on: outcomes first, then what waited.
+  const [ledger] = await service.settled(stored)
+  assert.equal(ledger?.delivered, stored)
+  assert.deepEqual(await service.ledger({ recount: true }), [ledger])
+
+  sender.resume()
+  await sender.until(() => sender.acknowledged.size > acknowledged + 20)
+  await sender.finish()
+  const total = 1 + inFlight.length + sender.sent.size
+  assert.deepEqual(await service.settled(total), await service.ledger({ recount: true }))
+  assert.equal((await service.stats()).accepted, total)
+  assert.equal(receiver.byMessageId.size, total)
+  assert.equal(receiver.arrivals.length, total, 'each arrives once: that an outcome could not be recorded is no reason to send again')
+  assert.equal(receiver.byMessageId.has('refused'), false)
+})
+
+test('a disk filled by the messages themselves: each 200 is kept over kill -9 and a start on the full disk', async (t) => {
+  using disk = mountSmallDisk(t, 2)
+  if (disk === null) return
+  await using receiver = await startReceiver(() => ({ status: 503 }))
+  await using first = await startService({ folder: disk.folder, log: 'error' })
+  await first.destination({ urls: [receiver.url] })
+  const sender = startSender(() => first, { batchSize: 5, fields: { properties: { text: 'x'.repeat(10_000) } } })
+  await sender.until(() => (sender.refusals.get(503) ?? 0) >= 4)
+  assert.deepEqual([...sender.refusals.keys()], [503])
+  const acknowledged = new Set(sender.acknowledged)
+  assert.ok(acknowledged.size > 0)
+  first.kill('SIGKILL')
+
+  // It may say that it cannot start, or start and wait for room; it may not damage what is there.
+  const full = await first.restart().catch((error: unknown) => error as Error)
+  if (full instanceof Error) assert.match(full.message, /full|room/i)
+  else {
+    assert.equal(await statusOf(full, '/readyz'), 503)
+    full.kill('SIGKILL')
+    await full.ended
+  }
+
+  disk.grow(64)
+  receiver.answer = () => undefined
+  const service = await first.restart()
+  const [ledger] = await eventually(
+    () => service.ledger(),
+    ([row]) => row?.pending === 0,
+  )
+  assert.deepEqual(await service.ledger({ recount: true }), [ledger])
+  const stored = new Set((await service.deliveries()).map(({ messageId }) => messageId))
+  assert.deepEqual(
+    [...acknowledged].filter((id) => !stored.has(id)),
+    [],
+  )
+  assert.deepEqual(
+    [...acknowledged].filter((id) => !receiver.byMessageId.has(id)),
+    [],
+  )
+})
+
+test('SIGTERM while the disk is full: exit 0 within 10 s, and what could not be recorded is delivered again after the restart', async (t) => {
+  using disk = mountSmallDisk(t, 16)
+  if (disk === null) return
+  await using receiver = await startReceiver()
+  await using first = await startService({ folder: disk.folder })
+  await first.destination({ urls: [receiver.url] })
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  receiver.answer = () => ({ after: answered })
+  assert.equal((await first.send([track('in-flight')])).status, 200)
+  await receiver.until(() => receiver.byMessageId.size === 1)
+  disk.fill()
+  const sender = startSender(() => first, { batchSize: 5, parallel: 1, fields: { properties: { text: 'x'.repeat(10_000) } } })
+  await sender.until(() => sender.refusals.has(503))
+  answer()
+  await receiver.until(() => receiver.arrivals.every((arrival) => arrival.answer === 'written'))
+
+  const { code, ms, stderr } = await first.stop()
+  assert.equal(code, 0, stderr)
+  assert.ok(ms < 10_000, `${ms} ms`)
+
+  disk.free()
+  const service = await first.restart()
+  const total = 1 + sender.acknowledged.size
+  const [ledger] = await service.settled(total)
+  assert.equal(ledger?.delivered, total)
+  assert.deepEqual(await service.ledger({ recount: true }), [ledger])
+  assert.equal(receiver.byMessageId.size, total)
+})
+
+async function statusOf({ url }: Service, path: string): Promise<number> {
+  const response = await fetch(`${url}${path}`)
+  await response.arrayBuffer()
+  return response.status
+}
+
+/** A tmpfs; null, and the test is skipped, where this user may not mount one. */
+function mountSmallDisk(t: TestContext, megabytes: number): SmallDisk | null {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'switchyard-e2e', folder], { stdio: 'pipe' })
+  } catch (error) {
+    rmSync(folder, { recursive: true })
+    t.skip(`needs a user who may mount a tmpfs (root on Linux): ${(error as Error).message.trim()}`)
+    return null
+  }
+  const ballast = join(folder, 'ballast')
+  return {
+    folder,
+    fill() {
+      const file = openSync(ballast, 'a')
+      try {
+        // To the last byte: large pieces first.
+        for (const size of [1_048_576, 4_096, 1]) while (writePiece(file, size));
+      } finally {
+        closeSync(file)
+      }
+    },
+    free: () => rmSync(ballast),
+    grow: (larger) => void execFileSync('mount', ['-o', `remount,size=${larger}m`, folder], { stdio: 'pipe' }),
+    [Symbol.dispose]() {
+      execFileSync('umount', ['--lazy', folder], { stdio: 'pipe' })
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** False when there was no room for it. */
+function writePiece(file: number, size: number): boolean {
+  try {
+    return writeSync(file, Buffer.alloc(size)) === size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    return false
+  }
+}
