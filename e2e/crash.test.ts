@@ -23,7 +23,7 @@ test('kill -9 under load, ten times: all that was acknowledged arrives, and only
   await using first = await startService({ log: 'error' })
   await first.destination({ urls: [receiver.url] })
   let service = first
-  const sender = startSender(() => service)
+  using sender = startSender(() => service)
   const killedAt: number[] = []
   for (let kill = 1; kill <= KILLS; kill++) {
     const [acknowledged, arrived] = [sender.acknowledged.size, receiver.arrivals.length]

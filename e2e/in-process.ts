@@ -25,6 +25,8 @@ export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca'> {
 export interface InProcessService extends AsyncDisposable {
   url: string
   api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
+  /** What its clock shows. */
+  now(): number
   later(ms: number): Promise<void>
   restart(options?: { laterMs?: number }): Promise<void>
 }
@@ -72,6 +74,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       if (!response.ok) throw new Error(`${method} /api${path}: ${response.status} ${text}`)
       return (text === '' ? undefined : JSON.parse(text)) as T
     },
+    now: () => (wallMs ?? Date.now()) + aheadMs,
     async later(ms) {
       aheadMs += ms
       // Timers do not know. A change of its settings makes a destination look at the time.

@@ -63,6 +63,8 @@ export interface ReceiverOptions {
   /** HTTPS with this certificate. */
   tls?: { key: string; cert: string }
   host?: string
+  /** Default: a free one. */
+  port?: number
 }
 
 export interface Receiver extends AsyncDisposable {
@@ -91,7 +93,7 @@ export interface Receiver extends AsyncDisposable {
 }
 
 export async function startReceiver(answer: Behaviour = () => undefined, options: ReceiverOptions = {}): Promise<Receiver> {
-  const { tls, host = '127.0.0.1' } = options
+  const { tls, host = '127.0.0.1', port: wanted = 0 } = options
   const signals = new Signals()
   const sockets = new Set<Socket>()
   const arrivals: Arrival[] = []
@@ -172,7 +174,7 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     await closed
   }
 
-  await listen(0)
+  await listen(wanted)
   const { port } = server.address() as AddressInfo
   const receiver: Receiver = {
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${port}/`,

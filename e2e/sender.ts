@@ -1,7 +1,7 @@
 // A sender as the client library is one: batches with messageIds of their own, sent again, unchanged, until they are
 // answered. Keeps the books of what was acknowledged, to hold against a receiver's.
 //
-//   const sender = startSender(() => service, { batchSize: 10 })
+//   using sender = startSender(() => service, { batchSize: 10 })
 //   await sender.until(() => sender.acknowledged.size >= 500)     load goes on meanwhile
 //   sender.resume()                                               after a restart: what was unanswered is sent again
 //   await sender.finish()                                         no new batches; resolves when every one is answered
@@ -19,7 +19,7 @@ export interface SenderOptions {
   fields?: object
 }
 
-export interface Sender {
+export interface Sender extends Disposable {
   /** The messageIds whose 200 has been seen. */
   acknowledged: Set<string>
   /** All that were sent, answered or not. */
@@ -39,10 +39,12 @@ export function startSender(service: () => Service, options: SenderOptions = {})
   const signals = new Signals()
   let last = 0
   let isFinishing = false
+  let isAbandoned = false
   let comebacks = 0
 
-  async function deliver(messages: readonly object[]): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
+  /** False when the sender was disposed of before there was an answer. */
+  async function deliver(messages: readonly object[]): Promise<boolean> {
+    for (let attempt = 1; !isAbandoned; attempt++) {
       const seen = comebacks
       if (attempt > 1) sender.resent += messages.length
       const status = await service()
@@ -51,18 +53,19 @@ export function startSender(service: () => Service, options: SenderOptions = {})
           (answer) => answer.status,
           () => null,
         )
-      if (status === 200) return
+      if (status === 200) return true
       if (status !== null) sender.refusals.set(status, (sender.refusals.get(status) ?? 0) + 1)
       signals.notify()
-      await signals.until(() => comebacks > seen, { what: `the service comes back (last answer: ${status ?? 'none'})` })
+      await signals.until(() => comebacks > seen || isAbandoned, { what: `the service comes back (last answer: ${status ?? 'none'})` })
     }
+    return false
   }
 
   async function work(): Promise<void> {
     while (!isFinishing) {
       const ids = Array.from({ length: batchSize }, () => `${name}-${++last}`)
       for (const id of ids) sender.sent.add(id)
-      await deliver(ids.map((id) => track(id, fields)))
+      if (!(await deliver(ids.map((id) => track(id, fields))))) return
       for (const id of ids) sender.acknowledged.add(id)
       signals.notify()
     }
@@ -82,6 +85,11 @@ export function startSender(service: () => Service, options: SenderOptions = {})
     async finish() {
       isFinishing = true
       await all
+    },
+    [Symbol.dispose]() {
+      isFinishing = true
+      isAbandoned = true
+      signals.notify()
     },
   }
   const all = Promise.all(Array.from({ length: parallel }, work))

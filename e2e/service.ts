@@ -21,6 +21,8 @@ import { eventually, Signals, type Waiting } from './signals.ts'
 export const CLI = join(import.meta.dirname, '..', 'packages', 'server', 'src', 'cli.ts')
 export const TOKEN = 'token-of-the-whole-system-tests'
 
+const STOP_DEADLINE_MS = 30_000
+
 export interface ServiceOptions {
   /** Where the store is and stays; default: a folder of its own, removed when the service is disposed of. */
   folder?: string
@@ -29,6 +31,8 @@ export interface ServiceOptions {
   log?: string
   env?: Record<string, string>
   args?: string[]
+  /** Options of Node.js. */
+  execArgv?: string[]
 }
 
 export interface Ended {
@@ -120,7 +124,7 @@ export interface Service extends AsyncDisposable {
 
   kill: (signal: NodeJS.Signals) => void
   ended: Promise<Ended>
-  /** SIGTERM, and its end. */
+  /** SIGTERM, and its end; by SIGKILL, if it takes much too long. */
   stop(): Promise<Ended>
   /** The next process on the same folder. Waits for this one's end. Options that are not given stay as they were. */
   restart(options?: Omit<ServiceOptions, 'folder'>): Promise<Service>
@@ -146,9 +150,9 @@ process.on('exit', () => {
 })
 
 /** The process alone, which may refuse to start: its end tells. */
-export function runService({ env = {}, args = [] }: { env?: Record<string, string>; args?: string[] }): Running {
+export function runService({ env = {}, args = [], execArgv = [] }: Pick<ServiceOptions, 'env' | 'args' | 'execArgv'>): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SWITCHYARD_') && !name.startsWith('NODE_'))
-  const child = spawn(process.execPath, [CLI, ...args], {
+  const child = spawn(process.execPath, [...execArgv, CLI, ...args], {
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -219,7 +223,7 @@ async function leave({ folder, isOurs, runs }: Place): Promise<void> {
 
 async function startIn(place: Place, options: ServiceOptions): Promise<Service> {
   const { folder } = place
-  const { token = TOKEN, log: level = 'info', env = {}, args = [] } = options
+  const { token = TOKEN, log: level = 'info', env = {}, args = [], execArgv = [] } = options
   const file = join(folder, 'switchyard.db')
   const run = runService({
     env: {
@@ -230,6 +234,7 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
       ...env,
     },
     args,
+    execArgv,
   })
   place.runs.push(run)
   const { child, signals, stdout, stderr, kill, ended } = run
@@ -327,7 +332,8 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     ended,
     stop() {
       kill('SIGTERM')
-      return ended
+      const tooLong = setTimeout(kill, STOP_DEADLINE_MS, 'SIGKILL')
+      return ended.finally(() => clearTimeout(tooLong))
     },
     async restart(changes = {}) {
       await ended

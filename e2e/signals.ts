@@ -41,6 +41,15 @@ export class Signals {
   }
 }
 
+/** A promise that a test resolves when it is time: what a receiver waits for. */
+export function gate(): { open: () => void; opened: Promise<void> } {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}
+
 const POLL_MS = 25
 
 /** For what can only be asked, such as the control API: asks until the answer passes, and gives it. */

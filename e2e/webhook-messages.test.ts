@@ -155,9 +155,7 @@ describe('A2. Outbound webhook message', () => {
       assert.deepEqual({ name, category }, { name: 'Shoes', category: 'Shop' })
     }
     const least = await outbound('track', { anonymousId: 'a-1', event: 'Least' })
-    assert.deepEqual(Object.keys(least).sort(), [
-      ...['anonymousId', 'context', 'event', 'messageId', 'properties', 'receivedAt', 'timestamp', 'type', 'version'],
-    ])
+    assert.equal(Object.keys(least).sort().join(' '), 'anonymousId context event messageId properties receivedAt timestamp type version')
   })
 
   test('the write key never leaves, nor what is not a field of the message', async () => {
@@ -327,9 +325,9 @@ describe('A6. Events sent to webhook receivers', () => {
     assert.deepEqual(
       own
         .messages()
-        .map(({ type, userId }) => `${type} ${userId}`)
+        .map(({ type, userId }) => [type, userId].join(' '))
         .sort(),
-      [...['delete u-a', 'delete u-a', 'delete u-b', 'delete u-b']],
+      ['delete u-a', 'delete u-a', 'delete u-b', 'delete u-b'],
     )
   })
 })

@@ -101,12 +101,12 @@ async function pace(job: Job, connections: Connection[], templates: Template[], 
     // Uneven, so that no timer of the program under test can fall into step with the traffic.
     due += meanMs * (0.5 + Math.random())
     await pause(due - nowMs())
-    // When all are busy the program is late, and its lateness counts from when the request was due.
+    // Before waiting for a connection: when all are busy, it is the program that is late.
+    sentAtMs[index] = nowMs()
     while (connections.length === 0) await Promise.race(busy)
     const connection = connections.pop()
     const template = templates.pop()
     if (!connection || !template) throw new Error('more connections than templates')
-    sentAtMs[index] = due
     const answer = send(connection, template, job.first + index * job.eventsPerRequest, sent).then((isTaken) => {
       if (isTaken) ackedAtMs[index] = sent.lastAnswerAtMs
       connections.unshift(connection)

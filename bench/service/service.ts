@@ -9,7 +9,7 @@ import { nowMs } from './http-message.ts'
 import { errorText, pause, startProgram, stop } from './processes.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const CLI = join(ROOT, 'packages', 'server', 'src', 'cli.ts')
+const CLI = process.env.SWITCHYARD_BENCH_CLI ?? join(ROOT, 'packages', 'server', 'src', 'cli.ts')
 const TOKEN = 'benchmark-admin-token-benchmark-admin-token'
 const START_LIMIT_MS = 120_000
 

@@ -14,6 +14,8 @@ export interface Competitor<Key, Run> {
   measure: () => Promise<Run>
 }
 
+const FAILURE_CHARS = 400
+
 export function createTurns(): Turns {
   const failures: string[] = []
   async function attempt<Run>(what: string, measure: () => Promise<Run>): Promise<Run | undefined> {
@@ -26,7 +28,7 @@ export function createTurns(): Turns {
     } catch (error) {
       const message = `${what}: ${(error as Error).message}`
       console.error(`failed after ${seconds()}  ${message}`)
-      failures.push(message)
+      failures.push(message.slice(0, FAILURE_CHARS).replaceAll(/\s+/g, ' '))
       return undefined
     }
   }

@@ -1,6 +1,6 @@
 // The times of a message, from what its caller gave and when it came. Everything goes in and out as ISO 8601 in UTC with
-// milliseconds, which clients nearly always send already: that form is read and written by hand here, at some 50 ns each
-// instead of the 550 and 730 ns of parseTime and toISOString. Any other form takes the protocol's way.
+// milliseconds, which clients nearly always send already. That form is read and written by hand here: all the times of a
+// message take about 0.4 µs, where one parseTime takes 0.55 µs and one toISOString 0.73 µs. Other forms go the protocol's way.
 
 import { isoTime, type JsonObject, parseTime } from '@switchyard/protocol'
 import type { SegmentContent } from './store/store.ts'

@@ -61,7 +61,9 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const last = history.at(-1)
     // Others of the same request that have been purged since cannot be shown.
     const indexes = (last?.indexes ?? [index]).filter((other) => content.items[other] != null)
-    const about = { deliveryId: detail.id, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
+    // A batch goes by the id of its first delivery.
+    const deliveryId = `${detail.id.slice(0, detail.id.lastIndexOf('-'))}-${indexes[0]}`
+    const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
     return delivery.describeRequest(destination, content, indexes, about)
   }
 

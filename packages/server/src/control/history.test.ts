@@ -177,7 +177,10 @@ test('one delivery shows its attempts and its request', async (t) => {
     responseStart: 'oops',
   })
   assert.deepEqual(request.headers, { 'content-type': 'application/json' })
-  assert.deepEqual([described[0]?.about.deliveryId, described[0]?.about.attempt, described[0]?.about.replay], [row.id, 1, false])
+  // Both went out in one request, which has the id of the first.
+  assert.deepEqual(described[0]?.indexes, [0, 1])
+  const { deliveryId, attempt: number, replay } = described[0]?.about ?? {}
+  assert.deepEqual([deliveryId, number, replay], [row.id.replace(/-1$/, '-0'), 1, false])
 })
 
 test('the request of a deleted destination cannot be shown, its delivery can', async (t) => {

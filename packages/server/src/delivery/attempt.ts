@@ -4,7 +4,8 @@
 
 import type { Dispatcher } from 'undici'
 import type { AddressGuard } from './address-guard.ts'
-import { type Connection, Connections, DialError, type Lookup, type Origin } from './connections.ts'
+import { type Connection, Connections, DialError, type Origin } from './connections.ts'
+import type { Lookup } from './name-lookup.ts'
 import {
   describeStatus,
   type Outcome,

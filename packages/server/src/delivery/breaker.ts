@@ -4,11 +4,21 @@
 
 export type BreakerState = 'closed' | 'open' | 'probing'
 
+/** `failedOften`: a failure that makes the run long enough. */
+export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset'
+
+/** Total: a state or an event without an answer does not compile. */
+export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerEvent, BreakerState>>>> = {
+  closed: { started: 'closed', succeeded: 'closed', failed: 'closed', failedOften: 'open', withdrawn: 'closed', reset: 'closed' },
+  open: { started: 'probing', succeeded: 'closed', failed: 'open', failedOften: 'open', withdrawn: 'open', reset: 'closed' },
+  probing: { started: 'probing', succeeded: 'closed', failed: 'open', failedOften: 'open', withdrawn: 'open', reset: 'closed' },
+}
+
 /** A run long enough not to be one bad moment of a receiver that is otherwise well. */
-const FAILURES_TO_OPEN = 10
-const FIRST_PROBE_MS = 2_000
-const MAX_PROBE_MS = 60_000
-const RAMP_START = 2
+export const FAILURES_TO_OPEN = 10
+export const FIRST_PROBE_MS = 2_000
+export const MAX_PROBE_MS = 60_000
+export const RAMP_START = 2
 
 export class Breaker {
   readonly #random: () => number
@@ -44,43 +54,44 @@ export class Breaker {
   }
 
   started(): void {
-    if (this.#state === 'open') this.#state = 'probing'
+    this.#on('started')
   }
 
   succeeded(maxInFlight: number): void {
     if (this.#state !== 'closed') this.#ramp = RAMP_START
     else if (this.#ramp < maxInFlight) this.#ramp++
     else this.#ramp = Number.POSITIVE_INFINITY
-    this.#state = 'closed'
     this.#failures = 0
     this.#probes = 0
+    this.#on('succeeded')
   }
 
-  /** True when this failure has opened it. */
-  failed(nowMs: number): boolean {
+  failed(nowMs: number): void {
     this.#failures++
-    if (this.#state === 'closed' && this.#failures < FAILURES_TO_OPEN) return false
-    const opened = this.#state === 'closed'
+    const before = this.#state
+    this.#on(this.#failures >= FAILURES_TO_OPEN ? 'failedOften' : 'failed')
     // What was in flight when it opened fails too, and is no probe.
-    if (opened || this.#state === 'probing') {
+    if (before !== 'open' && this.#state === 'open') {
       const stepMs = Math.min(FIRST_PROBE_MS * 2 ** this.#probes, MAX_PROBE_MS)
-      this.#probeAtMs = nowMs + stepMs * (0.75 + this.#random() * 0.5)
+      this.#probeAtMs = Math.ceil(nowMs + stepMs * (0.75 + this.#random() * 0.5))
       this.#probes++
     }
-    this.#state = 'open'
-    return opened
   }
 
-  /** The probe said nothing about the receiver: it was stopped from our side, or there was nothing to send. */
+  /** The request said nothing about the receiver: it was stopped from our side. */
   withdrawn(): void {
-    if (this.#state === 'probing') this.#state = 'open'
+    this.#on('withdrawn')
   }
 
   /** A destination with other URLs is another receiver. */
   reset(): void {
-    this.#state = 'closed'
     this.#failures = 0
     this.#probes = 0
     this.#ramp = Number.POSITIVE_INFINITY
+    this.#on('reset')
+  }
+
+  #on(event: BreakerEvent): void {
+    this.#state = TRANSITIONS[this.#state][event]
   }
 }

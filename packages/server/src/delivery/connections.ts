@@ -2,15 +2,12 @@
 // and no name is looked up a second time between the judgement and the dialling, so a name that changes its address
 // gains nothing. Certificates are always verified. What is sent over a connection, and what an answer means, is attempt.ts's.
 
-import { lookup as dnsLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
 import { type buildConnector, Client } from 'undici'
 import type { AddressGuard } from './address-guard.ts'
+import { createNameLookup, type Lookup } from './name-lookup.ts'
 import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError } from './outcome.ts'
-
-/** All addresses of a name, in the order to try them. */
-export type Lookup = (hostname: string) => Promise<readonly string[]>
 
 /** Less than the 5 s after which node:http, the least patient of the usual servers, closes an idle connection. */
 const IDLE_MS = 4_000
@@ -22,7 +19,7 @@ const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000
 
 export interface ConnectionsOptions {
   guard: AddressGuard
-  /** Default: the system's resolver, hosts file included. */
+  /** Default: the system's resolver, see name-lookup.ts. */
   lookup?: Lookup | undefined
   /** Certificate authorities in PEM, to trust instead of the usual ones. */
   ca?: string | undefined
@@ -225,7 +222,7 @@ export class Connections {
   #secureContext: SecureContext | undefined
   #closed = false
 
-  constructor({ guard, lookup = systemLookup, ca }: ConnectionsOptions) {
+  constructor({ guard, lookup = createNameLookup(), ca }: ConnectionsOptions) {
     this.guard = guard
     this.#lookup = lookup
     this.#ca = ca
@@ -291,10 +288,7 @@ export class Connections {
     if (index !== -1) idle.splice(index, 1)
   }
 
-  /**
-   * One lookup per name at a time: the resolver runs in a pool of few threads, and a name whose servers do not answer
-   * holds one for seconds. Asked once per attempt, it would hold up every other destination's.
-   */
+  /** One lookup per name at a time, however many attempts wait for it. */
   resolve(hostname: string): Promise<readonly string[]> {
     let pending = this.#lookups.get(hostname)
     if (pending === undefined) {
@@ -313,9 +307,4 @@ export class Connections {
     this.#secureContext ??= createSecureContext(this.#ca === undefined ? {} : { ca: this.#ca })
     return this.#secureContext
   }
-}
-
-async function systemLookup(hostname: string): Promise<string[]> {
-  const found = await dnsLookup(hostname, { all: true })
-  return found.map(({ address }) => address)
 }

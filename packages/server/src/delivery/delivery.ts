@@ -7,9 +7,12 @@ import type { ClaimedShipment, Configuration, Destination, RequestRecord, Segmen
 import type { Sender } from './attempt.ts'
 import type { BreakerState } from './breaker.ts'
 import type { HealthSummary } from './health.ts'
-import { type DeliveryEvents, Lane, type LaneDeps, Memory } from './lane.ts'
+import { type DeliveryEvents, Lane, type LaneDeps } from './lane.ts'
+import { chargeOf, Memory } from './memory.ts'
 import { type RequestAbout, webhookRequest } from './request.ts'
 import { Slots } from './slots.ts'
+import { type SetTimer, systemTimer } from './timers.ts'
+import { requestRecord } from './work.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration'>
@@ -17,6 +20,9 @@ export interface DeliveryOptions {
   clock: Clock
   events: DeliveryEvents
   random?: () => number
+  setTimer?: SetTimer
+  slots?: Slots
+  memory?: Memory
 }
 
 export interface DestinationHealth extends HealthSummary {
@@ -41,20 +47,16 @@ export interface Delivery {
   stop(graceMs: number): Promise<void>
 }
 
-/** Requests in flight in all. Sockets are cheap; it is receivers that hang which fill them, each lane up to its own limit. */
+/** Sockets are cheap; it is receivers that hang which fill them, each lane up to its own limit. */
 const SLOTS = 2_000
-const MEMORY_BYTES = 48 * 1024 * 1024
+const MEMORY_BYTES = 24 * 1024 * 1024
+/** For recording what was in flight at the end, should the store be away: it is then sent again after the next start. */
+const RECORD_GRACE_MS = 2_000
 
-export function createDelivery({ store, sender, clock, events, random = Math.random }: DeliveryOptions): Delivery {
-  const deps: LaneDeps = {
-    store: store.delivery,
-    sender,
-    slots: new Slots(SLOTS),
-    memory: new Memory(MEMORY_BYTES),
-    clock,
-    random,
-    events,
-  }
+export function createDelivery(options: DeliveryOptions): Delivery {
+  const { store, sender, clock, events, random = Math.random, setTimer = systemTimer } = options
+  const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES) } = options
+  const deps: LaneDeps = { store: store.delivery, sender, slots, memory, clock, setTimer, random, events }
   const lanes = new Map<string, Lane>()
   const leaving = new Set<Promise<void>>()
   let stopping = false
@@ -84,9 +86,16 @@ export function createDelivery({ store, sender, clock, events, random = Math.ran
     take: (claimed: ClaimedShipment) => {
       const lane = lanes.get(claimed.shipment.destinationId)
       if (lane) lane.take(claimed)
-      else store.delivery.release([claimed.shipment])
+      else {
+        memory.give(chargeOf(claimed.bytes))
+        store.delivery.release([claimed.shipment])
+      }
     },
-    lost: (destinationId, bytes) => lanes.get(destinationId)?.lost(bytes),
+    lost: (destinationId, bytes) => {
+      const lane = lanes.get(destinationId)
+      if (lane) lane.lost(bytes)
+      else memory.give(chargeOf(bytes))
+    },
     purged: (segment, indexes) => {
       for (const lane of lanes.values()) lane.purged(segment, indexes)
     },
@@ -112,20 +121,19 @@ export function createDelivery({ store, sender, clock, events, random = Math.ran
       const { headers, body } = webhookRequest(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
       return Promise.all(
         destination.urls.map(async (url) => {
-          const { status, reason, error, address, timings, responseStart } = await sender.send({
-            url,
-            headers,
-            body,
-            timeoutMs: destination.timeoutMs,
-          })
-          return { url, startedAtMs, status, reason, error, address, ...timings, responseStart }
+          const outcome = await sender.send({ url, headers, body, timeoutMs: destination.timeoutMs })
+          const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcome, [])
+          return record
         }),
       )
     },
 
     describeRequest(destination, content, indexes, { deliveryId, ...about }) {
       const messages = indexes.map((index) => JSON.stringify(outboundMessage(content, index)))
-      const { headers, body } = webhookRequest(destination, messages, destination.batch.size > 1, { id: deliveryId, ...about })
+      const { headers, body } = webhookRequest(destination, messages, destination.batch.size > 1 || messages.length > 1, {
+        id: deliveryId,
+        ...about,
+      })
       const named: Record<string, string> = {}
       for (let at = 0; at < headers.length; at += 2) named[headers[at] as string] = headers[at + 1] as string
       return { headers: named, body }
@@ -134,15 +142,20 @@ export function createDelivery({ store, sender, clock, events, random = Math.ran
     async stop(graceMs) {
       stopping = true
       const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...leaving])
-      let timer: NodeJS.Timeout | undefined
-      const grace = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, graceMs)
-      })
-      await Promise.race([stopped, grace])
-      clearTimeout(timer)
+      await within(graceMs, stopped)
       // What is still in flight ends as `aborted`, which the lanes take as not started.
       await sender.close()
-      await stopped
+      await within(RECORD_GRACE_MS, stopped)
     },
   }
+}
+
+/** Waits for it, but no longer than this. */
+async function within(limitMs: number, awaited: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs)
+  })
+  await Promise.race([awaited, limit])
+  clearTimeout(timer)
 }

@@ -1,17 +1,24 @@
 // One destination's way out: what waits for it in memory, what is in flight, its breaker, its retries. It holds no more
 // than its share of memory; what does not fit stays in the store and is claimed when there is room. Nothing here waits on
 // another lane. Invariants: never more in flight than the destination, its breaker and the slots allow; what was claimed is
-// settled or released; a lane with an open breaker holds nothing but its probe.
+// settled or released; a lane that may not send holds nothing but its probe; whatever can be sent later has an event or a
+// timer that leads to pump().
 
 import type { Clock } from '../clock.ts'
-import type { ClaimedShipment, Destination, DeliveryStore, RowId, Settlement, Shipment } from '../store/store.ts'
+import type { ClaimedShipment, DeliveryStore, Destination, RowId, Settlement } from '../store/store.ts'
 import type { Sender } from './attempt.ts'
+import { Backlog } from './backlog.ts'
 import { Breaker, type BreakerState } from './breaker.ts'
+import { Fifo } from './fifo.ts'
+import { type Flight, Flights, UNWRITABLE } from './flights.ts'
+import { Gathering } from './gathering.ts'
 import { Health } from './health.ts'
+import { chargeOf, type Memory } from './memory.ts'
 import type { Outcome } from './outcome.ts'
-import { webhookRequest } from './request.ts'
+import { Recorder } from './recorder.ts'
 import type { Slots, SlotUser } from './slots.ts'
-import { expiry, jsonOf, type Member, type Unit, type UnitOutcome, Work } from './work.ts'
+import type { CancelTimer, SetTimer } from './timers.ts'
+import { expiry, type Member, type Unit, type UnitOutcome, Work } from './work.ts'
 
 /** What all lanes share. */
 export interface LaneDeps {
@@ -20,6 +27,7 @@ export interface LaneDeps {
   slots: Slots
   memory: Memory
   clock: Clock
+  setTimer: SetTimer
   random: () => number
   events: DeliveryEvents
 }
@@ -42,34 +50,14 @@ export interface DeliveryEvents {
   trouble(destination: Destination, error: unknown): void
 }
 
-/** Bytes of segments that all lanes hold together. */
-export class Memory {
-  readonly #limit: number
-  #held = 0
-
-  constructor(limitBytes: number) {
-    this.#limit = limitBytes
-  }
-
-  take(bytes: number): boolean {
-    if (this.#held + bytes > this.#limit) return false
-    this.#held += bytes
-    return true
-  }
-
-  /** For what has been claimed already and must be held. */
-  add(bytes: number): void {
-    this.#held += bytes
-  }
-
-  give(bytes: number): void {
-    this.#held -= bytes
-  }
-}
-
-const LANE_BYTES = 8 * 1024 * 1024
+const LANE_BYTES = 2 * 1024 * 1024
+/** What a lane may claim at once: so much that others' turn at the store is not held up, and retries leave room for new ones. */
+const CLAIM_BYTES = LANE_BYTES / 4
+/** What a lane may claim though others have filled the memory. */
+const RESERVED_BYTES = 64 * 1024
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
+const CLAIM_AGAIN_MS = 1_000
 const OVERDUE_EVERY_MS = 30_000
 const OVERDUE_AT_ONCE = 200
 /** A timer may not be set further ahead, and a claim finds out what is due anyway. */
@@ -80,76 +68,84 @@ export class Lane implements SlotUser {
   readonly health = new Health()
   readonly #deps: LaneDeps
   readonly #breaker: Breaker
-  /** New shipments that wait to be put in a batch. */
-  #gathering: ClaimedShipment[] = []
-  #gatheredCount = 0
-  #linger: NodeJS.Timeout | undefined
-  #fresh: Work[] = []
-  #retries: Work[] = []
-  readonly #underWay = new Set<Work>()
+  readonly #backlog = new Backlog()
+  readonly #flights: Flights
+  readonly #recorder: Recorder
+  readonly #gathering: Gathering
+  readonly #fresh = new Fifo<Work>()
+  readonly #retries = new Fifo<Work>()
+  /** All that are held, waiting or under way. */
+  readonly #works = new Set<Work>()
   #heldBytes = 0
   #inFlight = 0
   #inFlightRetries = 0
-  readonly #inFlightByUrl = new Map<string, number>()
-  /** There may be work in the store that nobody holds. */
-  #backlog = true
+  #retryLast = false
   #claiming = false
-  #nextRetryAtMs: number | null = null
+  #claimNotBeforeMs = 0
   #pausedUntilMs = 0
-  #timer: NodeJS.Timeout | undefined
+  #cancelTimer: CancelTimer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
-  #overdueAtMs = 0
+  #sweepAtMs = 0
+  /** Questions to the store that are under way. */
+  #asking = 0
   #stopped = false
   #idle: (() => void)[] = []
-  #settling = 0
 
   constructor(destination: Destination, deps: LaneDeps) {
     this.destination = destination
     this.#deps = deps
-    this.#breaker = new Breaker(deps.random)
+    const { store, sender, clock, setTimer, random, events } = deps
+    const trouble = (error: unknown): void => events.trouble(this.destination, error)
+    this.#breaker = new Breaker(random)
+    this.#flights = new Flights({ sender, clock, came: (flight) => this.#came(flight), trouble })
+    this.#recorder = new Recorder(store, setTimer, trouble, () => this.wake())
+    this.#gathering = new Gathering(
+      setTimer,
+      (shipments) => this.#hold(new Work(shipments, this.destination)),
+      () => this.pump(),
+    )
   }
 
   // ── New work ──
 
   wants(bytes: number): boolean {
-    if (this.#isHeld || this.#backlog || this.#breaker.state !== 'closed') {
-      this.#backlog = true
+    const charge = chargeOf(bytes)
+    if (
+      this.#backlog.hasFresh ||
+      this.#isBlocked(this.#deps.clock.scheduleMs()) ||
+      this.#heldBytes + charge > LANE_BYTES ||
+      !this.#deps.memory.take(charge)
+    ) {
+      // Until this one has been claimed, those that come after it go the same way.
+      this.#backlog.wake()
       return false
     }
-    if (this.#heldBytes + bytes > LANE_BYTES || !this.#deps.memory.take(bytes)) {
-      this.#backlog = true
-      return false
-    }
-    this.#heldBytes += bytes
+    this.#heldBytes += charge
     return true
   }
 
   lost(bytes: number): void {
-    this.#heldBytes -= bytes
-    this.#deps.memory.give(bytes)
+    this.#giveBack(chargeOf(bytes))
+    this.pump()
   }
 
   take(claimed: ClaimedShipment): void {
     this.#add(claimed)
-    if (this.#isHeld || this.#breaker.state !== 'closed') this.#letGo()
+    if (this.#isBlocked(this.#deps.clock.scheduleMs())) this.#letGo()
+    this.#gathering.linger(this.destination.batch.lingerMs)
     this.pump()
   }
 
   /** There is work in the store that this lane was not handed. */
   wake(): void {
-    this.#backlog = true
+    this.#backlog.wake()
     this.pump()
   }
 
   purged(segment: RowId, indexes: readonly number[]): void {
-    for (const claimed of this.#gathering) {
-      // The gathered become a work now, so that there is one place that knows how to leave a message out.
-      if (claimed.contents.has(segment)) {
-        this.#closeBatch()
-        break
-      }
-    }
-    for (const work of [...this.#fresh, ...this.#retries, ...this.#underWay]) {
+    // The gathered become a work now, so that there is one place that knows how to leave a message out.
+    if (this.#gathering.has(segment)) this.#gathering.close()
+    for (const work of this.#works) {
       work.purge(segment, indexes)
       this.#finishIfOver(work)
     }
@@ -160,39 +156,43 @@ export class Lane implements SlotUser {
   update(destination: Destination): void {
     const before = this.destination
     this.destination = destination
-    this.health.keep(destination.urls)
     if (before.urls.join(' ') !== destination.urls.join(' ')) {
+      this.health.keep(destination.urls)
       this.#breaker.reset()
       this.#pausedUntilMs = 0
     }
-    if (!destination.enabled) this.#letGo()
-    else this.#backlog = true
+    // What waits has been cut into batches, or not, by the old settings; claimed again, it is cut by the new.
+    if (!destination.enabled || !sameBatch(before, destination)) this.#letGo()
+    if (!before.enabled) this.#backlog.wake()
     this.pump()
   }
 
-  /** Starts nothing more and gives back what has not been started. Resolves when nothing is in flight or being settled. */
+  /** Starts nothing more and gives back what has not been started. Resolves when nothing is in flight or being recorded. */
   stop(): Promise<void> {
     this.#stopped = true
     this.#deps.slots.leave(this)
-    clearTimeout(this.#timer)
+    this.#cancelTimer?.()
     this.#letGo()
-    if (this.#underWay.size === 0 && this.#settling === 0) return Promise.resolve()
-    return new Promise((resolve) => this.#idle.push(resolve))
+    this.#recorder.hurry()
+    return new Promise((resolve) => {
+      this.#idle.push(resolve)
+      this.#endIfIdle()
+    })
   }
 
   get state(): { breaker: BreakerState; inFlight: number; nextAttemptAtMs: number | null } {
     const now = this.#deps.clock.scheduleMs()
-    const waits = [this.#breaker.probeAtMs, this.#pausedUntilMs > now ? this.#pausedUntilMs : null, this.#nextRetryAtMs]
-    const next = waits.filter((at): at is number => at !== null)
+    const blockedUntilMs = Math.max(this.#blockedUntilMs, now)
+    const dueAtMs = this.#isHeld ? null : this.#isWaiting(now) ? now : this.#backlog.nextRetryAtMs
     return {
       breaker: this.#breaker.state,
       inFlight: this.#inFlight,
-      nextAttemptAtMs: next.length === 0 ? null : this.#breaker.state === 'closed' ? Math.max(...next) : Math.max(next[0] as number, now),
+      nextAttemptAtMs: dueAtMs === null ? null : Math.max(dueAtMs, blockedUntilMs),
     }
   }
 
   inFlightAt(url: string): number {
-    return this.#inFlightByUrl.get(url) ?? 0
+    return this.#flights.at(url)
   }
 
   // ── Sending ──
@@ -210,97 +210,66 @@ export class Lane implements SlotUser {
       if (work === undefined || !this.#deps.slots.take(this)) break
       this.#startUnit(work, now)
     }
-    if (allowed > this.#inFlight) this.#claimIfNeeded(now)
+    // Also while all is in flight: what is not in memory cannot take its turn.
+    if (allowed > 0) this.#claimIfNeeded(now)
     this.#setTimer(now)
   }
 
-  /** First attempts and retries take turns when both wait, so that neither can starve the other. */
+  /** First attempts and retries have half of what is allowed each, and all of it while the other has nothing waiting. */
   #nextWork(allowed: number): Work | undefined {
-    const [fresh] = this.#fresh
-    const [retry] = this.#retries
+    const fresh = firstOf(this.#fresh)
+    const retry = firstOf(this.#retries)
     if (fresh === undefined || retry === undefined) return fresh ?? retry
-    return this.#inFlightRetries < Math.max(1, Math.floor(allowed / 2)) ? retry : fresh
+    this.#retryLast = allowed === 1 ? !this.#retryLast : this.#inFlightRetries < Math.floor(allowed / 2)
+    return this.#retryLast ? retry : fresh
   }
 
   #startUnit(work: Work, now: number): void {
-    const unit = work.start(now)
-    this.#underWay.add(work)
-    if (work.units.length === 0) {
-      const queue = work.retry ? this.#retries : this.#fresh
-      if (queue[0] === work) queue.shift()
-    }
-    if (unit === undefined) {
-      this.#deps.slots.give()
-      this.#finishIfOver(work)
-      return
-    }
+    const unit = work.start(now) as Unit
     this.#inFlight++
     if (work.retry) this.#inFlightRetries++
     this.#breaker.started()
-    void this.#send(unit).then(
-      (results) => this.#came(work, unit, results),
-      (error: unknown) => {
-        // Building the request failed, which is a bug: nothing was sent, and it must not be lost or tried in a loop.
-        this.#deps.events.trouble(this.destination, error)
-        this.#came(work, unit, [])
-      },
-    )
+    this.#flights.start(this.destination, work, unit)
   }
 
-  async #send(unit: Unit): Promise<UnitOutcome[]> {
-    const { destination } = this
-    const { sender, clock } = this.#deps
-    const { shipment, part: _ } = unit.members[0] as Member
-    const startedAtMs = clock.wallMs()
-    const batch = destination.batch.size > 1 || shipment.unit
-    const about = { id: deliveryIdOf(unit), attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs }
-    const { headers, body } = webhookRequest(destination, unit.members.map(jsonOf), batch, about)
-    const urls = urlsFor(destination, shipment)
-    const { timeoutMs } = destination
-    if (urls.length === 1) {
-      const url = urls[0] as string
-      return [{ url, startedAtMs, outcome: await this.#attempt({ url, headers, body, timeoutMs }, sender) }]
-    }
-    return Promise.all(
-      urls.map(async (url) => ({ url, startedAtMs, outcome: await this.#attempt({ url, headers, body, timeoutMs }, sender) })),
-    )
-  }
-
-  async #attempt(request: Parameters<Sender['send']>[0], sender: Sender): Promise<Outcome> {
-    const { url } = request
-    this.#inFlightByUrl.set(url, this.inFlightAt(url) + 1)
-    const outcome = await sender.send(request)
-    this.#inFlightByUrl.set(url, this.inFlightAt(url) - 1)
-    return outcome
-  }
-
-  #came(work: Work, unit: Unit, results: readonly UnitOutcome[]): void {
+  #came(flight: Flight): void {
+    const { work, unit, results } = flight
     this.#inFlight--
     if (work.retry) this.#inFlightRetries--
-    const aborted = results.length === 0 || results.every(({ outcome }) => outcome.reason === 'aborted')
-    if (aborted) {
-      this.#breaker.withdrawn()
-      work.withdraw(unit)
-      if (results.length === 0) work.stop()
-    } else {
-      work.finish(unit, results)
-      this.#judge(unit, results)
+    try {
+      if (results.every(({ outcome }) => outcome.reason === 'aborted')) {
+        this.#breaker.withdrawn()
+        work.withdraw(unit)
+      } else {
+        work.finish(unit, results)
+        this.#judge(flight)
+      }
+    } catch (error) {
+      // A bug, here or with a listener, and no reason for this lane or the process to stop.
+      this.#deps.events.trouble(this.destination, error)
     }
     this.#finishIfOver(work)
     this.#deps.slots.give()
     this.pump()
+    this.#endIfIdle()
   }
 
   /** What the outcome says about the destination, beyond this one delivery. */
-  #judge(unit: Unit, results: readonly UnitOutcome[]): void {
-    const { clock, events } = this.#deps
+  #judge({ unit, deliveryId, results }: Flight): void {
+    const { events } = this.#deps
+    const { destination } = this
     const { shipment, content, index } = unit.members[0] as Member
     const messageId = content.items[index]?.['messageId']
+    let judged = false
     for (const { url, outcome } of results) {
-      this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
+      // A URL that has been replaced meanwhile says nothing about those in its place.
+      if (outcome !== UNWRITABLE && destination.urls.includes(url)) {
+        judged = true
+        this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
+      }
       events.attempted({
-        destination: this.destination,
-        deliveryId: deliveryIdOf(unit),
+        destination,
+        deliveryId,
         messageId: typeof messageId === 'string' ? messageId : null,
         count: unit.members.length,
         attempt: shipment.attempt + 1,
@@ -308,94 +277,86 @@ export class Lane implements SlotUser {
         outcome,
       })
     }
-    const now = clock.scheduleMs()
+    if (judged) this.#judgeReceiver(results)
+    else this.#breaker.withdrawn()
+  }
+
+  #judgeReceiver(results: readonly UnitOutcome[]): void {
+    const { clock, events } = this.#deps
+    const { maxInFlight, retryWindowMs } = this.destination
     const before = this.#breaker.state
-    if (results.some(({ outcome }) => outcome.verdict === 'success')) this.#breaker.succeeded(this.destination.maxInFlight)
-    else if (results.some(({ outcome }) => outcome.verdict === 'temporary')) {
+    const hasFailed =
+      results.every(({ outcome }) => outcome.verdict !== 'success') && results.some(({ outcome }) => outcome.verdict === 'temporary')
+    // An answer that refuses this message for good comes from a receiver that is alive.
+    if (!hasFailed) this.#breaker.succeeded(maxInFlight)
+    else {
+      const now = clock.scheduleMs()
       this.#breaker.failed(now)
       for (const { outcome } of results) {
         if (outcome.retryAfterMs === null) continue
-        const waitMs = Math.min(outcome.retryAfterMs, this.destination.retryWindowMs)
-        this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + waitMs)
+        this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, retryWindowMs))
       }
-    } else {
-      // It answers, if only with a refusal of this message: it is alive.
-      this.#breaker.succeeded(this.destination.maxInFlight)
+      if (this.#isBlocked(now)) this.#letGo()
     }
     const after = this.#breaker.state
-    if (before !== after && after !== 'probing' && !(before === 'probing' && after === 'open')) events.breaker(this.destination, after)
-    if (after === 'open') this.#letGo()
-    else if (before !== 'closed') this.#backlog = true
+    if ((before === 'closed') !== (after === 'closed')) events.breaker(this.destination, after)
   }
 
   // ── Ending ──
 
   #finishIfOver(work: Work): void {
-    if (!work.isOver) return
-    this.#underWay.delete(work)
-    for (const queue of [this.#fresh, this.#retries]) {
-      const place = queue.indexOf(work)
-      if (place !== -1) queue.splice(place, 1)
-    }
+    if (!work.isOver || !this.#works.delete(work)) return
     if (!work.isTouched) {
       this.#release(work.shipments)
       return
     }
     const { clock, random } = this.#deps
-    const settlement = work.settlement(this.destination, clock.scheduleMs(), clock.wallMs(), random)
-    this.#settle(settlement, work.bytes)
+    this.#record(work.settlement(this.destination, clock.scheduleMs(), clock.wallMs(), random), chargeOfAll(work.shipments))
   }
 
-  #settle(settlement: Settlement, bytes: number): void {
-    this.#settling++
-    this.#deps.store.settle(settlement).then(
-      () => {
-        this.#heldBytes -= bytes
-        this.#deps.memory.give(bytes)
-        this.#settled(settlement)
-      },
-      (error: unknown) => {
-        // Still in the store as it was, and claimed again after a restart; what it holds in memory is let go.
-        this.#heldBytes -= bytes
-        this.#deps.memory.give(bytes)
-        this.#deps.events.trouble(this.destination, error)
-        this.#settled({ ...settlement, remaining: [] })
-      },
-    )
-  }
-
-  #settled({ remaining }: Settlement): void {
-    this.#settling--
-    for (const { attempt, dueAtMs } of remaining) {
-      if (attempt === 0) this.#backlog = true
-      else this.#nextRetryAtMs = Math.min(this.#nextRetryAtMs ?? Number.POSITIVE_INFINITY, dueAtMs)
-    }
-    this.pump()
-    if (this.#underWay.size === 0 && this.#settling === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  #record(settlement: Settlement, charge: number): void {
+    this.#asking++
+    // Held until it is recorded: a store that falls behind is not sent still more to record.
+    this.#recorder.record(settlement, (recorded) => {
+      this.#asking--
+      this.#giveBack(charge)
+      if (recorded) {
+        for (const { attempt, dueAtMs } of settlement.remaining) this.#backlog.left(attempt, dueAtMs)
+      }
+      this.pump()
+      this.#endIfIdle()
+    })
   }
 
   /** Everything that has not been started goes back to the store. */
   #letGo(): void {
-    clearTimeout(this.#linger)
-    this.#linger = undefined
-    const gathered = this.#gathering.splice(0)
-    this.#gatheredCount = 0
-    if (gathered.length > 0) this.#release(gathered)
-    for (const work of new Set([...this.#fresh.splice(0), ...this.#retries.splice(0), ...this.#underWay])) {
+    const released = this.#gathering.takeAll()
+    this.#fresh.clear()
+    this.#retries.clear()
+    for (const work of this.#works) {
       work.stop()
-      this.#finishIfOver(work)
+      if (work.isOver && !work.isTouched) {
+        this.#works.delete(work)
+        released.push(...work.shipments)
+      } else this.#finishIfOver(work)
     }
+    if (released.length > 0) this.#release(released)
   }
 
   #release(shipments: readonly ClaimedShipment[]): void {
-    const bytes = shipments.reduce((sum, claimed) => sum + claimed.bytes, 0)
-    this.#heldBytes -= bytes
-    this.#deps.memory.give(bytes)
+    this.#giveBack(chargeOfAll(shipments))
     this.#deps.store.release(shipments.map(({ shipment }) => shipment))
-    this.#backlog = true
-    for (const { shipment } of shipments) {
-      if (shipment.attempt > 0) this.#nextRetryAtMs = Math.min(this.#nextRetryAtMs ?? Number.POSITIVE_INFINITY, shipment.dueAtMs)
-    }
+    for (const { shipment } of shipments) this.#backlog.left(shipment.attempt, shipment.dueAtMs)
+  }
+
+  #giveBack(charge: number): void {
+    this.#heldBytes -= charge
+    this.#deps.memory.give(charge)
+  }
+
+  #endIfIdle(): void {
+    if (!this.#stopped || this.#works.size > 0 || this.#asking > 0) return
+    for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   // ── Claiming ──
@@ -404,131 +365,157 @@ export class Lane implements SlotUser {
     return this.#stopped || !this.destination.enabled
   }
 
+  /** Whether new work is of no use now: it would lie in memory. */
+  #isBlocked(now: number): boolean {
+    return this.#isHeld || this.#breaker.state !== 'closed' || now < this.#pausedUntilMs
+  }
+
   #claimIfNeeded(now: number): void {
-    if (this.#claiming) return
-    const retriesDue = this.#nextRetryAtMs !== null && this.#nextRetryAtMs <= now
-    const probing = this.#breaker.state !== 'closed'
-    if (!(this.#backlog || retriesDue)) {
-      // Nothing to probe with: whatever comes next finds the way open.
-      return
-    }
-    if (this.#fresh.length > 0 || this.#retries.length > 0 || this.#heldBytes > LANE_BYTES / 2) return
+    if (this.#claiming || now < this.#claimNotBeforeMs) return
+    const probe = this.#breaker.state !== 'closed'
+    if (probe && (this.#inFlight > 0 || this.#heldBytes > 0)) return
+    const maxRetries = !this.#backlog.hasDueRetries(now) || firstOf(this.#retries) !== undefined ? 0 : probe ? 1 : CLAIM_RETRIES
+    // A probe is better made with a retry: a first attempt would begin a window.
+    const freshWait = this.#backlog.hasFresh && firstOf(this.#fresh) === undefined && !(probe && maxRetries > 0)
+    const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
+    if (maxRetries + maxFresh === 0) return
+    const { memory, store } = this.#deps
+    const maxBytes = Math.min(CLAIM_BYTES, LANE_BYTES - this.#heldBytes, Math.max(memory.freeBytes, RESERVED_BYTES - this.#heldBytes))
+    // Whatever is held ends some time, and then there is another look.
+    if (maxBytes < 0) return
+    const known = this.#backlog.asking(maxFresh > 0)
     this.#claiming = true
-    const limits = probing ? { maxFresh: 1, maxRetries: 1 } : { maxFresh: CLAIM_FRESH, maxRetries: CLAIM_RETRIES }
-    const maxBytes = LANE_BYTES - this.#heldBytes
-    this.#deps.store.claim({ destinationId: this.destination.id, nowMs: now, ...limits, maxBytes }).then(
-      ({ shipments, moreFresh, nextRetryAtMs }) => {
-        this.#claiming = false
-        this.#backlog = moreFresh
-        this.#nextRetryAtMs = nextRetryAtMs
-        for (const claimed of shipments) {
-          this.#heldBytes += claimed.bytes
-          this.#deps.memory.add(claimed.bytes)
+    this.#asking++
+    store.claim({ destinationId: this.destination.id, nowMs: now, maxFresh, maxRetries, maxBytes }).then(
+      (claim) => {
+        this.#claimed()
+        this.#backlog.answered(claim)
+        for (const claimed of claim.shipments) {
+          const charge = chargeOf(claimed.bytes)
+          this.#heldBytes += charge
+          memory.add(charge)
           this.#add(claimed)
         }
-        if (this.#isHeld) this.#letGo()
-        else this.pump()
+        const blocked = this.#isBlocked(this.#deps.clock.scheduleMs())
+        if (blocked && !(probe && this.#mayProbe)) this.#letGo()
+        this.#gathering.linger(this.destination.batch.lingerMs)
+        this.pump()
+        this.#endIfIdle()
       },
       () => {
-        // The store is away; it says so itself. The timer looks again.
-        this.#claiming = false
-        this.#backlog = true
-        this.#wakeAt(this.#deps.clock.scheduleMs() + 1_000)
+        // The store is away, and says so itself.
+        this.#claimed()
+        this.#backlog.failed(known)
+        const againAt = this.#deps.clock.scheduleMs()
+        this.#claimNotBeforeMs = againAt + CLAIM_AGAIN_MS
+        this.#setTimer(againAt)
+        this.#endIfIdle()
       },
     )
+  }
+
+  #claimed(): void {
+    this.#claiming = false
+    this.#asking--
+  }
+
+  get #mayProbe(): boolean {
+    return !this.#isHeld && this.#breaker.state === 'open' && this.#deps.clock.scheduleMs() >= this.#blockedUntilMs
   }
 
   #add(claimed: ClaimedShipment): void {
     const { shipment } = claimed
     const { batch } = this.destination
-    const gathers = batch.size > 1 && shipment.attempt === 0 && !shipment.replay && !shipment.unit
-    if (!gathers) {
-      const work = new Work([claimed], this.destination)
-      if (work.isOver) this.#finishIfOver(work)
-      else (work.retry ? this.#retries : this.#fresh).push(work)
-      return
-    }
-    const count = shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
-    if (this.#gatheredCount > 0 && this.#gatheredCount + count > batch.size) this.#closeBatch()
-    this.#gathering.push(claimed)
-    this.#gatheredCount += count
-    const bytes = this.#gathering.reduce((sum, each) => sum + each.bytes, 0)
-    if (this.#gatheredCount >= batch.size || bytes >= batch.bytes || batch.lingerMs === 0) this.#closeBatch()
-    else {
-      this.#linger ??= setTimeout(() => {
-        this.#closeBatch()
-        this.pump()
-      }, batch.lingerMs)
-    }
+    if (batch.size > 1 && shipment.attempt === 0 && !shipment.replay && !shipment.unit) this.#gathering.add(claimed, batch)
+    else this.#hold(new Work([claimed], this.destination))
   }
 
-  #closeBatch(): void {
-    clearTimeout(this.#linger)
-    this.#linger = undefined
-    this.#gatheredCount = 0
-    const gathered = this.#gathering.splice(0)
-    if (gathered.length === 0) return
-    const work = new Work(gathered, this.destination)
+  #hold(work: Work): void {
+    this.#works.add(work)
     if (work.isOver) this.#finishIfOver(work)
-    else this.#fresh.push(work)
+    else (work.retry ? this.#retries : this.#fresh).push(work)
   }
 
   // ── Time ──
 
-  #setTimer(now: number): void {
-    const at: number[] = []
-    if (this.#breaker.state === 'open') {
-      at.push(this.#breaker.probeAtMs ?? now)
-      this.#sweepOverdue(now)
-    } else if (this.#nextRetryAtMs !== null) at.push(Math.max(this.#nextRetryAtMs, this.#pausedUntilMs))
-    if (this.#pausedUntilMs > now && (this.#fresh.length > 0 || this.#retries.length > 0 || this.#backlog)) at.push(this.#pausedUntilMs)
-    if (at.length > 0) this.#wakeAt(Math.min(...at))
+  get #blockedUntilMs(): number {
+    return Math.max(this.#pausedUntilMs, this.#breaker.state === 'open' ? (this.#breaker.probeAtMs ?? 0) : 0)
   }
 
-  #wakeAt(atMs: number): void {
-    if (this.#stopped || (this.#timer !== undefined && this.#timerAtMs <= atMs)) return
-    clearTimeout(this.#timer)
-    const now = this.#deps.clock.scheduleMs()
+  /** Whether there is something that could be sent, were it allowed. */
+  #isWaiting(now: number): boolean {
+    if (this.#backlog.hasFresh || this.#backlog.hasDueRetries(now)) return true
+    return firstOf(this.#fresh) !== undefined || firstOf(this.#retries) !== undefined
+  }
+
+  /** Only for what time alone brings: an attempt that ends, a slot, an answer of the store each lead to pump() by themselves. */
+  #setTimer(now: number): void {
+    if (this.#isHeld) return
+    const notBeforeMs = Math.max(this.#blockedUntilMs, this.#claimNotBeforeMs)
+    if (notBeforeMs > now && this.#isWaiting(now)) this.#wakeAt(notBeforeMs, now)
+    const { nextRetryAtMs } = this.#backlog
+    if (nextRetryAtMs === null) return
+    if (nextRetryAtMs > now) this.#wakeAt(Math.max(nextRetryAtMs, notBeforeMs), now)
+    if (this.#isBlocked(now)) this.#sweepOverdue(now)
+  }
+
+  #wakeAt(atMs: number, now: number): void {
+    if (this.#timerAtMs <= atMs) return
+    this.#cancelTimer?.()
     const delayMs = Math.min(Math.max(atMs - now, 1), MAX_TIMER_MS)
     this.#timerAtMs = now + delayMs
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
+    this.#cancelTimer = this.#deps.setTimer(() => {
       this.#timerAtMs = Number.POSITIVE_INFINITY
       this.pump()
     }, delayMs)
   }
 
-  /** While the breaker is open nothing is tried, so what was tried before runs out of its window without an attempt to end it. */
+  /** While nothing may be tried, what was tried before runs out of its window without an attempt to end it. */
   #sweepOverdue(now: number): void {
-    if (now < this.#overdueAtMs) {
-      this.#wakeAt(this.#overdueAtMs)
-      return
+    if (now >= this.#sweepAtMs) {
+      const { retryWindowMs, id } = this.destination
+      this.#sweepAtMs = now + Math.min(OVERDUE_EVERY_MS, Math.max(1_000, retryWindowMs / 4))
+      this.#asking++
+      this.#deps.store.claimOverdue(id, now - retryWindowMs, OVERDUE_AT_ONCE).then(
+        (overdue) => {
+          this.#asking--
+          this.#expire(overdue)
+          this.#endIfIdle()
+        },
+        () => {
+          this.#asking--
+          this.#endIfIdle()
+        },
+      )
     }
-    const { store, clock } = this.#deps
-    this.#overdueAtMs = now + Math.min(OVERDUE_EVERY_MS, Math.max(1_000, this.destination.retryWindowMs / 4))
-    this.#wakeAt(this.#overdueAtMs)
-    store.claimOverdue(this.destination.id, now - this.destination.retryWindowMs, OVERDUE_AT_ONCE).then(
-      (overdue) => {
-        if (overdue.length === 0) return
-        const bytes = overdue.reduce((sum, claimed) => sum + claimed.bytes, 0)
-        this.#heldBytes += bytes
-        this.#deps.memory.add(bytes)
-        this.#settle(expiry(this.destination.id, overdue, clock.wallMs()), bytes)
-        if (overdue.length === OVERDUE_AT_ONCE) this.#overdueAtMs = 0
-      },
-      () => {},
-    )
+    this.#wakeAt(this.#sweepAtMs, now)
+  }
+
+  #expire(overdue: readonly ClaimedShipment[]): void {
+    if (overdue.length === 0) return
+    const charge = chargeOfAll(overdue)
+    this.#heldBytes += charge
+    this.#deps.memory.add(charge)
+    if (overdue.length === OVERDUE_AT_ONCE) this.#sweepAtMs = 0
+    this.#record(expiry(this.destination.id, overdue, this.#deps.clock.wallMs()), charge)
   }
 }
 
-/** The URLs that are left of those the destination has now; if it has been given others, all of them. */
-function urlsFor(destination: Destination, shipment: Shipment): readonly string[] {
-  const left = shipment.urls?.filter((url) => destination.urls.includes(url)) ?? []
-  return left.length > 0 ? left : destination.urls
+/** The first that has units left: they may all have been purged while it waited. */
+function firstOf(queue: Fifo<Work>): Work | undefined {
+  for (;;) {
+    const { first } = queue
+    if (first === undefined || first.units.length > 0) return first
+    queue.dropFirst()
+  }
 }
 
-/** A batch has the name of its first delivery. */
-function deliveryIdOf({ members }: Unit): string {
-  const { shipment, index, content: _, part: __ } = members[0] as Member
-  return `${String((shipment.parts[0] as { origin: RowId }).origin)}-${index}`
+function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {
+  return a.size === b.size && a.bytes === b.bytes && a.lingerMs === b.lingerMs
+}
+
+function chargeOfAll(shipments: readonly ClaimedShipment[]): number {
+  let charge = 0
+  for (const { bytes } of shipments) charge += chargeOf(bytes)
+  return charge
 }

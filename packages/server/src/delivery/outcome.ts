@@ -53,7 +53,8 @@ export const REASONS = {
   tls_failure: ['temporary', 'The TLS handshake failed.'],
   invalid_response: ['temporary', 'The receiver answered with something that is not HTTP/1.1.'],
   invalid_request: ['permanent', 'The URL or a header cannot be sent in an HTTP request.'],
-  // The service's own doing: says nothing about the receiver.
+  // The service's own doing: these say nothing about the receiver.
+  internal_error: ['temporary', 'This service could not make the request, which is a fault of its own.'],
   aborted: ['temporary', 'The service stopped before the receiver had answered.'],
 } as const satisfies Record<string, readonly [verdict: Verdict, sentence: string]>
 

@@ -25,6 +25,8 @@ export interface Member {
   shipment: Shipment
   /** Which of the work's records it belongs to. */
   part: number
+  /** The shipment that first owed it: with the index, the delivery's name. */
+  origin: RowId
   content: SegmentContent
   index: number
   /** As it is sent; made when it is first needed. */
@@ -33,8 +35,10 @@ export interface Member {
 
 export interface Unit {
   members: Member[]
-  /** Retried as what it is: all or nothing. */
+  /** A batch: sent as an array, and retried as what it is. */
   whole: boolean
+  /** In schedule time. */
+  startedAtMs: number
 }
 
 export interface UnitOutcome {
@@ -51,6 +55,8 @@ interface PartRecord {
   delivered: number[]
   /** Others that ended, by state and reason. */
   ended: Map<string, FinalState & { indexes: number[] }>
+  /** Messages that were purged before they were sent. */
+  purged: number[]
 }
 
 /** Deliveries that are owed another attempt together. */
@@ -60,6 +66,7 @@ interface Owed {
   whole: boolean
   urls: readonly string[]
   reason: string
+  startedAtMs: number
 }
 
 export class Work {
@@ -74,7 +81,6 @@ export class Work {
   #running = 0
   #retryAfterMs: number | null = null
   #touched = false
-  #firstStartMs: number | null = null
 
   constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
     this.shipments = shipments
@@ -82,9 +88,9 @@ export class Work {
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
     const whole = shipments.some(({ shipment }) => shipment.unit)
-    if (whole) this.units = members.length === 0 ? [] : [{ members, whole: true }]
+    if (whole) this.units = members.length === 0 ? [] : [{ members, whole: true, startedAtMs: 0 }]
     else if (batch.size > 1) this.units = chunks(members, batch)
-    else this.units = members.map((member) => ({ members: [member], whole: false }))
+    else this.units = members.map((member) => ({ members: [member], whole: false, startedAtMs: 0 }))
   }
 
   /** Takes the next unit to be sent. */
@@ -92,13 +98,13 @@ export class Work {
     const unit = this.units.shift()
     if (unit === undefined) return undefined
     this.#running++
-    this.#touched = true
-    this.#firstStartMs ??= nowMs
+    unit.startedAtMs = nowMs
     return unit
   }
 
   finish(unit: Unit, results: readonly UnitOutcome[]): void {
     this.#running--
+    this.#touched = true
     const combined = combine(results)
     for (const [part, indexes] of byPart(unit.members)) {
       const record = this.#records[part] as PartRecord
@@ -110,7 +116,7 @@ export class Work {
     const { urls, reason, retryAfterMs } = combined
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
-    this.#owed.push({ shipment, members: unit.members, whole: unit.whole, urls, reason })
+    this.#owed.push({ shipment, members: unit.members, whole: unit.whole, urls, reason, startedAtMs: unit.startedAtMs })
   }
 
   /** The unit was stopped from our side before anything is known: as if it had not been started. */
@@ -126,11 +132,11 @@ export class Work {
 
   /** Messages purged while the work waited are not sent. */
   purge(segment: RowId, indexes: readonly number[]): void {
+    if (!this.shipments.some(({ contents }) => contents.has(segment))) return
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit
       const gone = unit.members.filter((member) => this.#records[member.part]?.segment === segment && indexes.includes(member.index))
-      for (const { part, index } of gone) end(this.#records[part] as PartRecord, 'cancelled', 'message_deleted', [index])
-      if (gone.length > 0) this.#touched = true
+      for (const { part, index } of gone) this.#purged(part, index)
       unit.members = unit.members.filter((member) => !gone.includes(member))
       if (unit.members.length === 0) this.units.splice(at, 1)
     }
@@ -148,9 +154,9 @@ export class Work {
 
   settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, whole, urls, reason } of this.#together()) {
+    for (const { shipment, members, whole, urls, reason, startedAtMs } of this.#together()) {
       const attempt = shipment.attempt + 1
-      const firstAttemptAtMs = shipment.firstAttemptAtMs ?? this.#firstStartMs ?? nowMs
+      const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
       const windowMs = destination.retryWindowMs
       const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAfterMs: this.#retryAfterMs, random })
       if (next.kind === 'expired') {
@@ -165,16 +171,18 @@ export class Work {
       const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = shipment
       remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts: this.#partsOf(members) })
     }
-    const records = this.#records.filter(({ requests, delivered, ended }) => requests.length > 0 || delivered.length > 0 || ended.size > 0)
-    return {
-      destinationId: destination.id,
-      done: this.shipments.map(({ shipment }) => shipment),
-      remaining,
-      records: records.map((record) => attemptRecord(record, wallMs)),
+    const records: AttemptRecord[] = []
+    for (const record of this.#records) {
+      if (record.requests.length > 0) records.push(attemptRecord(record, wallMs))
+      if (record.purged.length > 0) records.push(purgedRecord(record, wallMs))
     }
+    return { destinationId: destination.id, done: this.shipments.map(({ shipment }) => shipment), remaining, records }
   }
 
-  /** A batch stays a unit of its own; single messages that are left with the same URLs go on together. */
+  /**
+   * A batch stays a unit of its own; single messages that are left with the same URLs go on together. The window of those
+   * begins with the last one's attempt: a window that is somewhat long for some is no loss, one too short for any is.
+   */
   #together(): Owed[] {
     const together: Owed[] = []
     const singles = new Map<string, Owed>()
@@ -185,8 +193,10 @@ export class Work {
       }
       const key = `${owed.shipment.id} ${owed.urls.join(' ')}`
       const same = singles.get(key)
-      if (same) same.members.push(...owed.members)
-      else singles.set(key, { ...owed, members: [...owed.members] })
+      if (same) {
+        same.members.push(...owed.members)
+        same.startedAtMs = Math.max(same.startedAtMs, owed.startedAtMs)
+      } else singles.set(key, { ...owed, members: [...owed.members] })
     }
     return [...together, ...singles.values()]
   }
@@ -194,17 +204,19 @@ export class Work {
   #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
     const members: Member[] = []
     for (const { origin, segment, indexes } of shipment.parts) {
-      const part = this.#records.push({ shipment, origin, segment, requests: [], delivered: [], ended: new Map() }) - 1
+      const part = this.#records.push({ shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [] }) - 1
       const content = contents.get(segment)
       for (const index of indexes) {
-        if (content?.items[index] != null) members.push({ shipment, part, content, index, json: null })
-        else {
-          end(this.#records[part] as PartRecord, 'cancelled', 'message_deleted', [index])
-          this.#touched = true
-        }
+        if (content?.items[index] != null) members.push({ shipment, part, origin, content, index, json: null })
+        else this.#purged(part, index)
       }
     }
     return members
+  }
+
+  #purged(part: number, index: number): void {
+    ;(this.#records[part] as PartRecord).purged.push(index)
+    this.#touched = true
   }
 
   #partsOf(members: readonly Member[]): { origin: RowId; segment: RowId; indexes: number[] }[] {
@@ -236,10 +248,16 @@ function end(record: PartRecord, state: FinalState['state'], reason: string, ind
 function attemptRecord({ shipment, origin, segment, requests, delivered, ended }: PartRecord, atMs: number): AttemptRecord {
   const finals: FinalState[] = [...ended.values()]
   if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
-  return { origin, segment, attempt: shipment.attempt + (requests.length > 0 ? 1 : 0), atMs, requests, finals }
+  return { origin, segment, attempt: shipment.attempt + 1, atMs, requests, finals }
 }
 
-function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {
+/** Apart from those that were attempted: these were not, this time. */
+function purgedRecord({ shipment, origin, segment, purged }: PartRecord, atMs: number): AttemptRecord {
+  const finals: FinalState[] = [{ state: 'cancelled', reason: 'message_deleted', indexes: purged }]
+  return { origin, segment, attempt: shipment.attempt, atMs, requests: [], finals }
+}
+
+export function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {
   const { status, reason, error, address, timings, responseStart } = outcome
   const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
   return { url, startedAtMs, status, reason, error, address, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, indexes }
@@ -270,6 +288,12 @@ function byShipment(members: readonly Member[]): Map<Shipment, Member[]> {
   return shipments
 }
 
+/** A batch has the name of its first delivery. */
+export function deliveryIdOf({ members }: Unit): string {
+  const { origin, index } = members[0] as Member
+  return `${String(origin)}-${index}`
+}
+
 export function jsonOf(member: Member): string {
   member.json ??= JSON.stringify(outboundMessage(member.content, member.index))
   return member.json
@@ -281,13 +305,13 @@ function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Uni
   let current: Member[] = []
   let currentBytes = 0
   const close = (): void => {
-    if (current.length > 0) units.push({ members: current, whole: true })
+    if (current.length > 0) units.push({ members: current, whole: true, startedAtMs: 0 })
     current = []
     currentBytes = 0
   }
   for (const member of members) {
-    const alone = member.content.items[member.index]?.['type'] === 'delete'
-    const memberBytes = Buffer.byteLength(jsonOf(member)) + 1
+    const memberBytes = sizeOf(member) + 1
+    const alone = memberBytes === 0 || member.content.items[member.index]?.['type'] === 'delete'
     if (alone || current.length === size || currentBytes + memberBytes >= bytes) close()
     current.push(member)
     currentBytes += memberBytes
@@ -295,4 +319,13 @@ function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Uni
   }
   close()
   return units
+}
+
+/** -1 for one that cannot be written, which is a bug: sent alone, it fails alone. */
+function sizeOf(member: Member): number {
+  try {
+    return Buffer.byteLength(jsonOf(member))
+  } catch {
+    return -1
+  }
 }

@@ -25,7 +25,7 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Whether anything in the text can be nested too deep: false for sure, true perhaps. Some 25 ns a bracket. */
+/** Whether anything in the text can be nested too deep: false for sure, true perhaps. Some 15 ns a bracket. */
 export function mayBeDeep(text: string): boolean {
   if (text.length < 2 * MAX_DEPTH) return false
   let brackets = 0

@@ -335,6 +335,7 @@ export interface DeliveryRow {
 }
 
 export interface DeliveryDetail extends DeliveryRow {
+  /** With the message, and those of its segment that were in the same last request; null when it was purged. */
   content: SegmentContent | null
   history: (RequestRecord & { attempt: number })[]
 }

@@ -35,7 +35,7 @@ export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
     if (url === -1) url = urls.push(request.url) - 1
     const { startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart } = request
     // A success on a warm connection, which is nearly all of them, has nothing more to say.
-    if (reason === null && connectMs === null && dnsMs === null)
+    if (reason === null && connectMs === null && dnsMs === null && tlsMs === null && error === null && responseStart === null)
       stored.push([url, startedAtMs, status, brief(totalMs), brief(firstByteMs), address, indexes])
     else {
       const times = [brief(dnsMs), brief(connectMs), brief(tlsMs)] as const

@@ -22,8 +22,14 @@ export class Claims {
     return this.#held.get(id) === claim
   }
 
-  release(id: number): void {
+  /** Whoever holds it. */
+  end(id: number): void {
     this.#held.delete(id)
+  }
+
+  /** Given back by its holder; nothing when another holds it by now. */
+  release(id: number, claim: number): void {
+    if (this.isCurrent(id, claim)) this.#held.delete(id)
   }
 
   committed(): void {
@@ -33,9 +39,5 @@ export class Claims {
   rolledBack(): void {
     for (const id of this.#fresh) this.#held.delete(id)
     this.#fresh.length = 0
-  }
-
-  get size(): number {
-    return this.#held.size
   }
 }

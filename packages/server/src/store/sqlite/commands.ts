@@ -7,6 +7,7 @@ import type {
   NewDeletion,
   Part,
   PlannedShipment,
+  Rejection,
   ReplayResult,
   Shipment,
   ShipmentDraft,
@@ -58,9 +59,15 @@ export interface RecordRow {
 export interface SettleCommand {
   kind: 'settle'
   destinationId: string
-  done: readonly { id: number; claim: number; attempt: number; dueAtMs: number; count: number }[]
+  done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow[]
+}
+
+export interface TallyCommand {
+  kind: 'tally'
+  rejections: readonly Rejection[]
+  suppressed: readonly [sourceId: string, count: number][]
 }
 
 export interface ClaimCommand extends ClaimRequest {
@@ -89,21 +96,21 @@ export type Command =
   | SettleCommand
   | ClaimCommand
   | { kind: 'claimOverdue'; destinationId: string; firstAttemptBeforeMs: number; limit: number }
-  | { kind: 'release'; ids: number[] }
-  | { kind: 'reject'; sourceId: string | null; code: string; count: number; sample: string; atMs: number }
-  | { kind: 'suppressed'; sourceId: string; count: number }
+  | { kind: 'release'; shipments: { id: number; claim: number }[] }
+  | TallyCommand
   | { kind: 'putSource'; source: Source; create: boolean }
   | { kind: 'deleteSource'; id: string }
   | { kind: 'putDestination'; destination: StoredDestination; create: boolean }
   | { kind: 'deleteDestination'; id: string }
   | { kind: 'cancelStep'; destinationId: string; atMs: number }
   | { kind: 'setSetting'; name: string; value: string }
-  | { kind: 'find'; keys: Uint32Array }
+  | { kind: 'find'; messageId: string }
   | { kind: 'replay'; deliveryId: string; atMs: number }
   | { kind: 'createDeletion'; id: string; deletion: NewDeletion; atMs: number; targets: DeletionTargets[] }
   | { kind: 'purgeStep'; deletion: number }
   | { kind: 'deleteSuppression'; userId: string; sourceId: string | null }
-  | { kind: 'retentionBegin'; beforeMs: number; pinned: Float64Array }
+  | { kind: 'retentionBegin'; beforeMs: number }
+  | { kind: 'retentionPin'; segments: Float64Array }
   | { kind: 'retentionStep' }
   | { kind: 'forgetKeys'; beforeMs: number }
   | { kind: 'mark'; scheduleMs: number }
@@ -112,6 +119,12 @@ export type Command =
 export interface DeletionTargets {
   sourceId: string
   destinationIds: readonly string[]
+}
+
+/** A segment that may hold a message, and by which fingerprint. */
+export interface FoundKey {
+  segment: number
+  fingerprint: Uint32Array
 }
 
 /** As it lies in the store: secrets encrypted. */
@@ -126,8 +139,7 @@ export interface Replies {
   claim: ClaimReply
   claimOverdue: ClaimReply
   release: null
-  reject: null
-  suppressed: null
+  tally: null
   putSource: null
   deleteSource: boolean
   putDestination: null
@@ -135,13 +147,14 @@ export interface Replies {
   /** How many shipments were cancelled. */
   cancelStep: number
   setSetting: null
-  /** Segment of each fingerprint, 0 where unknown. */
-  find: number[]
+  find: FoundKey[]
   replay: ReplayResult & { destinationId?: string }
   createDeletion: { num: number; destinationIds: string[] }
   purgeStep: { over: boolean; purged: { segment: number; indexes: number[] }[] }
   deleteSuppression: number
-  retentionBegin: null
+  /** The number before which rows go. */
+  retentionBegin: number
+  retentionPin: null
   /** False when everything older has gone. */
   retentionStep: boolean
   forgetKeys: null
@@ -153,11 +166,28 @@ export interface Group {
   commands: Command[]
 }
 
+/** Those that change nothing that is stored. They come after the commit, and see it; what is given back comes before. */
+export const OUTSIDE: ReadonlySet<Command['kind']> = new Set([
+  'claim',
+  'claimOverdue',
+  'release',
+  'find',
+  'retentionBegin',
+  'retentionPin',
+  'forgetKeys',
+])
+
 export type Reply = { ok: true; value: unknown } | { ok: false; unavailable: boolean; message: string }
+
+/** The group's buffer comes back to be filled again. */
+export interface Answered {
+  replies: Reply[]
+  buffer: ArrayBuffer | null
+}
 
 /** Rows name deliveries by shipment and index, and messages by segment and index. */
 export function rowAndIndex(id: string): { row: number; index: number } | undefined {
-  const match = /^(\d{1,16})-(\d{1,4})$/.exec(id)
+  const match = /^([1-9]\d{0,15})-(0|[1-9]\d{0,3})$/.exec(id)
   if (match === null) return undefined
   const row = Number(match[1])
   return Number.isSafeInteger(row) ? { row, index: Number(match[2]) } : undefined

@@ -7,10 +7,22 @@ import { DatabaseSync } from 'node:sqlite'
 import { MIGRATIONS } from './migrations.ts'
 
 const SQLITE_BUSY = 5
+/** What the log is cut back to when it is started again, after a long read or a burst made it grow. */
+const LOG_BYTES = 32 * 1024 * 1024
+
+/** Answers of SQLite that say something about the file: PERM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
+const OF_THE_FILE = new Set([3, 8, 10, 11, 13, 14, 26])
 
 /** What a person who starts the service can do something about. */
 export class StoreProblem extends Error {
   override name = 'StoreProblem'
+}
+
+/** What SQLite or the file system has against the file, in words; other errors are bugs and come back as they are. */
+export function openProblem(error: unknown, path: string): unknown {
+  const { errcode, syscall, message } = error as { errcode?: number; syscall?: string; message: string }
+  const isOfTheFile = errcode === undefined ? syscall !== undefined : OF_THE_FILE.has(errcode & 0xff)
+  return isOfTheFile ? new StoreProblem(`${path} cannot be opened as the store: ${message}.`, { cause: error }) : error
 }
 
 /**
@@ -34,17 +46,27 @@ export function lockStore(path: string): { release(): void } {
 
 export function openWriter(path: string): DatabaseSync {
   const database = new DatabaseSync(path)
+  try {
+    configure(database)
+    migrate(database, path)
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  return database
+}
+
+function configure(database: DatabaseSync): void {
   database.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = ${LOG_BYTES};
     PRAGMA busy_timeout = 5000;
     PRAGMA cache_size = -32000;
     PRAGMA temp_store = MEMORY;
     PRAGMA foreign_keys = OFF;
   `)
-  migrate(database, path)
-  return database
 }
 
 export function openReader(path: string): DatabaseSync {

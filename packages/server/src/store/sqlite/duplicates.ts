@@ -22,7 +22,6 @@ export class Duplicates {
   #writer: RunWriter | null = null
   #completed = false
   #newest = 0
-  #frozenNewest = 0
   /** Slots taken since begin(). */
   #added: number[] = []
 
@@ -60,15 +59,6 @@ export class Duplicates {
     return true
   }
 
-  /** Takes back what was added for one batch, or since begin(). */
-  undo(to = 0): void {
-    while (this.#added.length > to) this.#recent.undo(this.#added.pop() as number)
-  }
-
-  get mark(): number {
-    return this.#added.length
-  }
-
   /** In the transaction, before its commit: writes a part of a full table. */
   writeSome(): void {
     if (this.#writer === null || this.#completed) return
@@ -79,6 +69,8 @@ export class Duplicates {
 
   committed(): void {
     this.#added.length = 0
+    this.#runs.committed()
+    this.#writer?.committed()
     if (this.#completed) {
       this.#writer?.publish()
       this.#writer = null
@@ -88,19 +80,18 @@ export class Duplicates {
     if (this.#recent.size >= this.#runKeys * FULL && this.#frozen === null) this.#freeze()
   }
 
-  /** A transaction with a part of a run in it failed. The table is still whole in memory: the run is written again, over itself. */
+  /** A frozen table is still whole in memory: what the transaction held of its run is written again. */
   rolledBack(): void {
-    this.undo()
-    if (this.#frozen !== null) this.#startRun(this.#frozen)
+    while (this.#added.length > 0) this.#recent.undo(this.#added.pop() as number)
+    this.#runs.rolledBack()
+    this.#writer?.rolledBack()
+    this.#completed = false
   }
 
-  /** Whether there is anything to write even when nobody else commits. */
-  get busy(): boolean {
-    return this.#writer !== null
-  }
-
-  find(words: Uint32Array, at: number): number {
-    return this.#recent.find(words, at) || this.#frozen?.find(words, at) || this.#runs.find(words, at, true)
+  /** The segments that hold the key, newest first: more than one when a message came again after the time asked for. */
+  findAll(words: Uint32Array, at: number): number[] {
+    const inMemory = this.#recent.find(words, at) || this.#frozen?.find(words, at)
+    return inMemory ? [inMemory, ...this.#runs.findAll(words, at)] : this.#runs.findAll(words, at)
   }
 
   /** Old runs stop nothing any more, and go when what they point to is gone. */
@@ -108,20 +99,14 @@ export class Duplicates {
     this.#runs.forget(oldestSegment)
   }
 
-  dropStep(oldestSegment: number, progress: { run: number; chunk: number }): boolean {
-    return this.#runs.dropStep(oldestSegment, progress, CHUNKS_PER_COMMIT)
+  dropStep(oldestSegment: number): boolean {
+    return this.#runs.dropStep(oldestSegment, CHUNKS_PER_COMMIT)
   }
 
   #freeze(): void {
     this.#frozen = this.#recent
-    this.#frozenNewest = this.#newest
     this.#recent = new RecentKeys(this.#runKeys)
-    this.#startRun(this.#frozen)
-  }
-
-  #startRun(keys: RecentKeys): void {
-    this.#writer = this.#runs.writer(keys, this.#frozenNewest)
-    this.#completed = false
+    this.#writer = this.#runs.writer(this.#frozen, this.#newest)
   }
 
   /** At a start that finds more keys than fit. */

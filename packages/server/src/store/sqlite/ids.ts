@@ -3,7 +3,7 @@
 // and a clock that goes back only makes them run ahead of it.
 
 const PER_MS = 2048
-/** What may have been given out after the last number that a start can find: some seconds' worth. */
+/** What may have been given out after the last number that a start can find: half a second's worth at the highest rate. */
 const START_MARGIN = 2 ** 20
 
 export function rowIdAt(ms: number): number {
@@ -15,10 +15,13 @@ export function msOfRowId(id: number): number {
 }
 
 export class RowIds {
+  readonly #nowMs: () => number
   #last: number
 
-  constructor(newestKnown: number) {
-    this.#last = newestKnown === 0 ? 0 : newestKnown + START_MARGIN
+  /** A clock that went back since then does not say what was given out meanwhile; one that went on does. */
+  constructor(newestKnown: number, nowMs: () => number = Date.now) {
+    this.#nowMs = nowMs
+    this.#last = rowIdAt(nowMs()) > newestKnown ? newestKnown : newestKnown + START_MARGIN
   }
 
   get last(): number {
@@ -26,7 +29,7 @@ export class RowIds {
   }
 
   next(): number {
-    this.#last = Math.max(this.#last + 1, Date.now() * PER_MS)
+    this.#last = Math.max(this.#last + 1, rowIdAt(this.#nowMs()))
     return this.#last
   }
 }

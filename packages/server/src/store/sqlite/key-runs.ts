@@ -23,6 +23,9 @@ interface Run {
 export interface RunWriter {
   /** Writes the next chunks in the transaction under way; true when the run is complete. */
   write(chunks: number): boolean
+  committed(): void
+  /** What was written since the last commit is written again. */
+  rolledBack(): void
   /** After the commit that completed it. */
   publish(): void
 }
@@ -33,7 +36,11 @@ export class KeyRuns {
   readonly #insertRun: StatementSync
   readonly #deleteChunks: StatementSync
   readonly #deleteRun: StatementSync
+  /** Newest first. */
   #runs: Run[] = []
+  #dropping = { run: 0, chunk: 0 }
+  /** Dropped in the transaction under way. */
+  #dropped: Run | null = null
 
   constructor(database: DatabaseSync) {
     this.#insertChunk = database.prepare('INSERT OR REPLACE INTO key_chunks (run, chunk, entries) VALUES (?, ?, ?)')
@@ -57,43 +64,47 @@ export class KeyRuns {
     for (const run of this.#runs) if (run.newest < oldestSegment) run.filter = null
   }
 
-  /** The segment that holds the key, or 0. With `lookup`, runs older than the time for duplicates are searched too. */
-  find(words: Uint32Array, at: number, lookup = false): number {
+  /** The segment that holds the key, or 0; only in the runs that still stop duplicates. */
+  find(words: Uint32Array, at: number): number {
     for (const run of this.#runs) {
-      if (run.filter === null) {
-        if (!lookup) continue
-      } else if (!mayHold(run.filter, words, at)) {
-        continue
-      }
+      if (run.filter === null || !mayHold(run.filter, words, at)) continue
       const found = this.#findInChunk(run.id, words, at)
       if (found !== 0) return found
     }
     return 0
   }
 
+  /** Every segment that holds the key, newest first, in the older runs too: one chunk read for each. */
+  findAll(words: Uint32Array, at: number): number[] {
+    return this.#runs.flatMap((run) => {
+      if (run.filter !== null && !mayHold(run.filter, words, at)) return []
+      const found = this.#findInChunk(run.id, words, at)
+      return found === 0 ? [] : [found]
+    })
+  }
+
+  /** `keys` must not change any more. Nothing is prepared ahead: a chunk is read from the table when it is written. */
   writer(keys: RecentKeys, newest: number): RunWriter {
     const id = (this.#runs[0]?.id ?? 0) + 1
-    const chunks: Uint32Array[] = []
-    const filter = new Uint32Array((keys.capacity * BITS_PER_KEY) / 32)
-    const counts = new Uint32Array(CHUNKS)
-    for (const entry of keys.entries()) counts[chunkOf(entry, 0)] = (counts[chunkOf(entry, 0)] as number) + 1
-    for (const count of counts) chunks.push(new Uint32Array(count * ENTRY_WORDS))
-    const filled = new Uint32Array(CHUNKS)
-    for (const entry of keys.entries()) {
-      const chunk = chunkOf(entry, 0)
-      const place = filled[chunk] as number
-      ;(chunks[chunk] as Uint32Array).set(entry, place * ENTRY_WORDS)
-      filled[chunk] = place + 1
-      insertIn(filter, entry)
-    }
+    const filter = new Uint32Array(Math.ceil((keys.capacity * BITS_PER_KEY) / 32))
     let next = 0
+    let committed = 0
     return {
       write: (count) => {
-        for (const end = Math.min(next + count, CHUNKS); next < end; next++)
-          this.#insertChunk.run(id, next, bytesOf(chunks[next] as Uint32Array))
+        for (const end = Math.min(next + count, CHUNKS); next < end; next++) {
+          const entries = keys.entriesOf(next, CHUNK_BITS)
+          for (let at = 0; at < entries.length; at += ENTRY_WORDS) insertIn(filter, entries, at)
+          this.#insertChunk.run(id, next, bytesOf(entries))
+        }
         if (next < CHUNKS) return false
         this.#insertRun.run(id, newest, bytesOf(filter))
         return true
+      },
+      committed: () => {
+        committed = next
+      },
+      rolledBack: () => {
+        next = committed
       },
       publish: () => {
         this.#runs.unshift({ id, filter, newest })
@@ -102,20 +113,28 @@ export class KeyRuns {
   }
 
   /** Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. */
-  dropStep(oldestSegment: number, progress: { run: number; chunk: number }, chunks: number): boolean {
+  dropStep(oldestSegment: number, chunks: number): boolean {
     const run = this.#runs.at(-1)
     if (run === undefined || run.newest >= oldestSegment) return false
-    if (progress.run !== run.id) {
-      progress.run = run.id
-      progress.chunk = 0
-    }
-    this.#deleteChunks.run(run.id, progress.chunk, progress.chunk + chunks)
-    progress.chunk += chunks
-    if (progress.chunk >= CHUNKS) {
+    if (this.#dropping.run !== run.id) this.#dropping = { run: run.id, chunk: 0 }
+    const from = this.#dropping.chunk
+    this.#deleteChunks.run(run.id, from, from + chunks)
+    this.#dropping.chunk = from + chunks
+    if (this.#dropping.chunk >= CHUNKS) {
       this.#deleteRun.run(run.id)
-      this.#runs.pop()
+      this.#dropped = this.#runs.pop() as Run
     }
     return true
+  }
+
+  committed(): void {
+    this.#dropped = null
+  }
+
+  rolledBack(): void {
+    if (this.#dropped !== null) this.#runs.push(this.#dropped)
+    this.#dropped = null
+    this.#dropping = { run: 0, chunk: 0 }
   }
 
   #findInChunk(run: number, words: Uint32Array, at: number): number {
@@ -152,10 +171,10 @@ function mayHold(filter: Uint32Array, words: Uint32Array, at: number): boolean {
   return true
 }
 
-function insertIn(filter: Uint32Array, words: Uint32Array): void {
+function insertIn(filter: Uint32Array, words: Uint32Array, at: number): void {
   const bits = filter.length * 32
-  let bit = (words[1] as number) % bits
-  const step = (words[2] as number) | 1
+  let bit = (words[at + 1] as number) % bits
+  const step = (words[at + 2] as number) | 1
   for (let probe = 0; probe < PROBES; probe++) {
     filter[bit >>> 5] = (filter[bit >>> 5] as number) | (1 << (bit & 31))
     bit = ((bit + step) >>> 0) % bits

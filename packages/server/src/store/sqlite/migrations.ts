@@ -40,6 +40,8 @@ export const MIGRATIONS: readonly string[] = [
     parts TEXT NOT NULL,
     PRIMARY KEY (destination, class, due, id)
   ) WITHOUT ROWID, STRICT;
+  -- Retries whose window is over, found without passing those whose is not.
+  CREATE INDEX shipments_by_first_attempt ON shipments (destination, first_attempt) WHERE class = 1;
 
   -- What happened, appended: the requests of one attempt at the messages of one part, and which of them it ended.
   CREATE TABLE attempts (
@@ -83,6 +85,7 @@ export const MIGRATIONS: readonly string[] = [
     replay_of TEXT NOT NULL,
     at INTEGER NOT NULL
   ) STRICT;
+  CREATE INDEX replays_by_segment ON replays (segment, idx);
 
   CREATE TABLE ledger (
     destination INTEGER PRIMARY KEY,

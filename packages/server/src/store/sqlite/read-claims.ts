@@ -47,7 +47,9 @@ export class ClaimReader {
     this.#destinations = destinations
     this.#fresh = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 0 ORDER BY due, id')
     this.#retries = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id')
-    this.#overdue = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY due, id')
+    this.#overdue = database.prepare(
+      'SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY first_attempt',
+    )
     this.#segment = database.prepare('SELECT seq, source, received_at, ip, browser, count, absent, body FROM segments WHERE seq = ?')
   }
 
@@ -148,6 +150,11 @@ function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentR
 
 function allOf(segment: { count: number; absent: number[] } | undefined): number[] {
   if (segment === undefined) throw new Error('a shipment refers to a segment that is not there')
-  const { count, absent } = segment
-  return Array.from({ length: count }, (_, index) => index).filter((index) => !absent.includes(index))
+  return owedIndexes(segment.count, segment.absent)
+}
+
+/** What "all of the segment" stands for in stored parts: a purged message is still owed until its delivery is cancelled. */
+export function owedIndexes(count: number, absent: readonly number[]): number[] {
+  const isAbsent = new Set(absent)
+  return Array.from({ length: count }, (_, index) => index).filter((index) => !isAbsent.has(index))
 }

@@ -32,10 +32,10 @@ if (parentPort !== null) {
       answer = { id, ok: true, value: read.apply(reads, args) }
     } catch (error) {
       answer = { id, ok: false, message: (error as Error).message, invalidCursor: error instanceof InvalidCursor }
-    } finally {
-      database.exec('COMMIT')
-      reads.forget()
     }
+    // Not if the beginning failed, or SQLite ended it because the disk could not be read.
+    if (database.isTransaction) database.exec('ROLLBACK')
+    reads.forget()
     port.postMessage(answer)
   })
 }

@@ -26,12 +26,13 @@ import type {
 } from '../store.ts'
 import { InvalidCursor } from '../store.ts'
 import { type AttemptDoc, requestsOf } from './attempt-doc.ts'
-import { rowAndIndex, type StoredDestination, type StoredPart } from './commands.ts'
+import { type FoundKey, rowAndIndex, type StoredDestination, type StoredPart } from './commands.ts'
+import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { type LedgerCountsRow, recount } from './ledger.ts'
 import { Names } from './names.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
-import type { ShipmentRow } from './read-claims.ts'
+import { owedIndexes, type ShipmentRow } from './read-claims.ts'
 import { candidates, indexOfKey } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
@@ -69,11 +70,17 @@ interface AttemptRow {
   at: number
   attempt: number
   replay: number
+  delivered: number
+  failed: number
+  expired: number
+  cancelled: number
   doc: string
 }
 
 /** Rows that one page may look at before it answers with what it has. */
 const ROWS_PER_PAGE = 20_000
+/** Bodies that one page may read, some 200 ms of parsing. */
+const BYTES_PER_PAGE = 32 * 1024 * 1024
 const KEPT_SEGMENTS = 64
 const NEWEST = Number.MAX_SAFE_INTEGER
 
@@ -124,20 +131,15 @@ export class Reads {
   oldestPendingAtMs(destinationId: string): number | null {
     const destination = this.#destinations.num(destinationId)
     if (destination === undefined) return null
-    const fresh = this.#get('SELECT id FROM shipments WHERE destination = ? AND class = 0 ORDER BY due, id LIMIT 1', destination) as
-      | { id: number }
-      | undefined
-    const retry = this.#get(
-      'SELECT first_attempt AS at FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT 1',
-      destination,
-    ) as { at: number } | undefined
-    if (fresh === undefined) return retry?.at ?? null
-    return Math.min(msOfRowId(fresh.id), retry?.at ?? NEWEST)
+    const oldest = (condition: string): { parts: string } | undefined =>
+      this.#get(`SELECT parts FROM shipments WHERE destination = ? AND ${condition} LIMIT 1`, destination) as { parts: string } | undefined
+    const rows = [oldest('class = 0 ORDER BY due, id'), oldest('class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt')]
+    const origins = rows.flatMap((row) => (row ? (JSON.parse(row.parts) as StoredPart[]).map(([origin]) => origin) : []))
+    return origins.length === 0 ? null : msOfRowId(Math.min(...origins))
   }
 
   /** Segments that are still owed and lie before a line. */
-  pinned(beforeMs: number): Float64Array {
-    const line = rowIdAt(beforeMs)
+  pinned(line: number): Float64Array {
     const pinned = new Set<number>()
     const rows = this.#database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
     for (const { parts } of rows) for (const [, segment] of JSON.parse(parts) as StoredPart[]) if (segment < line) pinned.add(segment)
@@ -159,53 +161,81 @@ export class Reads {
 
   // ── Messages ──
 
-  /** `hashes`: by source id, what a wanted user's messages carry in their keys. */
-  messages(filter: MessageFilter, page: PageRequest, hashes: [sourceId: string, hash: number][] | null): Page<StoredMessage> {
-    const [start, startIndex] = cursorOf(page.cursor, [filter.toMs === undefined ? NEWEST : rowIdAt(filter.toMs + 1), -1])
+  messages(filter: MessageFilter, page: PageRequest): Page<StoredMessage> {
+    const [start, startIndex] = cursorOf('m', page.cursor, [filter.toMs === undefined ? NEWEST : rowIdAt(filter.toMs + 1) - 1, NEWEST])
     const end = filter.fromMs === undefined ? 0 : rowIdAt(filter.fromMs)
     const source = filter.sourceId === undefined ? undefined : this.#sources.num(filter.sourceId)
     if (filter.sourceId !== undefined && source === undefined) return { data: [], next: null }
-    const hashOf = hashes && new Map(hashes.map(([sourceId, hash]) => [this.#sources.num(sourceId), hash]))
+    const { userId } = filter
     const rows = this.#database
-      .prepare('SELECT * FROM segments WHERE seq <= ? AND seq >= ? ORDER BY seq DESC')
-      .iterate(start, end) as unknown as Iterable<SegmentRow>
+      .prepare('SELECT seq, source, keys FROM segments WHERE seq <= ? AND seq >= ? ORDER BY seq DESC')
+      .iterate(start, end) as unknown as Iterable<Pick<SegmentRow, 'seq' | 'source' | 'keys'>>
     const data: StoredMessage[] = []
     let seen = 0
-    for (const row of rows) {
-      if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify([row.seq, -1]) }
-      if (source !== undefined && row.source !== source) continue
-      const hash = hashOf?.get(row.source)
-      if (hashOf && hash === undefined) continue
-      const possible = hash === undefined ? undefined : candidates(row.keys, new Set([hash]))
-      if (possible?.length === 0) continue
+    let bytes = 0
+    for (const { seq, source: from, keys } of rows) {
+      if (++seen > ROWS_PER_PAGE || bytes > BYTES_PER_PAGE) return { data, next: JSON.stringify(['m', seq, NEWEST]) }
+      if (source !== undefined && from !== source) continue
+      const possible = userId === undefined ? undefined : new Set(candidates(keys, new Set([this.#userHash(from, userId)])))
+      if (possible?.size === 0) continue
+      const row = this.#segment(seq) as SegmentRow
+      bytes += row.body.length
       const content = this.#contentOf(row)
-      const first = row.seq === start && startIndex >= 0 ? startIndex : content.items.length - 1
-      for (let index = first; index >= 0; index--) {
+      const last = content.items.length - 1
+      for (let index = seq === start ? Math.min(startIndex, last) : last; index >= 0; index--) {
         const item = content.items[index]
-        if (!item || (possible && !possible.includes(index)) || !matches(item, filter)) continue
-        if (data.length === page.limit) return { data, next: JSON.stringify([row.seq, index]) }
+        if (!item || possible?.has(index) === false || !matches(item, filter)) continue
+        if (data.length === page.limit) return { data, next: JSON.stringify(['m', seq, index]) }
         data.push(this.#message(row, content, index))
       }
     }
     return { data, next: null }
   }
 
-  /** `found`: where the store's keys say that the messageId may be, with its fingerprint there. */
-  message(id: string, found: { segment: number; fingerprint: Uint32Array }[]): StoredMessage | undefined {
-    const named = rowAndIndex(id)
-    const places = named ? [{ segment: named.row, index: named.index, messageId: undefined as string | undefined }] : []
-    for (const { segment, fingerprint } of [...found].sort((a, b) => b.segment - a.segment)) {
-      const row = this.#segment(segment)
-      if (row) places.push({ segment, index: indexOfKey(row.keys, fingerprint), messageId: id })
+  /** The same where a messageId is asked for: its places are known from the keys. */
+  messagesIn(found: readonly FoundKey[], filter: MessageFilter, page: PageRequest): Page<StoredMessage> {
+    const [start] = cursorOf('m', page.cursor, [NEWEST, NEWEST])
+    const data: StoredMessage[] = []
+    for (const { row, content, index } of this.#places(found, filter.messageId)) {
+      const { fromMs = 0, toMs = NEWEST, sourceId = content.sourceId } = filter
+      const atMs = msOfRowId(row.seq)
+      const item = content.items[index]
+      if (row.seq > start || atMs < fromMs || atMs > toMs || content.sourceId !== sourceId || !item || !matches(item, filter)) continue
+      if (data.length === page.limit) return { data, next: JSON.stringify(['m', row.seq, index]) }
+      data.push(this.#message(row, content, index))
     }
-    for (const { segment, index, messageId } of places) {
-      const row = this.#segment(segment)
-      const content = row && this.#contentOf(row)
-      const item = content?.items[index]
-      if (row && content && item && (messageId === undefined || item['messageId'] === messageId)) return this.#message(row, content, index)
-    }
-    return undefined
+    return { data, next: null }
   }
+
+  /** `found`: where the store's keys say that the messageId may be. */
+  message(id: string, found: readonly FoundKey[]): StoredMessage | undefined {
+    const named = rowAndIndex(id)
+    const row = named && this.#segment(named.row)
+    const content = row && this.#contentOf(row)
+    if (row && content?.items[named.index]) return this.#message(row, content, named.index)
+    const [newest] = this.#places(found, id)
+    return newest && this.#message(newest.row, newest.content, newest.index)
+  }
+
+  /** Newest first. A fingerprint is all but certain, and the message itself is. */
+  #places(found: readonly FoundKey[], messageId: string | undefined): { row: SegmentRow; content: SegmentContent; index: number }[] {
+    return [...found]
+      .sort((a, b) => b.segment - a.segment)
+      .flatMap(({ segment, fingerprint }) => {
+        const row = this.#segment(segment)
+        if (row === undefined) return []
+        const index = indexOfKey(row.keys, fingerprint)
+        const content = this.#contentOf(row)
+        return content.items[index]?.['messageId'] === messageId ? [{ row, content, index }] : []
+      })
+  }
+
+  /** What a user's messages from a source carry in their keys. */
+  #userHash(source: number, userId: string): number {
+    this.#seed ??= JSON.parse(this.setting('dedup_seed') as string) as Seed
+    return userHash(userId, sourceSeed(this.#sources.id(source), this.#seed))
+  }
+  #seed: Seed | undefined
 
   #message(row: SegmentRow, content: SegmentContent, index: number): StoredMessage {
     const routes = JSON.parse(row.routes) as Routes
@@ -223,7 +253,7 @@ export class Reads {
         destinationId: destination === 0 ? null : this.#destinations.id(destination),
         reason: reason as SkipReason,
       }))
-    return { id: `${row.seq}-${index}`, segment: row.seq, index, content: only(content, index), deliveries, skips }
+    return { id: `${row.seq}-${index}`, segment: row.seq, index, content: only(content, [index]), deliveries, skips }
   }
 
   // ── Deliveries ──
@@ -232,12 +262,14 @@ export class Reads {
     const destination = filter.destinationId === undefined ? null : this.#destinations.num(filter.destinationId)
     if (destination === undefined) return { data: [], next: null }
     const { state, reason } = filter
-    if (state === 'pending') return this.#pending(filter, destination, page, 'end')
-    if (state === 'delivered') return this.#settled(filter, destination, page)
+    if (state === 'pending') return reason === undefined ? this.#pending(filter, destination, page, null) : { data: [], next: null }
+    if (state === 'delivered') return reason === undefined ? this.#settled(filter, destination, page) : { data: [], next: null }
     if (state !== undefined || reason !== undefined) return this.#failures(filter, destination, page)
+    // Everything: first what is pending, then what has ended.
+    const ended = JSON.stringify(['s'])
     if (page.cursor?.startsWith('["s"') ?? false) return this.#settled(filter, destination, page)
-    const pending = this.#pending(filter, destination, page, 'settled')
-    if (pending.data.length >= page.limit || pending.next !== '["s"]') return pending
+    const pending = this.#pending(filter, destination, page, ended)
+    if (pending.data.length >= page.limit || pending.next !== ended) return pending
     const settled = this.#settled(filter, destination, { limit: page.limit - pending.data.length, cursor: null })
     return { data: [...pending.data, ...settled.data], next: settled.next }
   }
@@ -273,44 +305,41 @@ export class Reads {
       attempts,
       replay: origin.replay,
       atMs: final ? final.atMs : this.#dueAtMs(origin.destination, named.row, index),
-      content: content.items[index] == null ? null : only(content, index),
+      content: content.items[index] == null ? null : only(content, history.at(-1)?.indexes ?? [index]),
       history,
     }
   }
 
-  /** Rows lie by destination, class, due and id, which the cursor names, with the place in the row. */
-  #pending(filter: DeliveryFilter, destination: number | null, page: PageRequest, then: 'end' | 'settled'): Page<DeliveryRow> {
-    const cursor = page.cursor === null ? [0, 0, 0, 0, 0] : parseCursor(page.cursor)
-    if (cursor.length !== 5 || cursor.some((part) => typeof part !== 'number')) throw new InvalidCursor()
-    const [fromDestination, fromClass, fromDue, fromId, skip] = cursor as [number, number, number, number, number]
-    const rows = this.#database
-      .prepare(
-        `SELECT * FROM shipments WHERE (destination, class, due, id) >= (?, ?, ?, ?) ${destination === null ? '' : 'AND destination = ?'} ORDER BY destination, class, due, id`,
-      )
-      .iterate(
-        ...[destination === null ? fromDestination : Math.max(fromDestination, destination), fromClass, fromDue, fromId],
-        ...(destination === null ? [] : [destination]),
-      )
+  /** Rows lie by destination, class, due and id, which the cursor names, with the place in the row. `then` follows the last. */
+  #pending(filter: DeliveryFilter, destination: number | null, page: PageRequest, then: string | null): Page<DeliveryRow> {
+    const [fromDestination, fromClass, fromDue, fromId, skip] = cursorOf('p', page.cursor, [destination ?? 0, 0, 0, 0, 0])
+    const { fromMs = 0, toMs = NEWEST } = filter
+    // With the destination as an equation, or SQLite would begin at its first row and not at the cursor.
+    const rows =
+      destination === null
+        ? this.#database
+            .prepare('SELECT * FROM shipments WHERE (destination, class, due, id) >= (?, ?, ?, ?) ORDER BY destination, class, due, id')
+            .iterate(fromDestination, fromClass, fromDue, fromId)
+        : this.#database
+            .prepare('SELECT * FROM shipments WHERE destination = ? AND (class, due, id) >= (?, ?, ?) ORDER BY class, due, id')
+            .iterate(destination, fromClass, fromDue, fromId)
     const data: DeliveryRow[] = []
     let seen = 0
     for (const row of rows as unknown as Iterable<ShipmentRow>) {
-      const key = [row.destination, row.class, row.due, row.id]
+      const key = ['p', row.destination, row.class, row.due, row.id]
       if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify([...key, 0]) }
-      const acceptedMs = msOfRowId(row.id)
-      if ((filter.fromMs ?? 0) > acceptedMs || (filter.toMs ?? NEWEST) < acceptedMs) continue
-      const entries = (JSON.parse(row.parts) as StoredPart[]).flatMap(([origin, segment, stored]) => {
-        const content = this.#content(segment)
-        const indexes = stored === 0 ? presentIn(content) : stored
-        return indexes.map((index) => ({ origin, segment, index, messageId: content && messageIdOf(content, index) }))
-      })
-      const sameRow = page.cursor !== null && row.id === fromId && row.due === fromDue && row.destination === fromDestination
-      for (let place = sameRow ? skip : 0; place < entries.length; place++) {
-        const { origin, segment, index, messageId } = entries[place] as (typeof entries)[number]
+      const entries = this.#owedIn(row)
+      const isFirst = row.destination === fromDestination && row.class === fromClass && row.due === fromDue && row.id === fromId
+      for (let place = isFirst ? skip : 0; place < entries.length; place++) {
+        const { origin, segment, index } = entries[place] as (typeof entries)[number]
+        const acceptedMs = msOfRowId(origin)
+        if (acceptedMs < fromMs || acceptedMs > toMs) continue
         if (data.length === page.limit) return { data, next: JSON.stringify([...key, place]) }
+        const content = this.#content(segment)
         data.push({
           id: `${origin}-${index}`,
           destinationId: this.#destinations.id(row.destination),
-          messageId: messageId ?? null,
+          messageId: content && messageIdOf(content, index),
           segment,
           index,
           state: 'pending',
@@ -321,31 +350,44 @@ export class Reads {
         })
       }
     }
-    return { data, next: then === 'end' ? null : '["s"]' }
+    return { data, next: then }
+  }
+
+  /** The deliveries of a shipment. */
+  #owedIn(row: ShipmentRow): { origin: number; segment: number; index: number }[] {
+    return (JSON.parse(row.parts) as StoredPart[]).flatMap(([origin, segment, stored]) => {
+      const indexes = stored === 0 ? this.#allOf(segment) : stored
+      return indexes.map((index) => ({ origin, segment, index }))
+    })
+  }
+
+  #allOf(segment: number): number[] {
+    const row = this.#get('SELECT count, absent FROM segments WHERE seq = ?', segment) as
+      | { count: number; absent: string | null }
+      | undefined
+    return row ? owedIndexes(row.count, row.absent === null ? [] : (JSON.parse(row.absent) as number[])) : []
   }
 
   /** From the attempts, newest first: with a state `delivered` those alone, otherwise everything that ended. */
   #settled(filter: DeliveryFilter, destination: number | null, page: PageRequest): Page<DeliveryRow> {
-    const [phase, fromId, skip] = page.cursor === null ? ['s'] : (parseCursor(page.cursor) as [string, number?, number?])
-    if (phase !== 's' || typeof (fromId ?? 0) !== 'number') throw new InvalidCursor()
-    const start = fromId ?? (filter.toMs === undefined ? NEWEST : rowIdAt(filter.toMs + 1))
+    const newest = filter.toMs === undefined ? NEWEST : rowIdAt(filter.toMs + 1) - 1
+    const [start, skip] = cursorOf('s', page.cursor === JSON.stringify(['s']) ? null : page.cursor, [newest, 0])
     const end = filter.fromMs === undefined ? 0 : rowIdAt(filter.fromMs)
     const rows = this.#database
-      .prepare(
-        `SELECT * FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id <= ? AND id >= ? AND delivered + failed + expired + cancelled > 0 ORDER BY id DESC`,
-      )
+      .prepare(`SELECT * FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id <= ? AND id >= ? ORDER BY id DESC`)
       .iterate(...(destination === null ? [] : [destination]), start, end)
     const data: DeliveryRow[] = []
     let seen = 0
     for (const row of rows as unknown as Iterable<AttemptRow>) {
       if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify(['s', row.id, 0]) }
-      const content = this.#content(row.segment)
+      if (row.delivered + (filter.state === undefined ? row.failed + row.expired + row.cancelled : 0) === 0) continue
       const ended = (JSON.parse(row.doc) as AttemptDoc).f
         .filter(([state]) => filter.state === undefined || filter.state === state)
         .flatMap(([state, reason, indexes]) => indexes.map((index) => ({ state, reason, index })))
-      for (let place = row.id === fromId ? (skip ?? 0) : 0; place < ended.length; place++) {
+      for (let place = row.id === start ? skip : 0; place < ended.length; place++) {
         if (data.length === page.limit) return { data, next: JSON.stringify(['s', row.id, place]) }
         const { state, reason, index } = ended[place] as (typeof ended)[number]
+        const content = this.#content(row.segment)
         data.push({
           id: `${row.origin}-${index}`,
           destinationId: this.#destinations.id(row.destination),
@@ -364,19 +406,24 @@ export class Reads {
   }
 
   #failures({ state, reason, fromMs, toMs }: DeliveryFilter, destination: number | null, page: PageRequest): Page<DeliveryRow> {
-    const start = page.cursor === null ? (toMs === undefined ? NEWEST : rowIdAt(toMs + 1)) : numberIn(page.cursor, 1)
-    const conditions: [string, number | string][] = [['id <= ?', start]]
-    if (destination !== null) conditions.push(['destination = ?', destination])
-    if (state !== undefined) conditions.push(['state = ?', state])
-    if (fromMs !== undefined) conditions.push(['id >= ?', rowIdAt(fromMs)])
-    const rows = this.#database
-      .prepare(`SELECT * FROM failures WHERE ${conditions.map(([sql]) => sql).join(' AND ')} ORDER BY id DESC`)
-      .iterate(...conditions.map(([, value]) => value))
+    const [start] = cursorOf('f', page.cursor, [toMs === undefined ? NEWEST : rowIdAt(toMs + 1) - 1])
+    const end = fromMs === undefined ? 0 : rowIdAt(fromMs)
+    // By the index where it leads to just these rows in their order; otherwise all are passed by number and chosen here,
+    // so that a page is bounded by what it looks at.
+    const rows =
+      destination !== null && state !== undefined
+        ? this.#database
+            .prepare('SELECT * FROM failures WHERE destination = ? AND state = ? AND id <= ? AND id >= ? ORDER BY id DESC')
+            .iterate(destination, state, start, end)
+        : this.#database.prepare('SELECT * FROM failures WHERE id <= ? AND id >= ? ORDER BY id DESC').iterate(start, end)
     const data: DeliveryRow[] = []
     let seen = 0
     for (const row of rows as unknown as Iterable<FailureRow>) {
-      if (++seen > ROWS_PER_PAGE || data.length === page.limit) return { data, next: JSON.stringify(['f', row.id]) }
+      if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify(['f', row.id]) }
+      if (destination !== null && row.destination !== destination) continue
+      if (state !== undefined && row.state !== state) continue
       if (reason !== undefined && row.reason !== reason) continue
+      if (data.length === page.limit) return { data, next: JSON.stringify(['f', row.id]) }
       const content = this.#content(row.segment)
       data.push({
         id: `${row.origin}-${row.idx}`,
@@ -409,13 +456,13 @@ export class Reads {
   // ── Deletions ──
 
   deletions({ limit, cursor }: PageRequest): Page<DeletionSummary> {
-    const start = cursor === null ? NEWEST : numberIn(cursor, 0)
+    const [start] = cursorOf('d', cursor, [NEWEST])
     const rows = this.#all('SELECT num FROM deletions WHERE num <= ? ORDER BY num DESC LIMIT ?', start, limit + 1) as { num: number }[]
     const data = rows.slice(0, limit).map(({ num }) => {
       const { targets: _, ...summary } = this.#deletion(num)
       return summary
     })
-    return { data, next: rows.length > limit ? JSON.stringify([rows[limit]?.num]) : null }
+    return { data, next: rows.length > limit ? JSON.stringify(['d', rows[limit]?.num]) : null }
   }
 
   deletion(id: string): DeletionDetail | undefined {
@@ -424,8 +471,7 @@ export class Reads {
   }
 
   suppressions({ limit, cursor }: PageRequest): Page<{ userId: string; sourceId: string; since: number }> {
-    const [source, userId] = cursor === null ? [0, ''] : (parseCursor(cursor) as [number, string])
-    if (typeof source !== 'number' || typeof userId !== 'string') throw new InvalidCursor()
+    const [source, userId] = cursorOf('u', cursor, [0, ''])
     const rows = this.#all(
       'SELECT source, user_id AS userId, since FROM suppressions WHERE (source, user_id) >= (?, ?) ORDER BY source, user_id LIMIT ?',
       source,
@@ -434,7 +480,7 @@ export class Reads {
     ) as { source: number; userId: string; since: number }[]
     const next = rows[limit]
     const data = rows.slice(0, limit).map((row) => ({ userId: row.userId, sourceId: this.#sources.id(row.source), since: row.since }))
-    return { data, next: next ? JSON.stringify([next.source, next.userId]) : null }
+    return { data, next: next ? JSON.stringify(['u', next.source, next.userId]) : null }
   }
 
   #deletion(num: number): DeletionDetail {
@@ -451,8 +497,12 @@ export class Reads {
     const userIds = JSON.parse(row.user_ids) as string[]
     const sources = JSON.parse(row.sources) as number[]
     const purged = row.purge_cursor >= row.purge_end
+    // A delete message is alone in its segment, so that the counts of its attempts say how it ended.
     const sent = this.#all(
-      'SELECT user_id AS userId, source, destination, origin, final FROM deletion_targets WHERE deletion = ?',
+      `SELECT t.user_id AS userId, t.source, t.destination, t.origin, t.final, ifnull(max(a.attempt), 0) AS attempts,
+              ifnull(sum(a.delivered), 0) AS delivered, ifnull(sum(a.failed + a.expired + a.cancelled), 0) AS failed
+       FROM deletion_targets t LEFT JOIN attempts a ON a.origin = t.origin
+       WHERE t.deletion = ? GROUP BY t.user_id, t.source, t.destination`,
       num,
     ) as {
       userId: string
@@ -460,10 +510,13 @@ export class Reads {
       destination: number
       origin: number
       final: FinalStateName | null
+      attempts: number
+      delivered: number
+      failed: number
     }[]
-    const targets = sent.map(({ userId, source, destination, origin, final }): DeletionTarget => {
-      const { attempts, final: settled } = stateOf(this.#database, origin, 0)
-      const state = targetState(settled?.state ?? final ?? undefined, attempts, purged)
+    const targets = sent.map(({ userId, source, destination, origin, final, attempts, delivered, failed }): DeletionTarget => {
+      const isDelivered = delivered > 0 || final === 'delivered'
+      const state = targetState(isDelivered ? 'delivered' : failed > 0 || final !== null ? 'failed' : undefined, attempts, purged)
       return {
         userId,
         sourceId: this.#sources.id(source),
@@ -539,14 +592,10 @@ function matches(item: Readonly<Record<string, unknown>>, { type, userId, messag
 }
 
 /** The content with one message in it: a segment may hold 500 KB, and a list a thousand messages. */
-function only(content: SegmentContent, index: number): SegmentContent {
-  const items = new Array<SegmentContent['items'][number]>(index + 1).fill(null)
-  items[index] = content.items[index] ?? null
+function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
+  const items = new Array<SegmentContent['items'][number]>(Math.max(...indexes) + 1).fill(null)
+  for (const index of indexes) items[index] = content.items[index] ?? null
   return { ...content, items }
-}
-
-function presentIn(content: SegmentContent | null): number[] {
-  return content === null ? [] : [...content.items.keys()].filter((index) => content.items[index] !== null)
 }
 
 function messageIdOf(content: SegmentContent, index: number): string | null {
@@ -554,33 +603,25 @@ function messageIdOf(content: SegmentContent, index: number): string | null {
   return typeof messageId === 'string' ? messageId : null
 }
 
-function cursorOf(cursor: string | null, start: [number, number]): [number, number] {
+/** Cursors are the store's own and come back through strangers' hands: a list's letter, and values of the start's types. */
+function cursorOf<T extends readonly (number | string)[]>(list: string, cursor: string | null, start: readonly [...T]): readonly [...T] {
   if (cursor === null) return start
-  const [seq, index] = parseCursor(cursor)
-  if (typeof seq !== 'number' || typeof index !== 'number') throw new InvalidCursor()
-  return [seq, index]
-}
-
-/** Cursors are the store's own and come back through strangers' hands: lists of numbers and short strings, or nothing. */
-function parseCursor(cursor: string): unknown[] {
   let parsed: unknown
   try {
     parsed = JSON.parse(cursor)
   } catch {
     throw new InvalidCursor()
   }
-  const isValid = Array.isArray(parsed) && parsed.every((part) => typeof part === 'string' || Number.isSafeInteger(part))
-  if (!isValid) throw new InvalidCursor()
-  return parsed as unknown[]
+  if (!Array.isArray(parsed) || parsed.length !== start.length + 1 || parsed[0] !== list) throw new InvalidCursor()
+  const values = parsed.slice(1) as unknown[]
+  const isOfList = values.every((value, at) =>
+    typeof start[at] === 'number' ? Number.isSafeInteger(value) && (value as number) >= 0 : typeof value === 'string',
+  )
+  if (!isOfList) throw new InvalidCursor()
+  return values as unknown as readonly [...T]
 }
 
-function numberIn(cursor: string, place: number): number {
-  const part = parseCursor(cursor)[place]
-  if (typeof part !== 'number') throw new InvalidCursor()
-  return part
-}
-
-function targetState(final: FinalStateName | undefined, attempts: number, purged: boolean): DeletionState {
+function targetState(final: 'delivered' | 'failed' | undefined, attempts: number, purged: boolean): DeletionState {
   if (final === undefined) return attempts > 0 ? 'running' : 'pending'
   if (final !== 'delivered') return 'failed'
   return purged ? 'finished' : 'running'

@@ -34,6 +34,8 @@ export class RecentKeys {
     const base = slot * ENTRY_WORDS
     const slots = this.#slots
     if (slots[base + 5] !== 0 || slots[base + 4] !== 0) return -1
+    // One slot stays empty, or a search would never end. A group of commits cannot bring that much: see Duplicates.
+    if (this.#size === this.#mask) throw new Error(`more than ${this.#mask} keys in a table for ${this.capacity}`)
     slots[base] = words[at] as number
     slots[base + 1] = words[at + 1] as number
     slots[base + 2] = words[at + 2] as number
@@ -56,12 +58,27 @@ export class RecentKeys {
     this.#size--
   }
 
-  /** Every entry: fingerprint words and segment words, as they lie in the table. */
-  *entries(): Generator<Uint32Array> {
+  /**
+   * The entries whose fingerprint starts with these bits, one after the other. A slot is chosen by the first bits, so they
+   * lie together: in the slots of the prefix and in those that follow, up to the first empty one.
+   */
+  entriesOf(prefix: number, bits: number): Uint32Array {
     const slots = this.#slots
-    for (let base = 0; base < slots.length; base += ENTRY_WORDS) {
-      if (slots[base + 5] !== 0 || slots[base + 4] !== 0) yield slots.subarray(base, base + ENTRY_WORDS)
+    const first = (prefix << (32 - bits)) >>> this.#shift
+    const last = (((prefix + 1) << (32 - bits)) - 1) >>> this.#shift
+    const found: number[] = []
+    for (let seen = 0, slot = first; seen <= this.#mask; seen++, slot = (slot + 1) & this.#mask) {
+      const base = slot * ENTRY_WORDS
+      if (slots[base + 5] === 0 && slots[base + 4] === 0) {
+        if (seen >= last - first) break
+      } else if ((slots[base] as number) >>> (32 - bits) === prefix) found.push(base)
     }
+    const entries = new Uint32Array(found.length * ENTRY_WORDS)
+    for (let at = 0; at < found.length; at++) {
+      const base = found[at] as number
+      for (let word = 0; word < ENTRY_WORDS; word++) entries[at * ENTRY_WORDS + word] = slots[base + word] as number
+    }
+    return entries
   }
 
   /** Where the key is, or the empty slot where it would go. */

@@ -1,8 +1,6 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
 // memory, the forming of groups, and the handing over of new work. See group-commit.ts, writer.ts, reads.ts.
 
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
@@ -10,13 +8,11 @@ import { readStoredBody } from '../../stored-messages.ts'
 import {
   type AcceptBatch,
   type AcceptResult,
-  type AttemptRecord,
   type Claim,
   type ClaimedShipment,
   type Configuration,
   type ControlStore,
   type Destination,
-  InvalidCursor,
   type NewDestination,
   type RowId,
   type SegmentContent,
@@ -27,13 +23,13 @@ import {
   type Taker,
   WriteKeyTaken,
 } from '../store.ts'
-import { writeAttemptDoc } from './attempt-doc.ts'
-import type { AcceptCommand, ClaimReply, RecordRow, StoredDestination } from './commands.ts'
-import { fingerprint, type Seed, sourceSeed, userHash } from './fingerprint.ts'
+import type { AcceptCommand, ClaimReply, StoredDestination } from './commands.ts'
+import { type Seed, sourceSeed } from './fingerprint.ts'
 import { GroupCommit } from './group-commit.ts'
-import type { Answer, Question } from './reader.ts'
-import type { Reads } from './reads.ts'
-import { KEY_WORDS, writeKeys } from './segment-keys.ts'
+import { ReadingThread } from './reading-thread.ts'
+import { writeKeys } from './segment-keys.ts'
+import { settleCommand } from './settle-command.ts'
+import { Tallies } from './tallies.ts'
 
 export interface SqliteStoreOptions {
   path: string
@@ -69,42 +65,6 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
   }
 }
 
-class ReadingThread {
-  readonly #worker: Worker
-  readonly #asked = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
-  #last = 0
-
-  constructor(path: string) {
-    this.#worker = new Worker(new URL('./reader.ts', import.meta.url), { workerData: { path }, name: 'switchyard-reader' })
-    this.#worker.on('message', (answer: Answer) => {
-      const asked = this.#asked.get(answer.id)
-      this.#asked.delete(answer.id)
-      if (answer.ok) asked?.resolve(answer.value as never)
-      else asked?.reject(answer.invalidCursor ? new InvalidCursor() : new Error(answer.message))
-    })
-    const fail = (error: Error): void => {
-      for (const { reject } of this.#asked.values()) reject(error)
-      this.#asked.clear()
-    }
-    this.#worker.on('error', (error) => fail(error as Error))
-    this.#worker.on('exit', () => fail(new Error('the reading thread has ended')))
-  }
-
-  ask<K extends keyof Reads>(name: K, ...args: Parameters<Reads[K]>): Promise<ReturnType<Reads[K]>> {
-    const id = ++this.#last
-    return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve: resolve as (value: never) => void, reject })
-      this.#worker.postMessage({ id, name, args } satisfies Question)
-    })
-  }
-
-  async close(): Promise<void> {
-    const exit = once(this.#worker, 'exit')
-    this.#worker.postMessage('close')
-    await exit
-  }
-}
-
 class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
   readonly #reader: ReadingThread
@@ -112,6 +72,7 @@ class Sqlite implements SqliteStore {
   readonly #retentionDays: number
   readonly #listeners: ((configuration: Configuration) => void)[] = []
   readonly #seeds = new Map<string, Seed>()
+  readonly #tallies: Tallies
   #configuration: Configuration = { sources: new Map(), destinations: new Map(), suppressions: new Map() }
   #taker: Taker | null = null
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
@@ -125,6 +86,7 @@ class Sqlite implements SqliteStore {
     this.#reader = reader
     this.#secretBox = secretBox
     this.#retentionDays = retentionDays
+    this.#tallies = new Tallies((command) => writer.run<'tally'>(command, { again: true }))
   }
 
   get lastScheduleMs(): number {
@@ -171,11 +133,18 @@ class Sqlite implements SqliteStore {
     return this.#dropping
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+  #closing: Promise<void> | undefined
+
+  async #close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#marks)
-    await this.check()
-    await Promise.allSettled(this.#background)
+    const { ok } = await this.check()
+    // On a full disk what goes on in steps would be tried again for ever; the writer ends it.
+    if (ok) await Promise.allSettled([...this.#background, this.#dropping, this.#tallies.flush()])
     await this.#reader.close()
     await this.#writer.close()
   }
@@ -184,12 +153,8 @@ class Sqlite implements SqliteStore {
 
   readonly ingest: Store['ingest'] = {
     accept: (batch) => this.#accept(batch),
-    reject: ({ sourceId, code, count, sample, atMs }) => {
-      this.#inBackground(this.#writer.run<'reject'>({ kind: 'reject', sourceId, code, count, sample, atMs }))
-    },
-    suppressed: (sourceId, count) => {
-      this.#inBackground(this.#writer.run<'suppressed'>({ kind: 'suppressed', sourceId, count }))
-    },
+    reject: (rejection) => this.#tallies.reject(rejection),
+    suppressed: (sourceId, count) => this.#tallies.suppressed(sourceId, count),
   }
 
   async #accept({ content, body, messageIds, plan }: AcceptBatch): Promise<AcceptResult> {
@@ -210,20 +175,19 @@ class Sqlite implements SqliteStore {
     }
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)
-    try {
-      const reply = await this.#writer.run<'accept'>(command, {
-        body,
-        writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
-        prepare: () => {
-          for (const shipment of shipments) shipment.own = taker?.wants(shipment.destinationId, bytes) ?? false
-        },
-      })
-      this.#hand(reply.owned, reply.left, shipments, content, reply.duplicates, bytes)
-      return { segment: reply.segment, duplicates: reply.duplicates }
-    } catch (error) {
+    const committing = this.#writer.run<'accept'>(command, {
+      body,
+      writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
+      prepare: () => {
+        for (const shipment of shipments) shipment.own = taker?.wants(shipment.destinationId, bytes) ?? false
+      },
+    })
+    const reply = await committing.catch((error: unknown) => {
       for (const { destinationId, own } of shipments) if (own) taker?.lost(destinationId, bytes)
       throw error
-    }
+    })
+    this.#hand(reply.owned, reply.left, shipments, content, reply.duplicates, bytes)
+    return { segment: reply.segment, duplicates: reply.duplicates }
   }
 
   /** New work to whoever wanted it, and word of the rest. */
@@ -237,8 +201,9 @@ class Sqlite implements SqliteStore {
   ): void {
     const taker = this.#taker
     if (taker === null) return
+    const isDuplicate = new Set(duplicates)
     const present =
-      duplicates.length === 0 ? content : { ...content, items: content.items.map((item, at) => (duplicates.includes(at) ? null : item)) }
+      duplicates.length === 0 ? content : { ...content, items: content.items.map((item, at) => (isDuplicate.has(at) ? null : item)) }
     for (const shipment of owned) {
       const segment = (shipment.parts[0] as { segment: RowId }).segment
       taker.take({ shipment, contents: new Map([[segment, present]]), bytes })
@@ -264,29 +229,22 @@ class Sqlite implements SqliteStore {
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run<'claimOverdue'>({ kind: 'claimOverdue', destinationId, firstAttemptBeforeMs, limit })),
     release: (shipments) => {
-      this.#inBackground(this.#writer.run<'release'>({ kind: 'release', ids: shipments.map(({ id }) => id as number) }))
+      const released = this.#writer.run<'release'>({
+        kind: 'release',
+        shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })),
+      })
+      // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
+      const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.#configuration.destinations.has(id)))
+      this.#run(released.then(async () => void (await Promise.all([...deleted].map((id) => this.#cancel(id))))))
     },
     settle: async (settlement) => {
       await this.#settle(settlement)
     },
   }
 
-  async #settle({ destinationId, done, remaining, records }: Settlement): Promise<void> {
-    const replayed = done.some(({ replay }) => replay)
-    const command = {
-      kind: 'settle' as const,
-      destinationId,
-      done: done.map(({ id, claim, attempt, dueAtMs, parts }) => ({
-        id: id as number,
-        claim,
-        attempt,
-        dueAtMs,
-        count: parts.reduce((sum, { indexes }) => sum + indexes.length, 0),
-      })),
-      remaining,
-      records: records.map((record) => recordRow(record, replayed)),
-    }
-    await this.#writer.run<'settle'>(command, { again: true })
+  async #settle(settlement: Settlement): Promise<void> {
+    await this.#writer.run<'settle'>(settleCommand(settlement), { again: true })
+    const { destinationId, remaining } = settlement
     if (remaining.length > 0 && !this.#configuration.destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
   }
 
@@ -358,14 +316,11 @@ class Sqlite implements SqliteStore {
     recount: async () => withAll(await this.#reader.ask('recount'), this.#configuration),
     oldestPendingAtMs: (destinationId) => this.#reader.ask('oldestPendingAtMs', destinationId),
     messages: async (filter, page) => {
-      if (filter.messageId !== undefined && page.cursor === null) {
-        const found = await this.control.message(filter.messageId)
-        const isIt = found !== undefined && found.content.items[found.index]?.['messageId'] === filter.messageId
-        if (isIt && (filter.sourceId === undefined || filter.sourceId === found.content.sourceId)) return { data: [found], next: null }
-      }
-      return this.#reader.ask('messages', filter, page, filter.userId === undefined ? null : this.#hashesOf(filter.userId))
+      if (filter.messageId === undefined) return this.#reader.ask('messages', filter, page)
+      const found = await this.#writer.run<'find'>({ kind: 'find', messageId: filter.messageId })
+      return this.#reader.ask('messagesIn', found, filter, page)
     },
-    message: async (id) => this.#reader.ask('message', id, await this.#find(id)),
+    message: async (id) => this.#reader.ask('message', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
     deliveries: (filter, page) => this.#reader.ask('deliveries', filter, page),
     delivery: (id) => this.#reader.ask('delivery', id),
     replay: async (deliveryId) => {
@@ -377,7 +332,8 @@ class Sqlite implements SqliteStore {
     sourceCounts: () => this.#reader.ask('sourceCounts'),
     createDeletion: async (deletion) => {
       const { sources, destinations } = this.#configuration
-      const sourceIds = deletion.sourceIds ?? [...sources.keys()]
+      const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
+      const userIds = [...new Set(deletion.userIds)]
       const targets = sourceIds.map((sourceId) => ({
         sourceId,
         destinationIds: [...destinations.values()]
@@ -386,8 +342,14 @@ class Sqlite implements SqliteStore {
       }))
       const id = newId('del')
       const atMs = this.#clock.wallMs()
-      const { num, destinationIds } = await this.#writer.run<'createDeletion'>({ kind: 'createDeletion', id, deletion, atMs, targets })
-      if (deletion.suppress) await this.#reload()
+      const { num, destinationIds } = await this.#writer.run<'createDeletion'>({
+        kind: 'createDeletion',
+        id,
+        deletion: { ...deletion, userIds },
+        atMs,
+        targets,
+      })
+      if (deletion.suppress) await this.#inTurn(() => this.#reload())
       this.#run(this.#purge(num))
       for (const destinationId of destinationIds) this.#taker?.wake(destinationId)
       const detail = await this.#reader.ask('deletion', id)
@@ -399,7 +361,7 @@ class Sqlite implements SqliteStore {
     suppressions: (page) => this.#reader.ask('suppressions', page),
     deleteSuppression: async (userId, sourceId) => {
       const removed = await this.#writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId })
-      if (removed > 0) await this.#reload()
+      if (removed > 0) await this.#inTurn(() => this.#reload())
       return removed
     },
   }
@@ -465,8 +427,6 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  // ── Finding messages ──
-
   #seedOf(sourceId: string): Seed {
     let seed = this.#seeds.get(sourceId)
     if (seed === undefined) {
@@ -476,34 +436,19 @@ class Sqlite implements SqliteStore {
     return seed
   }
 
-  #hashesOf(userId: string): [string, number][] {
-    return [...this.#configuration.sources.keys()].map((sourceId) => [sourceId, userHash(userId, this.#seedOf(sourceId))])
-  }
-
-  /** Where a messageId may be, asked for every source there is: keys do not say whose they are. */
-  async #find(messageId: string): Promise<{ segment: number; fingerprint: Uint32Array }[]> {
-    const sourceIds = [...this.#configuration.sources.keys()]
-    const keys = new Uint32Array(sourceIds.length * KEY_WORDS)
-    for (const [at, sourceId] of sourceIds.entries()) fingerprint(messageId, this.#seedOf(sourceId), keys, at * KEY_WORDS)
-    const segments = await this.#writer.run<'find'>({ kind: 'find', keys })
-    return segments.flatMap((segment, at) =>
-      segment === 0 ? [] : [{ segment, fingerprint: keys.slice(at * KEY_WORDS, at * KEY_WORDS + 4) }],
-    )
-  }
-
   // ── Work that goes on in steps ──
 
   async #cancel(destinationId: string): Promise<void> {
     for (;;) {
       const atMs = this.#clock.wallMs()
-      const cancelled = await this.#writer.run<'cancelStep'>({ kind: 'cancelStep', destinationId, atMs })
+      const cancelled = await this.#writer.run<'cancelStep'>({ kind: 'cancelStep', destinationId, atMs }, { again: true })
       if (cancelled === 0 || this.#closed) return
     }
   }
 
   async #purge(deletion: number): Promise<void> {
     for (;;) {
-      const { over, purged } = await this.#writer.run<'purgeStep'>({ kind: 'purgeStep', deletion })
+      const { over, purged } = await this.#writer.run<'purgeStep'>({ kind: 'purgeStep', deletion }, { again: true })
       for (const { segment, indexes } of purged) this.#taker?.purged(segment, indexes)
       if (over || this.#closed) return
     }
@@ -513,15 +458,9 @@ class Sqlite implements SqliteStore {
     const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
     await this.#writer.run<'forgetKeys'>({ kind: 'forgetKeys', beforeMs: nowMs - DEDUP_MS })
     // The line first, then what is pinned: between the two nothing old can become owed again.
-    await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs, pinned: new Float64Array() })
-    const pinned = await this.#reader.ask('pinned', lineMs)
-    await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs, pinned })
+    const line = await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs })
+    await this.#writer.run<'retentionPin'>({ kind: 'retentionPin', segments: await this.#reader.ask('pinned', line) })
     while (!this.#closed && (await this.#writer.run<'retentionStep'>({ kind: 'retentionStep' })));
-  }
-
-  /** Counts and the like: not waited for, and a full disk may lose them. */
-  #inBackground(work: Promise<unknown>): void {
-    void work.catch(() => {})
   }
 
   /** Steps that go on until they are over; taken up again at the next start if they are not. */
@@ -540,17 +479,6 @@ function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
     const own = shipment.parts.map(({ segment }) => [segment, contents.get(segment)] as const)
     return { shipment, bytes, contents: new Map(own.filter((entry): entry is [RowId, SegmentContent] => entry[1] !== undefined)) }
   })
-}
-
-function recordRow(record: AttemptRecord, replay: boolean): RecordRow {
-  const counts = { delivered: 0, failed: 0, expired: 0, cancelled: 0 }
-  const failures: RecordRow['failures'] = []
-  for (const { state, reason, indexes } of record.finals) {
-    counts[state] += indexes.length
-    if (state !== 'delivered') for (const index of indexes) failures.push({ state, reason, index })
-  }
-  const { origin, segment, attempt, atMs } = record
-  return { origin: origin as number, segment: segment as number, attempt, atMs, replay, ...counts, doc: writeAttemptDoc(record), failures }
 }
 
 /** A destination that was never owed anything has a row of zeros. */

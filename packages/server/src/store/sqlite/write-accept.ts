@@ -88,6 +88,7 @@ export class AcceptWriter {
     const routes: Routes = { s: [] }
     const skips: Skip[] = [...command.skips]
     const none = repeated.length === 0
+    const isRepeated = new Set(repeated)
     for (const { destinationId, indexes, own } of command.shipments) {
       const destination = destinations.num(destinationId)
       // Planned with a configuration that a deletion in the same group, or the one before, has overtaken.
@@ -95,7 +96,7 @@ export class AcceptWriter {
         skips.push({ destinationId, reason: 'destination_deleted', indexes })
         continue
       }
-      const kept = none ? indexes : (indexes ?? upTo(command.count)).filter((index) => !repeated.includes(index))
+      const kept = none ? indexes : (indexes ?? upTo(command.count)).filter((index) => !isRepeated.has(index))
       const count = kept === null ? command.count : kept.length
       if (count === 0) continue
       const id = ids.next()

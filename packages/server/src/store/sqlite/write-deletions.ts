@@ -2,7 +2,7 @@
 // and the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
 // message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
 
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
 import type { NewDeletion } from '../store.ts'
 import type { DeletionTargets } from './commands.ts'
@@ -33,25 +33,47 @@ const SEGMENTS_PER_STEP = 500
 export class DeletionWriter {
   readonly #parts: Parts
   readonly #purges = new Map<number, Purge>()
+  readonly #insertSegment: StatementSync
+  readonly #insertShipment: StatementSync
+  readonly #insertTarget: StatementSync
+  readonly #insertSuppression: StatementSync
+  readonly #selectBody: StatementSync
+  readonly #updateBody: StatementSync
 
   constructor(parts: Parts) {
     this.#parts = parts
+    const { database } = parts
+    this.#insertSegment = database.prepare(
+      'INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)',
+    )
+    this.#insertShipment = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
+    )
+    this.#insertTarget = database.prepare(
+      'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
+    )
+    this.#insertSuppression = database.prepare('INSERT OR IGNORE INTO suppressions (source, user_id, since) VALUES (?, ?, ?)')
+    this.#selectBody = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
+    this.#updateBody = database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
   }
 
   create(id: string, { userIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
     const { database, ids, sources } = this.#parts
     // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
     const end = ids.next()
-    const nums = targets.map(({ sourceId }) => sources.num(sourceId) as number)
+    const nums = targets.map(({ sourceId }) => {
+      const source = sources.num(sourceId)
+      if (source === undefined) throw new Error(`unknown source ${sourceId}`)
+      return source
+    })
     const { lastInsertRowid } = database
       .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, purge_end) VALUES (?, ?, ?, ?, ?, ?)')
       .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), end)
     const num = Number(lastInsertRowid)
-    const insertSuppression = database.prepare('INSERT OR IGNORE INTO suppressions (source, user_id, since) VALUES (?, ?, ?)')
     for (const { sourceId, destinationIds } of targets) {
       const source = sources.num(sourceId) as number
       for (const userId of userIds) {
-        if (suppress) insertSuppression.run(source, userId, atMs)
+        if (suppress) this.#insertSuppression.run(source, userId, atMs)
         if (destinationIds.length > 0) this.#send(num, userId, source, destinationIds, atMs)
       }
     }
@@ -60,27 +82,20 @@ export class DeletionWriter {
 
   /** A segment of its own for each, so that a delete message is never in a batch with others. */
   #send(deletion: number, userId: string, source: number, destinationIds: readonly string[], atMs: number): void {
-    const { database, ids, destinations, ledger } = this.#parts
+    const { ids, destinations, ledger } = this.#parts
     const seq = ids.next()
     const routes: Routes = { s: [] }
     for (const destinationId of destinationIds) {
       const destination = destinations.num(destinationId) as number
       const origin = ids.next()
-      database
-        .prepare(
-          'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
-        )
-        .run(destination, origin, JSON.stringify([[origin, seq, [0]]]))
-      database
-        .prepare('INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)')
-        .run(deletion, userId, source, destination, origin)
+      this.#insertShipment.run(destination, origin, JSON.stringify([[origin, seq, [0]]]))
+      this.#insertTarget.run(deletion, userId, source, destination, origin)
       routes.s.push([destination, origin, [0], 1])
       ledger.owe(destination, 1)
     }
     const message = { type: 'delete', userId, timestamp: new Date(atMs).toISOString() }
-    database
-      .prepare('INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)')
-      .run(seq, source, atMs, JSON.stringify(routes), new Uint8Array(KEY_WORDS * 4), writeStoredBody({ batch: [message] }))
+    const keys = new Uint8Array(KEY_WORDS * 4)
+    this.#insertSegment.run(seq, source, atMs, JSON.stringify(routes), keys, writeStoredBody({ batch: [message] }))
   }
 
   purgeStep(deletion: number): { over: boolean; purged: { segment: number; indexes: number[] }[] } {
@@ -111,14 +126,13 @@ export class DeletionWriter {
   }
 
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
-    const { database } = this.#parts
-    const row = database.prepare('SELECT absent, body FROM segments WHERE seq = ?').get(seq) as { absent: string | null; body: Uint8Array }
+    const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
     const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
     const content = readStoredBody(row.body, { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent)
     const items = [...content.items]
     const indexes = possible.filter((index) => {
-      const item = items[index]
-      return item != null && (userIds.has(String(item['userId'])) || userIds.has(String(item['previousId'])))
+      const { userId, previousId } = items[index] ?? {}
+      return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
     })
     if (indexes.length === 0) return indexes
     const words = new Uint32Array(keys.slice().buffer)
@@ -129,10 +143,12 @@ export class DeletionWriter {
     }
     for (const index of absent) clearKey(words, index * KEY_WORDS)
     const { sentAt, context, integrations } = content
-    database
-      .prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
-      .run(new Uint8Array(words.buffer), writeStoredBody({ batch: items, sentAt, context, integrations }), seq)
+    this.#updateBody.run(new Uint8Array(words.buffer), writeStoredBody({ batch: items, sentAt, context, integrations }), seq)
     return indexes
+  }
+
+  rolledBack(): void {
+    this.#purges.clear()
   }
 
   #purge(deletion: number): Purge {

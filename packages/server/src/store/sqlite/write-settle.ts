@@ -30,7 +30,7 @@ export class SettleWriter {
   constructor(parts: Parts) {
     this.#parts = parts
     const { database } = parts
-    this.#delete = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ?')
+    this.#delete = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ? RETURNING count')
     this.#insert = database.prepare(
       'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -47,11 +47,11 @@ export class SettleWriter {
     const destination = destinations.num(destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
     let owed = 0
-    for (const { id, claim, attempt, dueAtMs, count } of done) {
+    for (const { id, claim, attempt, dueAtMs } of done) {
       if (!claims.isCurrent(id, claim)) throw new Error(`shipment ${id} is not held under claim ${claim}`)
-      const { changes } = this.#delete.run(destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id)
-      if (changes !== 1) throw new Error(`shipment ${id} is not there`)
-      owed += count
+      const row = this.#delete.get(destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id) as { count: number } | undefined
+      if (row === undefined) throw new Error(`shipment ${id} is not there`)
+      owed += row.count
       this.#ended.push(id)
     }
     for (const draft of remaining) owed -= this.insertShipment(destination, draft)
@@ -66,11 +66,12 @@ export class SettleWriter {
     this.#insert.run(
       destination,
       retry ? 1 : 0,
-      retry ? draft.dueAtMs : 0,
+      // Whole milliseconds, and never early: times with fractions come of backoff, and the columns hold integers.
+      retry ? Math.ceil(draft.dueAtMs) : 0,
       this.#parts.ids.next(),
       count,
       draft.attempt,
-      draft.firstAttemptAtMs,
+      draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs),
       draft.unit ? 1 : 0,
       draft.replay ? 1 : 0,
       draft.urls === null ? null : JSON.stringify(draft.urls),
@@ -89,7 +90,7 @@ export class SettleWriter {
       origin,
       destination,
       segment,
-      atMs,
+      Math.floor(atMs),
       attempt,
       replay,
       delivered,
@@ -103,13 +104,13 @@ export class SettleWriter {
     if (expired > 0) ledger.end(destination, 'expired', expired)
     if (cancelled > 0) ledger.end(destination, 'cancelled', cancelled)
     for (const { state, reason, index } of record.failures) {
-      this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, atMs)
+      this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, Math.floor(atMs))
     }
     return delivered + failed + expired + cancelled
   }
 
   committed(): void {
-    for (const id of this.#ended) this.#parts.claims.release(id)
+    for (const id of this.#ended) this.#parts.claims.end(id)
     this.#ended.length = 0
   }
 

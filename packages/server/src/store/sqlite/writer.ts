@@ -6,17 +6,16 @@ import { randomBytes } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { Claims } from './claims.ts'
-import type { Command, Group, Replies, Reply } from './commands.ts'
-import { lockStore, openWriter, StoreProblem } from './database.ts'
+import { type Answered, type Command, type FoundKey, type Group, OUTSIDE, type Replies, type Reply } from './commands.ts'
+import { lockStore, openProblem, openWriter, StoreProblem } from './database.ts'
 import { Duplicates } from './duplicates.ts'
-import type { Seed } from './fingerprint.ts'
+import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed } from './fingerprint.ts'
 import { RowIds, rowIdAt } from './ids.ts'
 import { Ledger } from './ledger.ts'
+import { openLogIndex } from './log-index.ts'
 import { Names } from './names.ts'
 import { ClaimReader } from './read-claims.ts'
 import { Retention } from './retention.ts'
-import { KEY_WORDS } from './segment-keys.ts'
-import { openLogIndex } from './log-index.ts'
 import { SourceCounts } from './source-counts.ts'
 import { AcceptWriter } from './write-accept.ts'
 import { ControlWriter } from './write-control.ts'
@@ -35,8 +34,6 @@ export type WriterStart = { ok: true; seed: Seed; scheduleMs: number } | { ok: f
 const CHECKPOINT_FRAMES = 2_000
 /** Answers of SQLite that say something about the disk and nothing about the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
-/** Those that only read, after the commit, or change nothing that is stored. */
-const OUTSIDE = new Set<Command['kind']>(['claim', 'claimOverdue', 'release', 'find', 'retentionBegin', 'forgetKeys'])
 
 class Writer {
   readonly #log: { frames(): number; close(): void }
@@ -57,8 +54,8 @@ class Writer {
   readonly #lock: { release(): void }
   readonly seed: Seed
 
-  constructor({ path, dedupMs }: WriterOptions) {
-    this.#lock = lockStore(path)
+  constructor({ path, dedupMs }: WriterOptions, lock: { release(): void }) {
+    this.#lock = lock
     const database = openWriter(path)
     this.#database = database
     this.#log = openLogIndex(path)
@@ -82,7 +79,7 @@ class Writer {
     }
     this.#accept = new AcceptWriter(parts)
     this.#settle = new SettleWriter(parts)
-    this.#retention = new Retention(database, this.#duplicates)
+    this.#retention = new Retention(database, this.#duplicates, this.#ids)
     this.#control = new ControlWriter({ ...parts, settler: this.#settle, retention: this.#retention })
     this.#deletions = new DeletionWriter(parts)
     this.#reader = new ClaimReader(database, this.#claims, this.#sources, this.#destinations)
@@ -94,12 +91,17 @@ class Writer {
 
   run({ buffer, commands }: Group): Reply[] {
     const replies = new Array<Reply>(commands.length)
+    const before: number[] = []
     const inside: number[] = []
     const outside: number[] = []
-    for (let at = 0; at < commands.length; at++) (OUTSIDE.has((commands[at] as Command).kind) ? outside : inside).push(at)
+    for (let at = 0; at < commands.length; at++) {
+      const { kind } = commands[at] as Command
+      // What was given back before it was settled is no longer held then.
+      ;(kind === 'release' ? before : OUTSIDE.has(kind) ? outside : inside).push(at)
+    }
+    for (const at of before) replies[at] = this.#one(commands[at] as Command, buffer)
     if (inside.length > 0) this.#commit(inside, commands, buffer, replies)
     for (const at of outside) replies[at] = this.#one(commands[at] as Command, buffer)
-    this.#claims.committed()
     if (inside.length > 0) this.#checkpointIfLong()
     return replies
   }
@@ -110,8 +112,9 @@ class Writer {
     } catch {
       // The log is read at the next start; a full disk must not keep the process from ending.
     }
-    this.#log.close()
     this.#database.close()
+    // After the database: closing any handle of a file gives up the locks that this process has on it.
+    this.#log.close()
     this.#lock.release()
   }
 
@@ -132,6 +135,7 @@ class Writer {
       this.#duplicates.committed()
       this.#settle.committed()
       this.#claims.committed()
+      this.#retention.committed()
       return
     }
     this.#rollBack()
@@ -153,14 +157,20 @@ class Writer {
     this.#counts.rolledBack()
     this.#settle.rolledBack()
     this.#claims.rolledBack()
+    this.#retention.rolledBack()
+    this.#deletions.rolledBack()
     this.#sources.forget()
     this.#destinations.forget()
   }
 
   #one(command: Command, buffer: ArrayBuffer | null): Reply {
     try {
-      return { ok: true, value: this.#apply(command, buffer) }
+      const value = this.#apply(command, buffer)
+      this.#claims.committed()
+      return { ok: true, value }
     } catch (error) {
+      // What a claim took before it failed was given to nobody.
+      this.#claims.rolledBack()
       return failure(error)
     }
   }
@@ -177,13 +187,13 @@ class Writer {
       case 'claimOverdue':
         return this.#reader.claimOverdue(command.destinationId, command.firstAttemptBeforeMs, command.limit)
       case 'release':
-        for (const id of command.ids) this.#claims.release(id)
+        for (const { id, claim } of command.shipments) this.#claims.release(id, claim)
         return null
-      case 'reject':
-        this.#counts.reject(this.#sourceOrNone(command.sourceId), command.code, command.count, command.atMs, command.sample)
-        return null
-      case 'suppressed':
-        this.#counts.add(this.#sourceOrNone(command.sourceId), 'suppressed', command.count)
+      case 'tally':
+        for (const { sourceId, code, count, atMs, sample } of command.rejections) {
+          this.#counts.reject(this.#sourceOrNone(sourceId), code, count, atMs, sample)
+        }
+        for (const [sourceId, count] of command.suppressed) this.#counts.add(this.#sourceOrNone(sourceId), 'suppressed', count)
         return null
       case 'putSource':
         this.#control.putSource(command.source, command.create)
@@ -201,7 +211,7 @@ class Writer {
         this.#control.setSetting(command.name, command.value)
         return null
       case 'find':
-        return Array.from({ length: command.keys.length / KEY_WORDS }, (_, n) => this.#duplicates.find(command.keys, n * KEY_WORDS))
+        return this.#find(command.messageId)
       case 'replay':
         return this.#control.replay(command.deliveryId, command.atMs)
       case 'createDeletion':
@@ -211,7 +221,9 @@ class Writer {
       case 'deleteSuppression':
         return this.#control.deleteSuppression(command.userId, command.sourceId)
       case 'retentionBegin':
-        this.#retention.begin(command.beforeMs, command.pinned)
+        return this.#retention.begin(command.beforeMs)
+      case 'retentionPin':
+        this.#retention.pin(command.segments)
         return null
       case 'retentionStep':
         return this.#retention.step()
@@ -229,17 +241,30 @@ class Writer {
     return sourceId === null ? 0 : (this.#sources.num(sourceId) ?? 0)
   }
 
+  /** Where a messageId may be, asked for every source there ever was: keys do not say whose they are. */
+  #find(messageId: string): FoundKey[] {
+    const sources = this.#database.prepare('SELECT id FROM sources').all() as { id: string }[]
+    return sources.flatMap(({ id }) => {
+      const words = new Uint32Array(FINGERPRINT_WORDS)
+      fingerprint(messageId, sourceSeed(id, this.seed), words, 0)
+      return this.#duplicates.findAll(words, 0).map((segment) => ({ segment, fingerprint: words }))
+    })
+  }
+
   #checkpointIfLong(): void {
     try {
-      if (this.#log.frames() - this.#leftFrames < CHECKPOINT_FRAMES) return
-      const { log, checkpointed } = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as { log: number; checkpointed: number }
-      // All of it copied: the next commit starts the log again at its beginning. Otherwise a reader holds it, and the rest waits.
-      this.#leftFrames = log === checkpointed ? 0 : log
+      const frames = this.#log.frames()
+      // The log was started again at its beginning, which a commit does when all of it has been copied and nobody reads it.
+      if (frames < this.#copiedTo) this.#copiedTo = 0
+      if (frames - this.#copiedTo < CHECKPOINT_FRAMES) return
+      this.#database.exec('PRAGMA wal_checkpoint(PASSIVE)')
+      // Also when a reader held a part of it back: that part is tried again with the next, not after every commit.
+      this.#copiedTo = frames
     } catch {
       // Tried again after a later commit; what is committed is in the log.
     }
   }
-  #leftFrames = 0
+  #copiedTo = 0
 
   #readSeed(): Seed {
     const stored = this.#setting('dedup_seed')
@@ -255,13 +280,24 @@ class Writer {
   }
 
   #newestId(): number {
-    const newest = (sql: string): number => Number((this.#database.prepare(sql).get() as { newest: number | null }).newest ?? 0)
+    const newest = (sql: string): number => (this.#database.prepare(sql).get() as { newest: number | null }).newest ?? 0
     return Math.max(
       newest('SELECT max(seq) AS newest FROM segments'),
       newest('SELECT max(id) AS newest FROM attempts'),
+      newest('SELECT max(id) AS newest FROM failures'),
       newest('SELECT max(origin) AS newest FROM replays'),
       Number(this.#setting('last_id') ?? 0),
     )
+  }
+}
+
+function openLocked(options: WriterOptions): Writer {
+  const lock = lockStore(options.path)
+  try {
+    return new Writer(options, lock)
+  } catch (error) {
+    lock.release()
+    throw error
   }
 }
 
@@ -278,18 +314,20 @@ function failure(error: unknown): Reply {
 if (parentPort !== null) {
   const port = parentPort
   try {
-    const writer = new Writer(workerData as WriterOptions)
+    const writer = openLocked(workerData as WriterOptions)
     port.on('message', (group: Group | 'close') => {
       if (group === 'close') {
         writer.close()
         port.close()
       } else {
-        port.postMessage(writer.run(group))
+        const { buffer } = group
+        port.postMessage({ replies: writer.run(group), buffer } satisfies Answered, buffer === null ? [] : [buffer])
       }
     })
     port.postMessage({ ok: true, seed: writer.seed, scheduleMs: writer.scheduleMs } satisfies WriterStart)
   } catch (error) {
-    port.postMessage({ ok: false, problem: error instanceof StoreProblem, message: (error as Error).message } satisfies WriterStart)
+    const told = openProblem(error, (workerData as WriterOptions).path)
+    port.postMessage({ ok: false, problem: told instanceof StoreProblem, message: (told as Error).message } satisfies WriterStart)
     port.close()
   }
 }

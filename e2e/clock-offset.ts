@@ -1,0 +1,21 @@
+// Preloaded into the service (--import), in every thread of it: its wall clock goes wrong by as many milliseconds as a
+// file says, from the moment it says so, as when somebody sets the machine's clock. The monotonic clock does not notice.
+
+import { readFileSync } from 'node:fs'
+
+const RealDate = Date
+const file = process.env['E2E_CLOCK_OFFSET_FILE'] ?? ''
+const offsetMs = (): number => Number(readFileSync(file, 'utf8'))
+
+class OffsetDate extends RealDate {
+  constructor(...parts: unknown[]) {
+    if (parts.length === 0) super(RealDate.now() + offsetMs())
+    else super(...(parts as [number]))
+  }
+
+  static override now(): number {
+    return RealDate.now() + offsetMs()
+  }
+}
+
+globalThis.Date = OffsetDate as DateConstructor

@@ -1,0 +1,123 @@
+// The machine's clock is set wrong, an hour either way, under the running service and across a restart. Nothing expires
+// early and no retry waits for the clock; what was sent before is still known.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { type Receiver, startReceiver } from './receiver.ts'
+import { type Service, startService, track } from './service.ts'
+import { gate } from './signals.ts'
+
+const HOUR_MS = 3_600_000
+/** Much less than the clock jumps by, and much more than a retry takes. */
+const WINDOW_MS = HOUR_MS / 2
+
+suite('the wall clock jumps', { concurrency: 4 }, () => {
+  for (const [way, jumpMs] of [
+    ['an hour ahead', HOUR_MS],
+    ['an hour back', -HOUR_MS],
+  ] as const) {
+    test(`${way} while the service runs: what waits for a retry is retried in its time, and does not expire`, async () => {
+      using clock = createWallClock()
+      const jumped = gate()
+      // Under way when the clock jumps: the first attempt of the first message.
+      await using receiver = await startReceiver(({ number, headers }) =>
+        headers['x-attempt'] === '1' ? { status: 500, ...(number === 1 ? { after: jumped.opened } : {}) } : undefined,
+      )
+      await using service = await startService(clock.options)
+      await service.destination({ urls: [receiver.url], retryWindowMs: WINDOW_MS })
+      await assertJumped(service, 0)
+      assert.equal((await service.send([track('before')])).status, 200)
+      await receiver.until(() => receiver.arrivals.length === 1)
+      clock.jump(jumpMs)
+      jumped.open()
+      await failed(service, 'before')
+      await assertJumped(service, jumpMs)
+      await sendAndFail(service, receiver, 'after')
+      await assertRetried(service, receiver, ['before', 'after'])
+      await assertKnown(service, ['before', 'after'])
+
+      clock.jump(0)
+      await sendAndFail(service, receiver, 'right again')
+      await assertRetried(service, receiver, ['before', 'after', 'right again'])
+      await assertKnown(service, ['before', 'after', 'right again'])
+    })
+
+    test(`${way} while the service is stopped: what waits for a retry is retried in its time`, async () => {
+      using clock = createWallClock()
+      await using receiver = await startReceiver(({ headers }) => (headers['x-attempt'] === '1' ? { status: 500 } : undefined))
+      await using first = await startService(clock.options)
+      await first.destination({ urls: [receiver.url], retryWindowMs: WINDOW_MS })
+      await sendAndFail(first, receiver, 'before')
+      await first.stop()
+      clock.jump(jumpMs)
+      const second = await first.restart()
+      await assertJumped(second, jumpMs)
+      await sendAndFail(second, receiver, 'after')
+      await assertRetried(second, receiver, ['before', 'after'])
+      await assertKnown(second, ['before', 'after'])
+    })
+  }
+})
+
+interface WallClock extends Disposable {
+  options: { env: Record<string, string>; execArgv: string[] }
+  /** From now on, it is wrong by so much. */
+  jump(offsetMs: number): void
+}
+
+function createWallClock(): WallClock {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-clock-'))
+  const file = join(folder, 'offset')
+  const clock: WallClock = {
+    options: {
+      env: { E2E_CLOCK_OFFSET_FILE: file },
+      execArgv: ['--import', pathToFileURL(join(import.meta.dirname, 'clock-offset.ts')).href],
+    },
+    jump(offsetMs) {
+      // It is read all the time, and must never be empty.
+      writeFileSync(`${file}.new`, String(offsetMs))
+      renameSync(`${file}.new`, file)
+    },
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
+  }
+  clock.jump(0)
+  return clock
+}
+
+/** That the service itself believes so. */
+async function assertJumped(service: Service, jumpMs: number): Promise<void> {
+  const { createdAt } = await service.api<{ createdAt: string }>('/sources', { method: 'POST', body: { name: 'clock' } })
+  const offMs = Date.parse(createdAt) - Date.now() - jumpMs
+  assert.ok(Math.abs(offMs) < HOUR_MS / 4, `the clock is off by ${offMs} ms`)
+}
+
+/** The first attempt has failed, and that is recorded. */
+async function sendAndFail(service: Service, receiver: Receiver, id: string): Promise<void> {
+  assert.equal((await service.send([track(id)])).status, 200)
+  await receiver.until(() => receiver.byMessageId.has(id))
+  await failed(service, id)
+}
+
+async function failed(service: Service, id: string): Promise<void> {
+  await service.logged(({ messageId, status }) => messageId === id && status === 500)
+}
+
+async function assertRetried(service: Service, receiver: Receiver, ids: readonly string[]): Promise<void> {
+  const [ledger] = await service.settled(ids.length)
+  assert.equal(ledger?.delivered, ids.length)
+  assert.deepEqual(await service.ledger({ recount: true }), [ledger])
+  for (const id of ids) assert.equal(receiver.byMessageId.get(id)?.length, 2, `${id} arrives once more`)
+}
+
+/** What was accepted before is a duplicate, whatever the clock says now. */
+async function assertKnown(service: Service, ids: readonly string[]): Promise<void> {
+  const { duplicates } = await service.stats()
+  assert.equal((await service.send(ids.map((id) => track(id)))).status, 200)
+  const after = await service.stats()
+  assert.equal(after.duplicates, duplicates + ids.length)
+  assert.equal(after.accepted, ids.length)
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Backlog } from './backlog.ts'
+
+const NOTHING = { shipments: [], moreFresh: false, nextRetryAtMs: null }
+
+test('at the start there may be something, until a claim has said that there is not', () => {
+  const backlog = new Backlog()
+  assert.ok(backlog.hasFresh)
+  backlog.asking(true)
+  backlog.answered(NOTHING)
+  assert.deepEqual([backlog.hasFresh, backlog.nextRetryAtMs, backlog.hasDueRetries(9)], [false, null, false])
+})
+
+test('what comes while a claim is under way is there after its answer', () => {
+  const backlog = new Backlog()
+  backlog.asking(true)
+  backlog.wake()
+  backlog.left(3, 700)
+  backlog.answered({ ...NOTHING, nextRetryAtMs: 900 })
+  assert.deepEqual([backlog.hasFresh, backlog.nextRetryAtMs], [true, 700])
+  assert.deepEqual([backlog.hasDueRetries(699), backlog.hasDueRetries(700)], [false, true])
+})
+
+test('a claim that was for retries alone says nothing about new shipments that were announced', () => {
+  const backlog = new Backlog()
+  backlog.asking(false)
+  backlog.answered(NOTHING)
+  assert.ok(backlog.hasFresh)
+})
+
+test('a claim that leaves some says so, and one that fails changes nothing', () => {
+  const backlog = new Backlog()
+  backlog.asking(true)
+  backlog.answered({ ...NOTHING, moreFresh: true, nextRetryAtMs: 500 })
+  assert.ok(backlog.hasFresh)
+  const known = backlog.asking(true)
+  backlog.failed(known)
+  assert.deepEqual([backlog.hasFresh, backlog.nextRetryAtMs], [true, 500])
+})

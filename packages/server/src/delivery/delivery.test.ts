@@ -1,0 +1,328 @@
+// The way of new work: from accepted to recorded, within its limits, and how the stage follows the configuration.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { startRig } from './fixtures/rig.ts'
+
+function idsOf(received: readonly { messages: Record<string, unknown>[] }[]): unknown[] {
+  return received.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))
+}
+
+test('what is accepted is delivered from memory and recorded, with nothing read back', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  const sent = await rig.accept([destination], 3)
+  await rig.untilLedger(destination, { owed: 3, delivered: 3, pending: 0 })
+  assert.deepEqual(new Set(idsOf(receiver.received)), new Set(sent))
+  assert.deepEqual([rig.claims.length, rig.settlements.length, rig.releases], [1, 1, []])
+  await rig.untilIdle()
+  assert.deepEqual(
+    rig.attempts.map(({ messageId, attempt, count, url }) => [messageId, attempt, count, url]),
+    sent.map((id) => [id, 1, 1, receiver.url]),
+  )
+  const { breaker, inFlight, success, nextAttemptAtMs, urls } = rig.delivery.health(destination.id) ?? assert.fail()
+  assert.deepEqual([breaker, inFlight, success, nextAttemptAtMs], ['closed', 0, 1, null])
+  assert.deepEqual(
+    urls.map(({ url, inFlight: at, success: ok }) => [url, at, ok]),
+    [[receiver.url, 0, 1]],
+  )
+  assert.equal(rig.delivery.health('dst_unknown'), undefined)
+  await rig.stop()
+})
+
+test('what a destination was owed before the start is claimed and delivered', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const destination = await rig.destination('one', { urls: [receiver.url], enabled: false })
+  for (let nth = 0; nth < 40; nth++) await rig.accept([destination], 2)
+  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.untilLedger(destination, { delivered: 80, pending: 0 })
+  assert.equal(new Set(idsOf(receiver.received)).size, 80)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
+test('never more requests are in flight than the destination allows', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 3 })
+  await rig.until(() => rig.claims.length === 1)
+  for (let nth = 0; nth < 4; nth++) await rig.accept([destination], 5)
+  for (let left = 20; left > 0; left -= 3) {
+    await rig.until(() => receiver.waiting === Math.min(3, left))
+    assert.equal(rig.delivery.health(destination.id)?.inFlight, receiver.waiting)
+    receiver.release()
+  }
+  await rig.untilLedger(destination, { delivered: 20 })
+  assert.equal(receiver.mostAtOnce, 3)
+})
+
+test('slots are shared: a lane that hangs on to its own leaves the others theirs', async (t) => {
+  const rig = await startRig(t, { slots: 4 })
+  const [slow, quick] = [await rig.receiver(), await rig.receiver()]
+  slow.answer = () => null
+  const hanging = await rig.destination('slow', { urls: [slow.url], maxInFlight: 3, timeoutMs: 10_000 })
+  const healthy = await rig.destination('quick', { urls: [quick.url], maxInFlight: 10 })
+  await rig.until(() => rig.claims.length === 2)
+  await rig.accept([hanging], 30)
+  await rig.until(() => slow.waiting === 3)
+  await rig.accept([healthy], 50)
+  await rig.untilLedger(healthy, { delivered: 50 })
+  assert.deepEqual([quick.mostAtOnce, slow.waiting], [1, 3])
+  await rig.stop(0)
+})
+
+test('a backlog beyond memory stays in the store, is claimed in time, and delivered once each', async (t) => {
+  const rig = await startRig(t, { memoryBytes: 40_000 })
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 2 })
+  await rig.until(() => rig.claims.length === 1)
+  const sent: string[] = []
+  for (let nth = 0; nth < 60; nth++) sent.push(...(await rig.accept([destination], 1, { properties: { pad: 'x'.repeat(1_000) } })))
+  assert.ok(rig.memory.heldBytes <= 40_000, String(rig.memory.heldBytes))
+  await rig.until(() => receiver.waiting === 2)
+  receiver.answer = () => 200
+  receiver.release()
+  await rig.untilLedger(destination, { delivered: 60, pending: 0 })
+  assert.deepEqual(idsOf(receiver.received), sent)
+  assert.ok(rig.claims.length > 1)
+  await rig.untilIdle()
+  // Caught up, it is back to the way that reads nothing.
+  const claims = rig.claims.length
+  await rig.accept([destination], 1)
+  await rig.untilLedger(destination, { delivered: 61 })
+  await rig.accept([destination], 1)
+  await rig.untilLedger(destination, { delivered: 62 })
+  assert.ok(rig.claims.length <= claims + 1)
+  await rig.stop()
+})
+
+test('lanes that fill the memory do not keep another from its work', async (t) => {
+  const rig = await startRig(t, { memoryBytes: 20_000 })
+  const [slow, quick] = [await rig.receiver(), await rig.receiver()]
+  slow.answer = () => null
+  const hanging = await rig.destination('slow', { urls: [slow.url], maxInFlight: 1, timeoutMs: 10_000 })
+  const healthy = await rig.destination('quick', { urls: [quick.url] })
+  await rig.until(() => rig.claims.length === 2)
+  for (let nth = 0; nth < 10; nth++) await rig.accept([hanging], 1, { properties: { pad: 'x'.repeat(2_000) } })
+  await rig.until(() => slow.waiting === 1)
+  for (let nth = 0; nth < 20; nth++) await rig.accept([healthy], 1, { properties: { pad: 'x'.repeat(8_000) } })
+  await rig.untilLedger(healthy, { delivered: 20 })
+  await rig.stop(0)
+})
+
+test('a wake that comes while a claim is under way is not lost', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  const claim = rig.claimGate()
+  rig.taker.wake(destination.id)
+  await claim.reached
+  // The claim has looked, and what comes now it has not seen.
+  const taken = rig.taker.wants(destination.id, 10)
+  assert.equal(taken, true)
+  rig.taker.lost(destination.id, 10)
+  rig.taker.wake(destination.id)
+  claim.open()
+  await rig.until(() => rig.claims.length === 3)
+  await rig.untilIdle()
+})
+
+test('a disabled destination holds what it is owed, and resumes', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 3)
+  await rig.accept([destination], 2)
+  await rig.until(() => receiver.waiting === 1)
+  await rig.store.control.updateDestination(destination.id, { enabled: false })
+  receiver.release()
+  await rig.untilLedger(destination, { delivered: 1, pending: 4 })
+  await rig.untilIdle()
+  await rig.accept([destination], 1)
+  rig.clock.advance(10 * 3_600_000)
+  assert.deepEqual([receiver.received.length, rig.delivery.health(destination.id)?.nextAttemptAtMs], [1, null])
+  receiver.answer = () => 200
+  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.untilLedger(destination, { delivered: 6, pending: 0 })
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => headers['x-attempt']),
+    Array(6).fill('1'),
+  )
+  assert.equal(new Set(idsOf(receiver.received)).size, 6)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
+test('a deleted destination finishes what is in flight, and the rest is cancelled', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 2 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 3)
+  for (let nth = 0; nth < 5; nth++) await rig.accept([destination], 1)
+  await rig.until(() => receiver.waiting === 2)
+  await rig.store.control.deleteDestination(destination.id)
+  receiver.release()
+  await rig.untilLedger(destination, { delivered: 2, cancelled: 6, pending: 0 })
+  assert.equal(receiver.received.length, 2)
+  await rig.untilIdle()
+  assert.deepEqual([rig.troubles, rig.delivery.health(destination.id)], [[], undefined])
+  await rig.stop()
+})
+
+test('a deleted destination’s failure in flight is cancelled, not retried', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 2)
+  await rig.until(() => receiver.waiting === 2)
+  await rig.store.control.deleteDestination(destination.id)
+  receiver.release(500)
+  await rig.untilIdle()
+  await rig.untilLedger(destination, { cancelled: 2, pending: 0 })
+  rig.clock.advance(3_600_000)
+  assert.equal(receiver.received.length, 2)
+  await rig.stop()
+})
+
+test('a URL changed in flight: what fails at the old one is retried at the new, which is not held responsible', async (t) => {
+  const rig = await startRig(t)
+  const [old, now] = [await rig.receiver(), await rig.receiver()]
+  old.answer = () => null
+  const destination = await rig.destination('one', { urls: [old.url], maxInFlight: 20 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 20)
+  await rig.until(() => old.waiting === 20)
+  await rig.store.control.updateDestination(destination.id, { urls: [now.url] })
+  old.release(503)
+  await rig.untilIdle()
+  assert.deepEqual([rig.breakers, rig.delivery.health(destination.id)?.success], [[], null])
+  await rig.accept([destination], 1)
+  await rig.untilLedger(destination, { delivered: 1 })
+  rig.clock.advance(6_000)
+  await rig.untilLedger(destination, { delivered: 21, pending: 0 })
+  assert.deepEqual([old.received.length, now.received.length], [20, 21])
+  await rig.untilIdle()
+})
+
+test('messages purged while they wait are not sent, and end as cancelled', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 2, { userId: 'kept' })
+  await rig.accept([destination], 2, { userId: 'gone' })
+  await rig.accept([destination], 1, { userId: 'kept' })
+  await rig.until(() => receiver.waiting === 1)
+  await rig.store.control.createDeletion({ userIds: ['gone'], sourceIds: null, suppress: false })
+  await rig.untilLedger(destination, { cancelled: 2 })
+  receiver.answer = () => 200
+  receiver.release()
+  // Three of theirs and the delete message itself.
+  await rig.untilLedger(destination, { delivered: 4, cancelled: 2, pending: 0 })
+  assert.deepEqual(
+    receiver.received.map(({ messages }) => [messages[0]?.['type'], messages[0]?.['userId']]),
+    [
+      ['track', 'kept'],
+      ['track', 'kept'],
+      ['track', 'kept'],
+      ['delete', 'gone'],
+    ],
+  )
+  await rig.untilIdle()
+  assert.deepEqual(rig.troubles, [])
+  await rig.stop()
+})
+
+test('a purge that ends the last of a work that was begun settles it once', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 1, { userId: 'kept' })
+  await rig.untilLedger(destination, { delivered: 1 })
+  await rig.accept([destination], 1, { userId: 'kept' })
+  await rig.until(() => receiver.waiting === 1)
+  await rig.accept([destination], 3, { userId: 'gone' })
+  await rig.store.control.createDeletion({ userIds: ['gone'], sourceIds: null, suppress: false })
+  await rig.untilLedger(destination, { cancelled: 3 })
+  receiver.answer = () => 200
+  receiver.release()
+  await rig.untilLedger(destination, { delivered: 3, cancelled: 3, pending: 0 })
+  await rig.untilIdle()
+  assert.deepEqual(rig.troubles, [])
+})
+
+test('stopping finishes what is in flight, hands back the rest, and leaves no timer behind', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 2 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 3)
+  await rig.accept([destination], 4)
+  await rig.until(() => receiver.waiting === 2)
+  const stopped = rig.delivery.stop(5_000)
+  receiver.release()
+  await stopped
+  assert.deepEqual([receiver.received.length, rig.clock.timers], [2, 0])
+  await rig.assertBooksAgree()
+  const { delivered, pending } = await rig.ledger(destination)
+  assert.deepEqual([delivered, pending], [2, 5])
+  assert.deepEqual([rig.memory.heldBytes, rig.slots.free, rig.troubles], [0, rig.slotCount, []])
+  // What is accepted after that waits in the store.
+  await rig.accept([destination], 1)
+  assert.equal((await rig.ledger(destination)).pending, 6)
+})
+
+test('what is still in flight when the grace is over is handed back, and its attempt does not count', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], timeoutMs: 60_000 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 3)
+  await rig.until(() => receiver.waiting === 3)
+  await rig.stop(0)
+  assert.equal((await rig.ledger(destination)).pending, 3)
+  receiver.answer = () => 200
+  rig.start()
+  await rig.untilLedger(destination, { delivered: 3, pending: 0 })
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => headers['x-attempt']),
+    Array(6).fill('1'),
+  )
+  await rig.stop()
+})
+
+test('a test goes past queue and breaker, is stored nowhere, and looks like a request', async (t) => {
+  const rig = await startRig(t)
+  const [good, bad] = [await rig.receiver(), await rig.receiver()]
+  bad.answer = () => 404
+  const destination = await rig.destination('one', { urls: [good.url, bad.url], enabled: false, sharedSecret: 'secret' })
+  const records = await rig.delivery.test(destination.id, { type: 'track', event: 'Test' })
+  assert.deepEqual(
+    records.map(({ url, status, reason }) => [url, status, reason]),
+    [
+      [good.url, 200, null],
+      [bad.url, 404, 'http_404'],
+    ],
+  )
+  assert.ok(!('indexes' in (records[0] as object)))
+  assert.match(String(good.received[0]?.headers['x-signature']), /^[0-9a-f]{40}$/)
+  assert.equal((await rig.ledger(destination)).owed, 0)
+  assert.deepEqual(await rig.delivery.test('dst_unknown', {}), [])
+})

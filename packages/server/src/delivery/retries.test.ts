@@ -1,0 +1,452 @@
+// What fails: retried in time, within its window, without standing in anyone's way. Time is moved by hand.
+
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import test from 'node:test'
+import { FAILURES_TO_OPEN } from './breaker.ts'
+import { HandClock } from './fixtures/hand-clock.ts'
+import type { Received, Receiver } from './fixtures/receiver.ts'
+import { type Rig, startRig } from './fixtures/rig.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Moves time on in steps, each settled before the next, until it holds. */
+async function advanceUntil(rig: Rig, stepMs: number, condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let nth = 0; nth < 2_000; nth++) {
+    if (await condition()) return
+    rig.clock.advance(stepMs)
+    // Two commits later, whatever the timers asked of the store has been answered.
+    await rig.store.check()
+    await rig.store.check()
+    await rig.untilIdle()
+  }
+  assert.fail('it never came to hold')
+}
+
+function attemptsOf(received: readonly Received[]): (string | string[] | undefined)[] {
+  return received.map(({ headers }) => headers['x-attempt'])
+}
+
+async function refusingUrl(): Promise<string> {
+  const server = createServer()
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port))
+  })
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}/`
+}
+
+test('a 500 is retried with a growing backoff until it succeeds, under the same webhook-id', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth < 6 ? 500 : 200)
+  const signingSecrets = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX']
+  const destination = await rig.destination('one', { urls: [receiver.url], signingSecrets })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination])
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  assert.equal(rig.delivery.health(destination.id)?.nextAttemptAtMs, rig.clock.scheduleMs() + 3_750)
+  await advanceUntil(rig, 250, () => receiver.received.length === 6)
+  await rig.untilLedger(destination, { delivered: 1, pending: 0 })
+  const gaps = receiver.received.slice(1).map(({ atMs }, at) => atMs - (receiver.received[at] as Received).atMs)
+  assert.deepEqual(gaps, [3_750, 7_500, 15_000, 30_000, 60_000])
+  assert.deepEqual(attemptsOf(receiver.received), ['1', '2', '3', '4', '5', '6'])
+  assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
+  await rig.untilIdle()
+  assert.equal(rig.delivery.health(destination.id)?.nextAttemptAtMs, null)
+  await rig.stop()
+})
+
+test('a permanent failure is final at once, and keeps the reason', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 410
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 2)
+  await rig.untilLedger(destination, { failed: 2, pending: 0 })
+  const { data } = await rig.store.control.deliveries({ state: 'failed' }, { limit: 10, cursor: null })
+  assert.deepEqual(
+    data.map(({ reason, attempts }) => [reason, attempts]),
+    [
+      ['http_410', 1],
+      ['http_410', 1],
+    ],
+  )
+  assert.deepEqual(rig.breakers, [])
+  await rig.stop()
+})
+
+test('only those of a shipment that failed are retried', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const failing = new Set(['m-2', 'm-4'])
+  receiver.answer = ({ messages }) => (failing.delete(messages[0]?.['messageId'] as string) ? 503 : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 5)
+  await rig.untilLedger(destination, { delivered: 3, pending: 2 })
+  rig.clock.advance(5_000)
+  await rig.untilLedger(destination, { delivered: 5, pending: 0 })
+  assert.deepEqual(
+    receiver.received.slice(5).map(({ messages, headers }) => [messages[0]?.['messageId'], headers['x-attempt']]),
+    [
+      ['m-2', '2'],
+      ['m-4', '2'],
+    ],
+  )
+  await rig.stop()
+})
+
+test('Retry-After slows the whole destination, which then holds nothing in memory', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? { status: 429, headers: { 'retry-after': '120' } } : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  const startedAtMs = rig.clock.scheduleMs()
+  await rig.accept([destination], 3)
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  await rig.accept([destination], 2)
+  assert.equal(rig.memory.heldBytes, 0)
+  assert.equal(rig.delivery.health(destination.id)?.nextAttemptAtMs, startedAtMs + 120_000)
+  rig.clock.advance(119_999)
+  await rig.store.check()
+  assert.equal(receiver.received.length, 1)
+  rig.clock.advance(1)
+  await rig.untilLedger(destination, { delivered: 5, pending: 0 })
+  assert.equal(attemptsOf(receiver.received).filter((nth) => nth === '2').length, 1)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
+test('a Retry-After beyond the window does not hold a destination for longer than its window, and what cannot wait expires', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? { status: 503, headers: { 'retry-after': '999999999' } } : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1, retryWindowMs: HOUR_MS })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 1)
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  await rig.accept([destination], 1)
+  await advanceUntil(rig, MINUTE_MS, async () => (await rig.ledger(destination)).pending === 0)
+  // The first was due at the end of its window, which is also the pause's; the second was never tried before.
+  const { delivered, expired } = await rig.ledger(destination)
+  assert.equal(delivered + expired, 2)
+  assert.ok(delivered >= 1)
+  assert.ok(receiver.received.slice(1).every(({ atMs }) => atMs - (receiver.received[0] as Received).atMs <= HOUR_MS + MINUTE_MS))
+})
+
+test('a delivery expires when its window is over, and not before', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('one', { urls: [receiver.url], retryWindowMs: 10 * MINUTE_MS })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination])
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  const firstAtMs = (receiver.received[0] as Received).atMs
+  await advanceUntil(rig, 5_000, async () => (await rig.ledger(destination)).pending === 0)
+  assert.equal((await rig.ledger(destination)).expired, 1)
+  const lastAtMs = (receiver.received.at(-1) as Received).atMs
+  assert.ok(lastAtMs - firstAtMs <= 10 * MINUTE_MS + 5_000)
+  assert.ok(lastAtMs - firstAtMs >= 5 * MINUTE_MS)
+  const { data } = await rig.store.control.deliveries({ state: 'expired' }, { limit: 10, cursor: null })
+  assert.deepEqual(
+    data.map(({ reason, attempts }) => [reason, attempts]),
+    [['http_500', receiver.received.length]],
+  )
+  await rig.stop()
+})
+
+test('several URLs: all are tried at once, one success is enough, and only those that failed for a time are tried again', async (t) => {
+  const rig = await startRig(t)
+  const receivers: Receiver[] = [await rig.receiver(), await rig.receiver(), await rig.receiver()]
+  const [a, b, c] = receivers as [Receiver, Receiver, Receiver]
+  const destination = await rig.destination('one', { urls: receivers.map(({ url }) => url) })
+  await rig.until(() => rig.claims.length === 1)
+  for (const receiver of receivers) receiver.answer = () => null
+  await rig.accept([destination])
+  await rig.until(() => receivers.every(({ waiting }) => waiting === 1))
+  a.release(500)
+  b.release(200)
+  c.release(404)
+  await rig.untilLedger(destination, { delivered: 1, pending: 0 })
+  await rig.untilIdle()
+  for (const receiver of receivers) receiver.received.length = 0
+
+  a.answer = (_, nth) => (nth === 1 ? 500 : 200)
+  b.answer = () => 503
+  c.answer = () => 404
+  await rig.accept([destination])
+  await rig.until(() => receivers.every(({ received }) => received.length === 1))
+  await rig.untilIdle()
+  rig.clock.advance(5_000)
+  await rig.untilLedger(destination, { delivered: 2, pending: 0 })
+  await rig.until(() => b.received.length === 2)
+  assert.deepEqual(
+    receivers.map(({ received }) => attemptsOf(received)),
+    [['1', '2'], ['1', '2'], ['1']],
+  )
+  await rig.untilIdle()
+
+  for (const receiver of receivers) receiver.answer = () => 400
+  await rig.accept([destination])
+  await rig.untilLedger(destination, { failed: 1, pending: 0 })
+  await rig.stop()
+})
+
+test('a dead receiver’s breaker opens, everything is let go of, and other destinations notice nothing', async (t) => {
+  const rig = await startRig(t)
+  const healthy = await rig.receiver()
+  const dead = await rig.destination('dead', { urls: [await refusingUrl()], maxInFlight: 5 })
+  const alive = await rig.destination('alive', { urls: [healthy.url] })
+  await rig.until(() => rig.claims.length === 2)
+  for (let nth = 0; nth < 10; nth++) await rig.accept([dead, alive], 10)
+  await rig.until(() => rig.breakers.length > 0)
+  assert.deepEqual(rig.breakers, ['dead open'])
+  await rig.untilLedger(alive, { delivered: 100 })
+  await rig.untilIdle()
+  const tried = rig.attempts.filter(({ destination }) => destination.id === dead.id)
+  assert.ok(tried.length >= FAILURES_TO_OPEN && tried.length < FAILURES_TO_OPEN + 5)
+  assert.deepEqual(await rig.ledger(dead), {
+    destinationId: dead.id,
+    owed: 100,
+    delivered: 0,
+    pending: 100,
+    failed: 0,
+    expired: 0,
+    cancelled: 0,
+  })
+  // While it is open nothing new is held for it, and the store is not asked again and again.
+  const claims = rig.claims.length
+  await rig.accept([dead], 50)
+  assert.deepEqual([rig.memory.heldBytes, rig.claims.length], [0, claims])
+  assert.equal(rig.delivery.health(dead.id)?.breaker, 'open')
+  await rig.stop()
+})
+
+test('an open breaker lets one probe through at a time, further and further apart, without a timer in between', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('dead', { urls: [receiver.url], maxInFlight: 10 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 200)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  const before = receiver.received.length
+  const openedAtMs = rig.clock.scheduleMs()
+  receiver.mostAtOnce = 0
+  const firedBefore = rig.clock.fired
+  await advanceUntil(rig, 1_000, () => rig.clock.scheduleMs() >= openedAtMs + 5 * MINUTE_MS)
+  const probes = receiver.received.slice(before).map(({ atMs }) => atMs - openedAtMs)
+  const gaps = probes.map((atMs, at) => atMs - (probes[at - 1] ?? 0))
+  assert.deepEqual(gaps.slice(0, 5), [2_000, 4_000, 8_000, 16_000, 32_000])
+  assert.ok(gaps.slice(5).every((gap) => gap >= MINUTE_MS && gap <= MINUTE_MS + 1_000))
+  assert.equal(receiver.mostAtOnce, 1)
+  // A probe, a look for what is overdue, a retry that comes due: few timers, where a loop would have fired thousands.
+  assert.ok(rig.clock.fired - firedBefore < 200, String(rig.clock.fired - firedBefore))
+  await rig.stop()
+})
+
+test('on recovery the rate ramps up from two, and all is delivered', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 8, timeoutMs: 20_000 })
+  await rig.until(() => rig.claims.length === 1)
+  for (let nth = 0; nth < 10; nth++) await rig.accept([destination], 10)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  receiver.answer = () => null
+  rig.clock.advance(3_000)
+  for (const atOnce of [1, 2, 4, 8, 8]) {
+    await rig.until(() => receiver.waiting === atOnce)
+    assert.equal(rig.delivery.health(destination.id)?.inFlight, atOnce)
+    receiver.release()
+  }
+  assert.deepEqual(rig.breakers, ['one open', 'one closed'])
+  receiver.answer = () => 200
+  await advanceUntil(rig, 1_000, async () => (await rig.ledger(destination)).pending === 0)
+  assert.equal((await rig.ledger(destination)).delivered, 100)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
+test('while the breaker is open what was tried expires in its time, and what was never tried does not', async (t) => {
+  const rig = await startRig(t)
+  const destination = await rig.destination('dead', {
+    urls: [await refusingUrl()],
+    maxInFlight: FAILURES_TO_OPEN,
+    retryWindowMs: 10 * MINUTE_MS,
+  })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 30)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  const triedAtFirst = rig.attempts.length
+  await advanceUntil(rig, 10_000, async () => (await rig.ledger(destination)).expired >= triedAtFirst)
+  const { expired, pending } = await rig.ledger(destination)
+  const tried = new Set(rig.attempts.map(({ messageId }) => messageId)).size
+  assert.ok(tried < 30)
+  assert.ok(expired <= tried)
+  assert.equal(pending, 30 - expired)
+  const { data } = await rig.store.control.deliveries({ state: 'expired' }, { limit: 100, cursor: null })
+  assert.ok(data.every(({ attempts }) => attempts > 0))
+  await rig.stop()
+})
+
+test('a shipment partly tried when the breaker opened is settled part by part', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], FAILURES_TO_OPEN + 7)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  assert.deepEqual([receiver.received.length, rig.settlements.length, rig.troubles], [FAILURES_TO_OPEN, 1, []])
+  assert.deepEqual(
+    rig.settlements[0]?.remaining.map(({ attempt, firstAttemptAtMs, parts }) => [attempt, firstAttemptAtMs, parts[0]?.indexes.length]),
+    [
+      [1, rig.clock.scheduleMs(), FAILURES_TO_OPEN],
+      [0, null, 7],
+    ],
+  )
+  receiver.answer = () => 200
+  await advanceUntil(rig, 500, async () => (await rig.ledger(destination)).pending === 0)
+  const attempts = attemptsOf(receiver.received.slice(FAILURES_TO_OPEN))
+  assert.deepEqual([attempts.filter((nth) => nth === '1').length, attempts.filter((nth) => nth === '2').length], [7, FAILURES_TO_OPEN])
+  await rig.stop()
+})
+
+test('a breaker that is open with nothing to send waits for what comes, and then probes', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('one', { urls: [receiver.url], retryWindowMs: 1_000, maxInFlight: FAILURES_TO_OPEN })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], FAILURES_TO_OPEN)
+  await rig.untilLedger(destination, { expired: FAILURES_TO_OPEN, pending: 0 })
+  await rig.untilIdle()
+  assert.deepEqual(rig.breakers, ['one open'])
+  const fired = rig.clock.fired
+  rig.clock.advance(HOUR_MS)
+  assert.ok(rig.clock.fired - fired <= 2, String(rig.clock.fired - fired))
+  receiver.answer = () => 200
+  await rig.accept([destination], 1)
+  await rig.untilLedger(destination, { delivered: 1, pending: 0 })
+  assert.deepEqual(rig.breakers, ['one open', 'one closed'])
+})
+
+test('where one request may be in flight, first attempts and retries take turns', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth <= 8 ? 500 : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 8)
+  await rig.until(() => receiver.received.length === 8)
+  await rig.untilIdle()
+  receiver.answer = () => null
+  await rig.accept([destination], 8)
+  await rig.until(() => receiver.waiting === 1)
+  // The retries are claimed while the new ones have all there is.
+  rig.clock.advance(10_000)
+  await rig.turn()
+  receiver.release()
+  for (let nth = 1; nth < 16; nth++) {
+    await rig.until(() => receiver.waiting === 1)
+    receiver.release()
+  }
+  await rig.untilLedger(destination, { delivered: 16 })
+  const order = attemptsOf(receiver.received.slice(8)).join('')
+  assert.match(order, /^1(21){7}2$/)
+  await rig.stop()
+})
+
+test('the wall clock jumps an hour either way: nothing expires early, and no retry is held back', async (t) => {
+  for (const jumpMs of [HOUR_MS, -HOUR_MS]) {
+    const rig = await startRig(t)
+    const receiver = await rig.receiver()
+    receiver.answer = (_, nth) => (nth < 4 ? 500 : 200)
+    const destination = await rig.destination('one', { urls: [receiver.url], retryWindowMs: 30 * MINUTE_MS })
+    await rig.until(() => rig.claims.length === 1)
+    await rig.accept([destination])
+    await rig.until(() => receiver.received.length === 1)
+    await rig.untilIdle()
+    rig.clock.jumpWall(jumpMs)
+    await advanceUntil(rig, 250, () => receiver.received.length === 4)
+    await rig.untilLedger(destination, { delivered: 1, expired: 0, pending: 0 })
+    const gaps = receiver.received.slice(1).map(({ atMs }, at) => atMs - (receiver.received[at] as Received).atMs)
+    assert.deepEqual(gaps, [3_750, 7_500, 15_000])
+    await rig.stop()
+  }
+})
+
+test('after a restart with schedule time ahead of the wall clock, retries come when they are due', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination])
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  await rig.stop()
+  // The next process finds a wall clock two hours behind, and begins where schedule time stood.
+  rig.clock.jumpWall(-2 * HOUR_MS)
+  rig.start()
+  await rig.until(() => rig.claims.length === 2)
+  await rig.store.check()
+  assert.equal(receiver.received.length, 1)
+  await advanceUntil(rig, 250, () => receiver.received.length === 2)
+  assert.equal((receiver.received[1] as Received).atMs - (receiver.received[0] as Received).atMs, 3_750)
+  await rig.untilLedger(destination, { delivered: 1 })
+  await rig.stop()
+})
+
+test('a retry whose window ended while the service was down is tried once more', async (t) => {
+  const clock = new HandClock()
+  const rig = await startRig(t, { clock })
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 1)
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  await rig.stop()
+  await rig.accept([destination], 1)
+  clock.advance(24 * HOUR_MS)
+  rig.start()
+  await rig.untilLedger(destination, { delivered: 2, expired: 0, pending: 0 })
+  await rig.stop()
+})
+
+test('a replay is sent at once, alone, and says that it is one', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? 400 : 200)
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination])
+  await rig.untilLedger(destination, { failed: 1 })
+  const { data } = await rig.store.control.deliveries({ state: 'failed' }, { limit: 1, cursor: null })
+  await rig.store.control.replay(data[0]?.id as string)
+  await rig.untilLedger(destination, { owed: 2, failed: 1, delivered: 1 })
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => [headers['x-attempt'], headers['x-replay']]),
+    [
+      ['1', undefined],
+      ['1', 'true'],
+    ],
+  )
+  await rig.untilIdle()
+})

@@ -1,0 +1,37 @@
+// What every adapter of the store must do, as tests: an adapter's own test file calls this with a way to open it. Only the
+// port's words are used, so that the same suite runs on each.
+
+import { after, before, beforeEach, suite } from 'node:test'
+import { accepting } from './conformance/accepting.ts'
+import { configuring } from './conformance/configuring.ts'
+import { conserving } from './conformance/conserving.ts'
+import { deleting } from './conformance/deleting.ts'
+import { delivering } from './conformance/delivering.ts'
+import { type Ground, type Open, type OpenStore, RecordingTaker } from './conformance/ground.ts'
+import { reading } from './conformance/reading.ts'
+import { retaining } from './conformance/retaining.ts'
+
+export type { Open, OpenStore } from './conformance/ground.ts'
+
+export function conformance(name: string, open: Open): void {
+  suite(`the ${name} store`, () => {
+    let opened: OpenStore
+    before(async () => {
+      opened = await open({ retentionDays: 7 })
+    })
+    after(() => opened.dispose())
+    beforeEach(() => {
+      const idle = new RecordingTaker()
+      idle.wanted = false
+      opened.store.delivery.attach(idle)
+    })
+    const ground: Ground = { open, store: () => opened.store, reopen: () => opened.reopen() }
+    suite('accepting', () => accepting(ground))
+    suite('delivering', () => delivering(ground))
+    suite('reading', () => reading(ground))
+    suite('configuring', () => configuring(ground))
+    suite('deleting', () => deleting(ground))
+    suite('retaining', () => retaining(ground))
+    suite('conserving', () => conserving(ground))
+  })
+}

@@ -1,0 +1,299 @@
+// Conformance: what accept() promises.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import { StoreUnavailable } from '../store.ts'
+import {
+  accept,
+  allPages,
+  claim,
+  claimOne,
+  counts,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  newDestination,
+  newSource,
+  newWay,
+  RecordingTaker,
+  settle,
+  track,
+  tracks,
+} from './ground.ts'
+
+export function accepting({ store, reopen, open }: Ground): void {
+  const stored = async (sourceId: string): Promise<unknown[]> => {
+    const messages = await allPages((page) => store().control.messages({ sourceId }, page), 1_000)
+    return messages.map(({ content, index }) => content.items[index]?.['messageId'])
+  }
+
+  test('what was accepted is there after the store is opened again, with the work it owes', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const items = [track('a', { context: { page: 'x' } }), track('b')]
+    const about = { receivedAtMs: 1_700_000_000_123, ip: '198.51.100.1', browser: true, sentAt: '2026-01-01T00:00:00.000Z' }
+    const batch = { ...about, context: { locale: 'de' }, integrations: { All: true } }
+    const { segment, duplicates } = await accept(store(), sourceId, items, [destinationId], batch)
+    assert.deepEqual(duplicates, [])
+    await reopen()
+    const { shipment, contents } = await claimOne(store(), destinationId)
+    assert.deepEqual(contents.get(segment as number), { sourceId, ...batch, items })
+    assert.deepEqual(
+      shipment.parts.map(({ segment: of, indexes }) => [of, indexes]),
+      [[segment, [0, 1]]],
+    )
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
+  })
+
+  test('a message that goes nowhere is stored', async () => {
+    const { id } = await newSource(store())
+    await accept(store(), id, [track('alone')])
+    assert.deepEqual(await stored(id), ['alone'])
+  })
+
+  test('a message that comes twice in a batch is stored and owed once', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { duplicates } = await accept(store(), sourceId, [track('a'), track('b'), track('a'), track('a')], [destinationId])
+    assert.deepEqual(duplicates, [2, 3])
+    assert.deepEqual(await stored(sourceId), ['b', 'a'])
+    assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a', 'b'])
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
+  })
+
+  test('a message that came in an earlier batch is a duplicate, also after the store is opened again', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('a'), track('b')], [destinationId])
+    const partly = await accept(store(), sourceId, [track('c'), track('b'), track('d')], [destinationId])
+    assert.deepEqual(partly.duplicates, [1])
+    await reopen()
+    const again = await accept(store(), sourceId, [track('d'), track('e'), track('a')], [destinationId])
+    assert.deepEqual(again.duplicates, [0, 2])
+    const { shipments } = await claim(store(), destinationId)
+    assert.deepEqual(shipments.map(messageIdsOf), [['a', 'b'], ['c', 'd'], ['e']])
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 5 }))
+  })
+
+  test('a duplicate is left out of a shipment of some messages, and a shipment of duplicates alone is not made', async () => {
+    const { id: sourceId } = await newSource(store())
+    const [{ id: some }, { id: none }] = [await newDestination(store(), sourceId), await newDestination(store(), sourceId)]
+    await accept(store(), sourceId, [track('a'), track('b')])
+    const shipments = [
+      { destinationId: some, indexes: [0, 2] },
+      { destinationId: none, indexes: [0, 1] },
+    ]
+    await accept(store(), sourceId, [track('a'), track('b'), track('c')], { shipments })
+    assert.deepEqual(messageIdsOf(await claimOne(store(), some)), ['c'])
+    assert.deepEqual((await claim(store(), none)).shipments, [])
+    assert.deepEqual(await ledgerOf(store(), none), counts())
+  })
+
+  test('a batch of duplicates alone stores nothing', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(3, 'same'), [destinationId])
+    const again = await accept(store(), sourceId, tracks(3, 'same'), [destinationId])
+    assert.deepEqual(again, { segment: null, duplicates: [0, 1, 2] })
+    assert.equal((await stored(sourceId)).length, 3)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, pending: 3 }))
+  })
+
+  test('the same id from another source is another message', async () => {
+    const [one, other] = [await newSource(store()), await newSource(store())]
+    for (const { id } of [one, other]) assert.deepEqual((await accept(store(), id, [track('same')])).duplicates, [])
+    for (const { id } of [one, other]) assert.deepEqual((await accept(store(), id, [track('same')])).duplicates, [0])
+  })
+
+  test('of the same message accepted at the same time many times, one is stored', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const results = await Promise.all(
+      Array.from({ length: 40 }, (_, at) => accept(store(), sourceId, [track('raced'), track(`own-${at}`)], [destinationId])),
+    )
+    assert.equal(results.filter(({ duplicates }) => duplicates.length === 0).length, 1)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 41, pending: 41 }))
+  })
+
+  test('a message says where it is owed, where not and why', async () => {
+    const { id: sourceId } = await newSource(store())
+    const [{ id: one }, { id: two }] = [await newDestination(store(), sourceId), await newDestination(store(), sourceId)]
+    await accept(store(), sourceId, tracks(3, 'planned'), {
+      shipments: [
+        { destinationId: one, indexes: null },
+        { destinationId: two, indexes: [1] },
+      ],
+      skips: [
+        { destinationId: two, reason: 'integrations_disabled', indexes: [0] },
+        { destinationId: two, reason: 'historical', indexes: [2] },
+      ],
+    })
+    await accept(store(), sourceId, [track('nowhere')], { skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] })
+    const about = async (id: string): Promise<unknown> => {
+      const message = await store().control.message(id)
+      return [message?.deliveries.map(({ destinationId }) => destinationId), message?.skips]
+    }
+    assert.deepEqual(await about('planned-0'), [[one], [{ destinationId: two, reason: 'integrations_disabled' }]])
+    assert.deepEqual(await about('planned-1'), [[one, two], []])
+    assert.deepEqual(await about('planned-2'), [[one], [{ destinationId: two, reason: 'historical' }]])
+    assert.deepEqual(await about('nowhere'), [[], [{ destinationId: null, reason: 'no_destination' }]])
+    const { deliveries } = (await store().control.message('planned-1')) ?? { deliveries: [] }
+    for (const { id, destinationId } of deliveries) assert.equal((await store().control.delivery(id))?.destinationId, destinationId)
+  })
+
+  test('what was planned for a destination that has been deleted meanwhile is kept with that reason', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await store().control.deleteDestination(destinationId)
+    await accept(store(), sourceId, [track('late')], [destinationId])
+    const message = await store().control.message('late')
+    assert.deepEqual(message?.deliveries, [])
+    assert.deepEqual(message?.skips, [{ destinationId, reason: 'destination_deleted' }])
+  })
+
+  test('new work goes at once to a taker that wants it, and nobody else can claim it', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const taker = new RecordingTaker()
+    store().delivery.attach(taker)
+    const { segment } = await accept(store(), sourceId, [track('a'), track('b'), track('a')], [destinationId])
+    const [taken] = taker.taken
+    assert.ok(taken !== undefined && taker.taken.length === 1)
+    assert.deepEqual(messageIdsOf(taken), ['a', 'b'])
+    assert.equal(taken.contents.get(segment as number)?.items[2], null, 'a duplicate is not there')
+    assert.deepEqual(taker.asked, [[destinationId, taken.bytes]])
+    assert.deepEqual([taken.shipment.attempt, taken.shipment.firstAttemptAtMs, taken.shipment.replay], [0, null, false])
+    assert.deepEqual((await claim(store(), destinationId)).shipments, [])
+    await settle(store(), taken, 'delivered')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, delivered: 2 }))
+  })
+
+  test('a taker that does not want new work is told that it is in the store', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const taker = new RecordingTaker()
+    taker.wanted = false
+    store().delivery.attach(taker)
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    assert.deepEqual([taker.taken, taker.woken], [[], [destinationId]])
+    assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a'])
+  })
+
+  test('a taker that wanted work which then did not come to be is told so', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('a')])
+    const taker = new RecordingTaker()
+    store().delivery.attach(taker)
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    assert.deepEqual(taker.gone, taker.asked, 'all duplicates')
+    await accept(store(), sourceId, [track('a'), track('b')], { shipments: [{ destinationId, indexes: [0] }] })
+    assert.deepEqual(taker.gone, taker.asked, 'duplicates alone in its shipment')
+    await assert.rejects(accept(store(), 'src_unknown', [track('c')], [destinationId]))
+    assert.equal(taker.gone.length, 3, 'the commit failed')
+    assert.deepEqual(taker.gone, taker.asked)
+    assert.deepEqual(taker.taken, [])
+  })
+
+  test('a batch that cannot be stored takes none of those it is committed with down with it', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, at) => accept(store(), at % 5 === 3 ? 'src_unknown' : sourceId, [track(`g-${at}`)], [destinationId])),
+    )
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 16)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 16, pending: 16 }))
+    assert.deepEqual((await accept(store(), sourceId, [track('g-3'), track('g-4')])).duplicates, [1])
+  })
+
+  const odd: [what: string, item: JsonObject][] = [
+    ['lone surrogates', { event: '\ud800 and \udfff', userId: 'u' }],
+    ['NUL', { event: 'a\0b', userId: 'u\0' }],
+    [
+      'a __proto__ of its own',
+      JSON.parse('{"event":"e","userId":"u","properties":{"__proto__":{"polluted":true},"constructor":1}}') as JsonObject,
+    ],
+    ['numbers at the edge', { event: 'e', userId: 'u', properties: { a: 1e308, b: 5e-324, c: 9007199254740991, d: -0.1 } }],
+    ['10,000 keys', { event: 'e', userId: 'u', properties: Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`k${at}`, at])) }],
+    ['deep nesting', { event: 'e', userId: 'u', properties: JSON.parse(`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`) as JsonObject }],
+    ['no text at all', { event: '', userId: '' }],
+  ]
+  for (const [what, item] of odd) {
+    test(`a message with ${what} passes unchanged`, async () => {
+      const { sourceId, destinationId } = await newWay(store())
+      const messageId = `odd-${what}-${randomUUID()}`
+      await accept(store(), sourceId, [{ type: 'track', messageId, ...item }], [destinationId])
+      const expected = JSON.stringify({ type: 'track', messageId, ...item })
+      const claimed = await claimOne(store(), destinationId)
+      const [content] = [...claimed.contents.values()]
+      assert.equal(JSON.stringify(content?.items[0]), expected)
+      const message = await store().control.message(messageId)
+      assert.equal(JSON.stringify(message?.content.items[0]), expected)
+    })
+  }
+
+  test('message ids of any text are told apart and found again', async () => {
+    const { id } = await newSource(store())
+    const ids = [
+      '',
+      ' ',
+      '\0',
+      '\0\0',
+      '\ud800',
+      '\udbff',
+      '\ufffd',
+      '__proto__',
+      "'; DROP TABLE segments; --",
+      'ä',
+      'a\u0308',
+      'x'.repeat(100),
+      '1-0',
+      '%',
+    ]
+    const { duplicates } = await accept(
+      store(),
+      id,
+      ids.map((messageId) => track(messageId)),
+    )
+    assert.deepEqual(duplicates, [])
+    for (const [index, messageId] of ids.entries()) {
+      assert.deepEqual((await accept(store(), id, [track(messageId)])).duplicates, [0], JSON.stringify(messageId))
+      const { data } = await store().control.messages({ messageId, sourceId: id }, { limit: 10, cursor: null })
+      assert.deepEqual(
+        data.map((message) => message.index),
+        [index],
+        JSON.stringify(messageId),
+      )
+    }
+  })
+
+  test('2,500 messages of 500 KB are one batch, also when half of them are duplicates', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const items = Array.from({ length: 2_500 }, (_, index) => track(`many-${index}`, { properties: { filler: 'x'.repeat(110) } }))
+    assert.ok(JSON.stringify(items).length > 490_000)
+    const half = items.filter((_, index) => index % 2 === 0)
+    await accept(store(), sourceId, half, [destinationId])
+    const { duplicates } = await accept(store(), sourceId, items, [destinationId])
+    assert.equal(duplicates.length, 1_250)
+    const { shipments } = await claim(store(), destinationId)
+    assert.deepEqual(
+      shipments.map(({ shipment }) => shipment.parts[0]?.indexes.length),
+      [1_250, 1_250],
+    )
+    for (const claimed of shipments) await settle(store(), claimed, 'failed')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2_500, failed: 2_500 }))
+  })
+
+  test('accepting after the store was closed is refused as unavailable', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id } = await newSource(other.store)
+    await other.store.close()
+    await other.store.close()
+    await assert.rejects(accept(other.store, id, [track('a')]), StoreUnavailable)
+    await other.dispose()
+  })
+
+  test('what was given before the store is closed is committed', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { sourceId, destinationId } = await newWay(other.store)
+    const accepted = Array.from({ length: 50 }, (_, at) => accept(other.store, sourceId, [track(`m-${at}`)], [destinationId]))
+    other.store.ingest.reject({ sourceId, code: 'invalid_json', count: 3, sample: '{', atMs: 5 })
+    const reopened = await other.reopen()
+    await Promise.all(accepted)
+    assert.deepEqual(await ledgerOf(reopened, destinationId), counts({ owed: 50, pending: 50 }))
+    assert.equal((await reopened.control.rejections())[0]?.count, 3)
+    await other.dispose()
+  })
+}

@@ -1,0 +1,238 @@
+// Conformance: sources, destinations, settings, counts.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { type Configuration, WriteKeyTaken } from '../store.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  counts,
+  deliveriesOf,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  NOW_MS,
+  newDestination,
+  newSource,
+  newWay,
+  settle,
+  track,
+  tracks,
+  until,
+} from './ground.ts'
+
+export function configuring({ store, reopen, open }: Ground): void {
+  test('sources and destinations are the same after the store is opened again', async () => {
+    const writeKeys = [randomUUID(), '\'quoted"', 'ключ\0']
+    const source = await newSource(store(), { name: 'näme', writeKeys, requireOAuth: true, enabled: false })
+    const destination = await newDestination(store(), source.id, {
+      urls: ['https://a.example/1', 'https://b.example/2'],
+      headers: { 'X-Own': 'v', __proto__x: 'y' },
+      sharedSecret: 'shared \ud83d\ude00',
+      signingSecrets: ['whsec_one', 'whsec_two'],
+      batch: { size: 100, bytes: 1_000, lingerMs: 50 },
+      historical: false,
+    })
+    const before = store().configuration()
+    assert.deepEqual(before.sources.get(source.id), source)
+    assert.deepEqual(before.destinations.get(destination.id), destination)
+    await reopen()
+    assert.deepEqual(store().configuration(), before)
+  })
+
+  test('a change touches only what it names', async () => {
+    const source = await newSource(store())
+    const destination = await newDestination(store(), source.id, { sharedSecret: 's' })
+    assert.deepEqual(await store().control.updateSource(source.id, { enabled: false }), { ...source, enabled: false })
+    assert.deepEqual(await store().control.updateDestination(destination.id, { name: 'new' }), { ...destination, name: 'new' })
+    await reopen()
+    assert.deepEqual(store().configuration().sources.get(source.id), { ...source, enabled: false })
+    assert.deepEqual(store().configuration().destinations.get(destination.id), { ...destination, name: 'new' })
+    assert.equal(await store().control.updateSource('src_unknown', { enabled: false }), undefined)
+    assert.equal(await store().control.updateDestination('dst_unknown', { enabled: false }), undefined)
+  })
+
+  test('no two sources share a write key, also when they ask at the same time', async () => {
+    const { id, writeKeys } = await newSource(store())
+    await assert.rejects(newSource(store(), { writeKeys }), WriteKeyTaken)
+    const other = await newSource(store())
+    await assert.rejects(store().control.updateSource(other.id, { writeKeys: [randomUUID(), ...writeKeys] }), WriteKeyTaken)
+    await store().control.updateSource(id, { writeKeys: [...writeKeys, randomUUID()] })
+    const raced = [randomUUID()]
+    const results = await Promise.allSettled([newSource(store(), { writeKeys: raced }), newSource(store(), { writeKeys: raced })])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    )
+    await store().control.deleteSource(id)
+    await newSource(store(), { writeKeys })
+  })
+
+  test('a deleted source is gone, and destinations no longer name it', async () => {
+    const [one, other] = [await newSource(store()), await newSource(store())]
+    const { id } = await newDestination(store(), one.id, { sourceIds: [one.id, other.id] })
+    assert.equal(await store().control.deleteSource(one.id), true)
+    assert.equal(await store().control.deleteSource(one.id), false)
+    await reopen()
+    assert.equal(store().configuration().sources.has(one.id), false)
+    assert.deepEqual(store().configuration().destinations.get(id)?.sourceIds, [other.id])
+  })
+
+  test('listeners are told of every change, after it is made and in order', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { store: watched } = other
+    const seen: Configuration[] = []
+    watched.onConfiguration((configuration) => {
+      assert.equal(watched.configuration(), configuration)
+      seen.push(configuration)
+    })
+    const { id: sourceId } = await newSource(watched)
+    const { id: destinationId } = await newDestination(watched, sourceId)
+    await watched.control.updateDestination(destinationId, { enabled: false })
+    await watched.control.createDeletion({ userIds: ['u'], sourceIds: [sourceId], suppress: true })
+    await watched.control.deleteSuppression('u', null)
+    await watched.control.deleteDestination(destinationId)
+    await watched.control.deleteSource(sourceId)
+    const told = seen.map(({ sources, destinations, suppressions }) => [
+      sources.size,
+      destinations.get(destinationId)?.enabled,
+      suppressions.size,
+    ])
+    assert.deepEqual(told, [
+      [1, undefined, 0],
+      [1, true, 0],
+      [1, false, 0],
+      [1, false, 1],
+      [1, false, 0],
+      [1, undefined, 0],
+      [0, undefined, 0],
+    ])
+    await other.dispose()
+  })
+
+  test('a source that is made while users are suppressed is not forgotten', async () => {
+    const { id } = await newSource(store())
+    const made = await Promise.all(
+      Array.from({ length: 8 }, async (_, at) => {
+        const deletion = store().control.createDeletion({ userIds: [`u-${at}`], sourceIds: [id], suppress: true })
+        const source = await newSource(store())
+        await deletion
+        return source.id
+      }),
+    )
+    for (const sourceId of made) assert.ok(store().configuration().sources.has(sourceId))
+    assert.equal(store().configuration().suppressions.get(id)?.size, 8)
+  })
+
+  test('settings are kept', async () => {
+    assert.equal(await store().control.getSetting('none'), undefined)
+    await store().control.setSetting('a name', 'one')
+    await store().control.setSetting('a name', 'two\0\n')
+    await reopen()
+    assert.equal(await store().control.getSetting('a name'), 'two\0\n')
+  })
+
+  test('secrets cannot be read from what is stored, other things can', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id } = await newSource(other.store)
+    const secrets = { sharedSecret: 'SECRET-shared-1', signingSecrets: ['SECRET-signing-1', 'SECRET-signing-2'] }
+    const { id: destinationId } = await newDestination(other.store, id, { ...secrets, name: 'PLAIN-name' })
+    await other.store.control.updateDestination(destinationId, { sharedSecret: 'SECRET-shared-2' })
+    const bytes = await other.closeAndRead()
+    assert.ok(bytes.includes('PLAIN-name'), 'it is what was written')
+    assert.ok(!bytes.includes('SECRET-'))
+    await other.dispose()
+  })
+
+  // ── Deleting a destination ──
+
+  const untilNothingIsPending = async (destinationId: string): Promise<void> => {
+    const own = async (): Promise<number | undefined> =>
+      (await store().control.ledger()).find((row) => row.destinationId === destinationId)?.pending
+    await until(own, (pending) => pending === 0, 'everything is cancelled')
+  }
+
+  test('what a deleted destination is owed is cancelled, with the reason', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(3, 'c'), [destinationId])
+    await settle(store(), await claimOne(store(), destinationId), (id) => (id.endsWith('-0') ? 'delivered' : 'retry'))
+    for (let at = 0; at < 5; at++) await accept(store(), sourceId, tracks(2), [destinationId])
+    assert.equal(await store().control.deleteDestination(destinationId), true)
+    assert.equal(await store().control.deleteDestination(destinationId), false)
+    await untilNothingIsPending(destinationId)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 13, delivered: 1, cancelled: 12 }))
+    const { data } = await store().control.deliveries({ destinationId, state: 'cancelled' }, { limit: 100, cursor: null })
+    assert.deepEqual([data.length, new Set(data.map(({ reason }) => reason))], [12, new Set(['destination_deleted'])])
+    const retried = data.filter(({ messageId }) => messageId?.startsWith('c-'))
+    assert.deepEqual(
+      retried.map(({ attempts }) => attempts),
+      [1, 1],
+    )
+  })
+
+  test('what is held when its destination is deleted is cancelled when it is given back or stays owed', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (const name of ['a', 'b', 'c']) await accept(store(), sourceId, tracks(2, name), [destinationId])
+    const [a, b, c] = (await claim(store(), destinationId)).shipments
+    assert.ok(a && b && c)
+    await store().control.deleteDestination(destinationId)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, pending: 6 }))
+    await settle(store(), a, 'delivered')
+    await settle(store(), b, 'retry')
+    store().delivery.release([c.shipment])
+    await untilNothingIsPending(destinationId)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, cancelled: 4 }))
+  })
+
+  test('the cancelling of many deliveries goes on after the store was closed in the middle', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const batches = Array.from({ length: 4 }, () => tracks(1_000))
+    for (const items of batches) await accept(store(), sourceId, items, [destinationId])
+    const held = await claimOne(store(), destinationId)
+    await store().control.deleteDestination(destinationId)
+    await reopen()
+    await untilNothingIsPending(destinationId)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4_000, cancelled: 4_000 }))
+    await assert.rejects(settle(store(), held, 'delivered'), 'the claim from before is void')
+    assert.equal((await store().control.delivery(deliveriesOf(held.shipment)[7] as string))?.state, 'cancelled')
+  })
+
+  test('a disabled destination keeps what it is owed', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('kept')], [destinationId])
+    await store().control.updateDestination(destinationId, { enabled: false })
+    await reopen()
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, pending: 1 }))
+    assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId, { nowMs: NOW_MS })), ['kept'])
+  })
+
+  // ── Counts ──
+
+  test('what came in is counted by source, and what was rejected by code with the last of each', async () => {
+    const { id: sourceId } = await newSource(store())
+    await accept(store(), sourceId, [...tracks(4, 'n'), track('n-0')])
+    await accept(store(), sourceId, tracks(2, 'n'))
+    const { ingest } = store()
+    for (let at = 1; at <= 300; at++) ingest.reject({ sourceId, code: 'event_required', count: 2, sample: `sample ${at}`, atMs: at })
+    ingest.reject({ sourceId, code: 'invalid_json', count: 1, sample: 'odd \0 \ud800', atMs: 7 })
+    ingest.reject({ sourceId: null, code: `unknown_${sourceId}`, count: 5, sample: '', atMs: 9 })
+    ingest.suppressed(sourceId, 3)
+    ingest.suppressed(sourceId, 4)
+    await reopen()
+    const own = (await store().control.sourceCounts()).find((each) => each.sourceId === sourceId)
+    assert.deepEqual(own, { sourceId, accepted: 4, duplicates: 3, rejected: 601, suppressed: 7 })
+    const rejections = (await store().control.rejections()).filter((each) => each.sourceId === sourceId)
+    assert.deepEqual(rejections, [
+      { sourceId, code: 'event_required', count: 600, lastAtMs: 300, lastSample: 'sample 300' },
+      { sourceId, code: 'invalid_json', count: 1, lastAtMs: 7, lastSample: 'odd \0 \ufffd' },
+    ])
+    const unknown = (await store().control.rejections()).find(({ code }) => code === `unknown_${sourceId}`)
+    assert.deepEqual([unknown?.sourceId, unknown?.count], [null, 5])
+  })
+
+  test('a store that works says so', async () => {
+    assert.deepEqual(await store().check(), { ok: true })
+  })
+}

@@ -1,0 +1,248 @@
+// Conformance: claiming, giving back and settling.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Settlement, Shipment } from '../store.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  counts,
+  type Fate,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  NOW_MS,
+  newWay,
+  settle,
+  settlementOf,
+  track,
+  tracks,
+} from './ground.ts'
+
+export function delivering({ store, reopen }: Ground): void {
+  test('shipments that were left in the store are claimed in the order they came, once each', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (let at = 0; at < 7; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
+    const first = await claim(store(), destinationId, { maxFresh: 3 })
+    assert.deepEqual([first.shipments.flatMap(messageIdsOf), first.moreFresh], [['m-0', 'm-1', 'm-2'], true])
+    const rest = await claim(store(), destinationId)
+    assert.deepEqual([rest.shipments.flatMap(messageIdsOf), rest.moreFresh], [['m-3', 'm-4', 'm-5', 'm-6'], false])
+    assert.deepEqual(await claim(store(), destinationId), { shipments: [], moreFresh: false, nextRetryAtMs: null })
+  })
+
+  test('claims made at the same time share no shipment', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (let at = 0; at < 20; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
+    const claims = await Promise.all(Array.from({ length: 12 }, () => claim(store(), destinationId, { maxFresh: 3 })))
+    const ids = claims.flatMap(({ shipments }) => shipments.map(({ shipment }) => shipment.id))
+    assert.deepEqual([ids.length, new Set(ids).size], [20, 20])
+  })
+
+  test('a claim stops after the shipment that passes its bytes', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (let at = 0; at < 4; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
+    const { bytes } = await claimOne(store(), destinationId)
+    const next = await claim(store(), destinationId, { maxBytes: bytes })
+    assert.deepEqual([next.shipments.length, next.moreFresh], [2, true])
+    assert.deepEqual((await claim(store(), destinationId, { maxBytes: 0 })).shipments.length, 1)
+  })
+
+  test('a claim finds nothing of other destinations, and nothing for one that is not known', async () => {
+    const [one, other] = [await newWay(store()), await newWay(store())]
+    await accept(store(), one.sourceId, [track('a')], [one.destinationId])
+    assert.deepEqual((await claim(store(), other.destinationId)).shipments, [])
+    assert.deepEqual((await claim(store(), 'dst_unknown')).shipments, [])
+  })
+
+  test('a retry is claimed when it is due and not before', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
+    const urls = ['https://example.com/second']
+    const options = { dueAtMs: NOW_MS + 1_000, firstAttemptAtMs: NOW_MS - 7, urls, unit: true }
+    await settle(store(), await claimOne(store(), destinationId), 'retry', options)
+    const early = await claim(store(), destinationId, { nowMs: NOW_MS + 999 })
+    assert.deepEqual(early, { shipments: [], moreFresh: false, nextRetryAtMs: NOW_MS + 1_000 })
+    await reopen()
+    const { shipments, nextRetryAtMs } = await claim(store(), destinationId, { nowMs: NOW_MS + 1_000 })
+    assert.equal(nextRetryAtMs, null)
+    const { shipment } = shipments[0] as (typeof shipments)[number]
+    const { attempt, firstAttemptAtMs, dueAtMs, unit, replay } = shipment
+    assert.deepEqual(
+      { attempt, firstAttemptAtMs, dueAtMs, unit, replay, urls: shipment.urls },
+      { attempt: 1, firstAttemptAtMs: NOW_MS - 7, dueAtMs: NOW_MS + 1_000, unit: true, replay: false, urls },
+    )
+    assert.deepEqual(shipments.flatMap(messageIdsOf), ['r-0', 'r-1', 'r-2'])
+  })
+
+  test('a retry whose time has fractions of a millisecond is not early', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 0.25, firstAttemptAtMs: NOW_MS - 0.5 })
+    assert.deepEqual((await claim(store(), destinationId, { nowMs: NOW_MS })).shipments, [])
+    await settle(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS + 1 }), 'delivered')
+  })
+
+  test('retries come by when they are due, within what was asked for, and fresh ones beside them', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (const [at, dueAtMs] of [30, 10, 20].entries()) {
+      await accept(store(), sourceId, [track(`late-${at}`)], [destinationId])
+      await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + dueAtMs })
+    }
+    await accept(store(), sourceId, [track('fresh')], [destinationId])
+    const { shipments, nextRetryAtMs } = await claim(store(), destinationId, { nowMs: NOW_MS + 50, maxRetries: 2, maxFresh: 1 })
+    assert.deepEqual(shipments.flatMap(messageIdsOf), ['late-1', 'late-2', 'fresh'])
+    assert.equal(nextRetryAtMs, NOW_MS + 30)
+    const last = await claim(store(), destinationId, { nowMs: NOW_MS + 29, maxFresh: 0 })
+    assert.deepEqual([last.shipments, last.nextRetryAtMs], [[], NOW_MS + 30])
+  })
+
+  test('retries whose window is over are claimed, due or not, oldest first', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (const firstAttemptAtMs of [500, 100, 300, 900]) {
+      await accept(store(), sourceId, [track(`w-${firstAttemptAtMs}`)], [destinationId])
+      await settle(store(), await claimOne(store(), destinationId), 'retry', { firstAttemptAtMs, dueAtMs: NOW_MS * 2 - firstAttemptAtMs })
+    }
+    await accept(store(), sourceId, [track('never attempted')], [destinationId])
+    const overdue = await store().delivery.claimOverdue(destinationId, 500, 2)
+    assert.deepEqual(overdue.flatMap(messageIdsOf), ['w-100', 'w-300'])
+    const more = await store().delivery.claimOverdue(destinationId, 500, 10)
+    assert.deepEqual(more.flatMap(messageIdsOf), ['w-500'])
+    assert.deepEqual(await store().delivery.claimOverdue('dst_unknown', 500, 10), [])
+  })
+
+  test('what is given back can be claimed again, in its place', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (let at = 0; at < 3; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
+    const { shipments } = await claim(store(), destinationId)
+    store().delivery.release(shipments.slice(0, 2).map(({ shipment }) => shipment))
+    const again = await claim(store(), destinationId)
+    assert.deepEqual(again.shipments.flatMap(messageIdsOf), ['m-0', 'm-1'])
+    assert.notEqual(again.shipments[0]?.shipment.claim, shipments[0]?.shipment.claim)
+  })
+
+  test('what was held when the store was closed can be claimed after it is opened', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    await claimOne(store(), destinationId)
+    await reopen()
+    assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a'])
+  })
+
+  test('a shipment that another has claimed since cannot be settled or given back by the claim before', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    const stale = await claimOne(store(), destinationId)
+    store().delivery.release([stale.shipment])
+    await assert.rejects(settle(store(), stale, 'delivered'), 'it is held by nobody')
+    const current = await claimOne(store(), destinationId)
+    await assert.rejects(settle(store(), stale, 'delivered'), 'it is held by another')
+    store().delivery.release([stale.shipment])
+    assert.deepEqual((await claim(store(), destinationId)).shipments, [], 'it is still held')
+    await settle(store(), current, 'failed')
+    await assert.rejects(settle(store(), current, 'delivered'), 'it is settled')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, failed: 1 }))
+  })
+
+  test('of two settlements of one shipment at the same time one is refused', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(2), [destinationId])
+    const claimed = await claimOne(store(), destinationId)
+    const results = await Promise.allSettled([
+      settle(store(), claimed, 'delivered'),
+      settle(store(), claimed, 'failed'),
+      accept(store(), sourceId, [track('beside')], [destinationId]),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 2, pending: 1 }))
+  })
+
+  test('each delivery of a shipment can come to an end of its own', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(6, 'e'), [destinationId])
+    const claimed = await claimOne(store(), destinationId)
+    const fates: Fate[] = ['delivered', 'failed', 'expired', 'cancelled', 'retry', 'untouched']
+    await settle(store(), claimed, (delivery) => fates[Number(delivery.split('-').at(-1))] as Fate)
+    assert.deepEqual(
+      await ledgerOf(store(), destinationId),
+      counts({ owed: 6, delivered: 1, failed: 1, expired: 1, cancelled: 1, pending: 2 }),
+    )
+    const { shipments } = await claim(store(), destinationId, { nowMs: NOW_MS * 2 })
+    assert.deepEqual(shipments.map((each) => [each.shipment.attempt, messageIdsOf(each)]).sort(), [
+      [0, ['e-5']],
+      [1, ['e-4']],
+    ])
+  })
+
+  test('deliveries of several shipments go on as one', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (const name of ['a', 'b']) await accept(store(), sourceId, tracks(2, name), [destinationId])
+    const { shipments } = await claim(store(), destinationId)
+    const both = shipments.map(({ shipment }) => shipment)
+    const separate = settlementOf(both, 'retry', { unit: true })
+    const [first] = separate.remaining
+    assert.ok(first !== undefined)
+    const remaining = [{ ...first, parts: separate.remaining.flatMap(({ parts }) => parts) }]
+    await store().delivery.settle({ ...separate, remaining })
+    await reopen()
+    const one = await claimOne(store(), destinationId, { nowMs: NOW_MS * 2 })
+    assert.deepEqual(messageIdsOf(one), ['a-0', 'a-1', 'b-0', 'b-1'])
+    assert.ok(one.shipment.unit)
+    await settle(store(), one, (delivery) => (delivery.endsWith('-0') ? 'delivered' : 'failed'))
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, delivered: 2, failed: 2 }))
+  })
+
+  const uneven: [what: string, change: (settlement: Settlement) => Settlement][] = [
+    ['leaves a delivery out', (all) => ({ ...all, records: [] })],
+    ['counts a delivery twice', (all) => ({ ...all, records: [...all.records, ...all.records] })],
+    ['both ends a delivery and owes it', (all) => ({ ...all, remaining: settlementOf(all.done, 'retry').remaining })],
+    [
+      'names one delivery in the place of another',
+      (all) => ({
+        ...all,
+        records: all.records.map((record) => ({ ...record, finals: [{ state: 'delivered', reason: null, indexes: [0, 1, 1] }] })),
+      }),
+    ],
+    [
+      'is about fewer deliveries than the shipment holds',
+      (all) =>
+        settlementOf(
+          all.done.map((shipment): Shipment => ({ ...shipment, parts: shipment.parts.map((part) => ({ ...part, indexes: [0] })) })),
+          'delivered',
+        ),
+    ],
+    ['is of another destination', (all) => ({ ...all, destinationId: 'dst_unknown' })],
+    ['ends what it does not hold', (all) => ({ ...all, done: [] })],
+  ]
+  for (const [what, change] of uneven) {
+    test(`a settlement that ${what} is refused and changes nothing`, async () => {
+      const { sourceId, destinationId } = await newWay(store())
+      await accept(store(), sourceId, tracks(3), [destinationId])
+      const claimed = await claimOne(store(), destinationId)
+      await assert.rejects(store().delivery.settle(change(settlementOf([claimed.shipment], 'delivered'))))
+      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, pending: 3 }))
+      await settle(store(), claimed, 'delivered')
+      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 3 }))
+    })
+  }
+
+  test('the oldest that a destination is owed is known by when it was accepted', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    assert.equal(await store().control.oldestPendingAtMs(destinationId), null)
+    assert.equal(await store().control.oldestPendingAtMs('dst_unknown'), null)
+    const before = Date.now()
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    const between = Date.now()
+    const isOldest = async (): Promise<void> => {
+      const at = await store().control.oldestPendingAtMs(destinationId)
+      assert.ok(at !== null && at >= before - 1 && at <= between + 1, `${before} ≤ ${at} ≤ ${between}`)
+    }
+    await isOldest()
+    await settle(store(), await claimOne(store(), destinationId), 'retry')
+    await accept(store(), sourceId, [track('b')], [destinationId])
+    await isOldest()
+  })
+}

@@ -1,0 +1,313 @@
+// What the conformance tests stand on: a store that can be opened again, and the small steps that ingest and delivery would
+// take. Only the port's words; nothing here knows what the store is made of.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type { JsonObject } from '@switchyard/protocol'
+import { writeStoredBody } from '../../stored-messages.ts'
+import type {
+  AcceptResult,
+  AttemptRecord,
+  Claim,
+  ClaimedShipment,
+  ClaimRequest,
+  Destination,
+  FinalState,
+  FinalStateName,
+  LedgerRow,
+  NewDestination,
+  Page,
+  PageRequest,
+  Plan,
+  RequestRecord,
+  RowId,
+  SegmentContent,
+  Settlement,
+  Shipment,
+  ShipmentDraft,
+  Source,
+  Store,
+  Taker,
+} from '../store.ts'
+
+/** A store under test, on data of its own. */
+export interface OpenStore {
+  store: Store
+  /** Closes it and opens it again on the same data. */
+  reopen(): Promise<Store>
+  /** Closes it and gives every byte that it left behind. */
+  closeAndRead(): Promise<Buffer>
+  /** Closes it and removes the data. */
+  dispose(): Promise<void>
+}
+
+export type Open = (options: { retentionDays: number }) => Promise<OpenStore>
+
+/** The suite's store, opened once; tests keep apart by having sources and destinations of their own. */
+export interface Ground {
+  open: Open
+  store(): Store
+  reopen(): Promise<Store>
+}
+
+export const NOW_MS = 1_800_000_000_000
+export const DAY_MS = 86_400_000
+
+export async function newSource(store: Store, change: Partial<Source> = {}): Promise<Source> {
+  return store.control.createSource({ name: 'a source', enabled: true, writeKeys: [randomUUID()], requireOAuth: false, ...change })
+}
+
+export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {
+  return store.control.createDestination({
+    type: 'webhook',
+    name: 'a destination',
+    enabled: true,
+    sourceIds: [sourceId],
+    urls: ['https://example.com/hook'],
+    headers: {},
+    sharedSecret: null,
+    signingSecrets: [],
+    batch: { size: 1, bytes: 500_000, lingerMs: 0 },
+    timeoutMs: 5_000,
+    retryWindowMs: 14_400_000,
+    maxInFlight: 10,
+    historical: true,
+    ...change,
+  })
+}
+
+/** A source with one destination. */
+export async function newWay(store: Store): Promise<{ sourceId: string; destinationId: string }> {
+  const { id: sourceId } = await newSource(store)
+  const { id: destinationId } = await newDestination(store, sourceId)
+  return { sourceId, destinationId }
+}
+
+export function track(messageId: string, more: JsonObject = {}): JsonObject {
+  return { type: 'track', event: 'tested', userId: 'a user', messageId, ...more }
+}
+
+/** Messages with ids `prefix-0` and so on. */
+export function tracks(count: number, prefix: string = randomUUID()): JsonObject[] {
+  return Array.from({ length: count }, (_, index) => track(`${prefix}-${index}`))
+}
+
+export function contentOf(sourceId: string, items: readonly JsonObject[], more: Partial<SegmentContent> = {}): SegmentContent {
+  return {
+    sourceId,
+    receivedAtMs: Date.now(),
+    ip: '192.0.2.7',
+    browser: false,
+    sentAt: null,
+    context: null,
+    integrations: null,
+    items,
+    ...more,
+  }
+}
+
+export async function accept(
+  store: Store,
+  sourceId: string,
+  items: readonly JsonObject[],
+  plan: Partial<Plan> | readonly string[] = {},
+  more: Partial<SegmentContent> = {},
+): Promise<AcceptResult> {
+  const content = contentOf(sourceId, items, more)
+  const { sentAt, context, integrations } = content
+  const shipments = isList(plan) ? plan.map((destinationId) => ({ destinationId, indexes: null })) : (plan.shipments ?? [])
+  const skips = isList(plan) ? [] : (plan.skips ?? [])
+  return store.ingest.accept({
+    content,
+    body: writeStoredBody({ batch: items, sentAt, context, integrations }),
+    messageIds: items.map((item) => String(item['messageId'])),
+    plan: { shipments, skips },
+  })
+}
+
+function isList(plan: Partial<Plan> | readonly string[]): plan is readonly string[] {
+  return Array.isArray(plan)
+}
+
+export async function claim(store: Store, destinationId: string, change: Partial<ClaimRequest> = {}): Promise<Claim> {
+  return store.delivery.claim({ destinationId, nowMs: NOW_MS, maxFresh: 10_000, maxRetries: 10_000, maxBytes: 1e9, ...change })
+}
+
+export async function claimOne(store: Store, destinationId: string, change: Partial<ClaimRequest> = {}): Promise<ClaimedShipment> {
+  const { shipments } = await claim(store, destinationId, { maxFresh: 1, maxRetries: 1, ...change })
+  assert.equal(shipments.length, 1, 'one shipment is to be claimed')
+  return shipments[0] as ClaimedShipment
+}
+
+/** The deliveries of a shipment, by their names. */
+export function deliveriesOf({ parts }: Pick<Shipment, 'parts'>): string[] {
+  return parts.flatMap(({ origin, indexes }) => indexes.map((index) => `${origin}-${index}`))
+}
+
+export function messageIdsOf({ shipment, contents }: ClaimedShipment): (string | null)[] {
+  return shipment.parts.flatMap(({ segment, indexes }) =>
+    indexes.map((index) => (contents.get(segment)?.items[index]?.['messageId'] as string | undefined) ?? null),
+  )
+}
+
+export type Fate = FinalStateName | 'retry' | 'untouched'
+
+export interface SettleOptions {
+  reason?: string
+  dueAtMs?: number
+  firstAttemptAtMs?: number
+  urls?: readonly string[] | null
+  unit?: boolean
+  request?: Partial<RequestRecord>
+}
+
+/** The settlement of one attempt at some shipments, where `fateOf` says of each delivery what became of it. */
+export function settlementOf(
+  shipments: readonly Shipment[],
+  fateOf: Fate | ((delivery: string) => Fate),
+  options: SettleOptions = {},
+): Settlement {
+  const { reason = 'http_500', dueAtMs = NOW_MS + 5_000, firstAttemptAtMs = NOW_MS, urls = null, unit = false } = options
+  const fate = typeof fateOf === 'string' ? () => fateOf : fateOf
+  const remaining: ShipmentDraft[] = []
+  const records: AttemptRecord[] = []
+  for (const shipment of shipments) {
+    const { attempt, destinationId, replay } = shipment
+    const base = { destinationId, replay, unit, urls }
+    const left: Record<'retry' | 'untouched', { origin: RowId; segment: RowId; indexes: number[] }[]> = { retry: [], untouched: [] }
+    for (const { origin, segment, indexes } of shipment.parts) {
+      const of = (wanted: Fate): number[] => indexes.filter((index) => fate(`${origin}-${index}`) === wanted)
+      for (const kind of ['retry', 'untouched'] as const) if (of(kind).length > 0) left[kind].push({ origin, segment, indexes: of(kind) })
+      const finals = (['delivered', 'failed', 'expired', 'cancelled'] as const)
+        .map((state): FinalState => ({ state, reason: state === 'delivered' ? null : reason, indexes: of(state) }))
+        .filter(({ indexes: ended }) => ended.length > 0)
+      const tried = indexes.filter((index) => fate(`${origin}-${index}`) !== 'untouched')
+      if (tried.length === 0) continue
+      const requests = [requestRecord({ indexes: tried, ...options.request })]
+      records.push({ origin, segment, attempt: attempt + 1, atMs: Date.now(), requests, finals })
+    }
+    if (left.retry.length > 0) {
+      const first = shipment.firstAttemptAtMs ?? firstAttemptAtMs
+      remaining.push({ ...base, attempt: attempt + 1, firstAttemptAtMs: first, dueAtMs, parts: left.retry })
+    }
+    if (left.untouched.length > 0) {
+      const { firstAttemptAtMs: first, dueAtMs: due } = shipment
+      remaining.push({ ...base, attempt, firstAttemptAtMs: first, dueAtMs: due, parts: left.untouched })
+    }
+  }
+  return { destinationId: (shipments[0] as Shipment).destinationId, done: shipments, remaining, records }
+}
+
+export function requestRecord(change: Partial<RequestRecord> = {}): RequestRecord {
+  return {
+    url: 'https://example.com/hook',
+    startedAtMs: 1_700_000_000_000,
+    status: 200,
+    reason: null,
+    error: null,
+    address: '203.0.113.9',
+    dnsMs: null,
+    connectMs: null,
+    tlsMs: null,
+    firstByteMs: 12.25,
+    totalMs: 13.5,
+    responseStart: null,
+    indexes: [0],
+    ...change,
+  }
+}
+
+export async function settle(
+  store: Store,
+  { shipment }: ClaimedShipment,
+  fateOf: Parameters<typeof settlementOf>[1],
+  options: SettleOptions = {},
+): Promise<void> {
+  await store.delivery.settle(settlementOf([shipment], fateOf, options))
+}
+
+/** Claims all that is due and gives it one fate. */
+export async function settleAll(store: Store, destinationId: string, fate: Fate, options: SettleOptions = {}): Promise<void> {
+  const { shipments } = await claim(store, destinationId)
+  for (const claimed of shipments) await settle(store, claimed, fate, options)
+}
+
+export async function ledgerOf(store: Store, destinationId: string): Promise<Omit<LedgerRow, 'destinationId'>> {
+  const find = (rows: LedgerRow[]): LedgerRow | undefined => rows.find((row) => row.destinationId === destinationId)
+  const [kept, counted] = [find(await store.control.ledger()), find(await store.control.recount())]
+  assert.deepEqual(kept, counted, 'the ledger and its recount')
+  assert.ok(kept !== undefined, 'a destination is in the ledger')
+  const { destinationId: _, ...counts } = kept
+  assert.equal(counts.owed, counts.delivered + counts.pending + counts.failed + counts.expired + counts.cancelled)
+  return counts
+}
+
+export function counts(change: Partial<LedgerRow> = {}): Omit<LedgerRow, 'destinationId'> {
+  return { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0, ...change }
+}
+
+/** Everything that a list has, page by page; `between` runs after every page. */
+export async function allPages<T>(
+  list: (page: PageRequest) => Promise<Page<T>>,
+  limit: number,
+  between: () => Promise<unknown> = async () => {},
+): Promise<T[]> {
+  const all: T[] = []
+  let cursor: string | null = null
+  do {
+    const page: Page<T> = await list({ limit, cursor })
+    assert.ok(page.data.length <= limit, 'a page is no longer than asked for')
+    all.push(...page.data)
+    cursor = page.next
+    await between()
+  } while (cursor !== null)
+  return all
+}
+
+/** Asks until it is so: for work that the store does by itself, which says nothing when it is done. */
+export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean, what: string): Promise<T> {
+  const deadline = Date.now() + 10_000
+  for (;;) {
+    const answer = await ask()
+    if (isSo(answer)) return answer
+    assert.ok(Date.now() < deadline, `still not so after ten seconds: ${what}. Last: ${JSON.stringify(answer)}`)
+  }
+}
+
+/** Until the clock shows a later millisecond than any that was given out before. */
+export async function nextMillisecond(): Promise<number> {
+  const before = Date.now()
+  while (Date.now() <= before + 1) await new Promise((resolve) => setImmediate(resolve))
+  return Date.now()
+}
+
+/** Writes down what a taker is told. */
+export class RecordingTaker implements Taker {
+  wanted = true
+  readonly asked: [destinationId: string, bytes: number][] = []
+  readonly taken: ClaimedShipment[] = []
+  readonly gone: [destinationId: string, bytes: number][] = []
+  readonly purges: [segment: RowId, indexes: number[]][] = []
+  readonly woken: string[] = []
+
+  wants(destinationId: string, bytes: number): boolean {
+    this.asked.push([destinationId, bytes])
+    return this.wanted
+  }
+
+  take(claimed: ClaimedShipment): void {
+    this.taken.push(claimed)
+  }
+
+  lost(destinationId: string, bytes: number): void {
+    this.gone.push([destinationId, bytes])
+  }
+
+  purged(segment: RowId, indexes: readonly number[]): void {
+    this.purges.push([segment, [...indexes]])
+  }
+
+  wake(destinationId: string): void {
+    this.woken.push(destinationId)
+  }
+}

@@ -1,0 +1,398 @@
+// Conformance: lists with their filters and cursors, one message, one delivery, replays.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type DeliveryFilter, InvalidCursor, type MessageFilter } from '../store.ts'
+import {
+  accept,
+  allPages,
+  claim,
+  claimOne,
+  counts,
+  deliveriesOf,
+  type Fate,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  NOW_MS,
+  newDestination,
+  newSource,
+  newWay,
+  nextMillisecond,
+  RecordingTaker,
+  requestRecord,
+  settle,
+  settleAll,
+  settlementOf,
+  track,
+  tracks,
+} from './ground.ts'
+
+const FIRST = { limit: 1_000, cursor: null }
+
+export function reading({ store, reopen }: Ground): void {
+  const idsOf = async (filter: MessageFilter): Promise<unknown[]> => {
+    const { data, next } = await store().control.messages(filter, FIRST)
+    assert.equal(next, null)
+    return data.map(({ content, index }) => content.items[index]?.['messageId'])
+  }
+  const deliveriesWith = async (filter: DeliveryFilter): Promise<string[]> => {
+    const { data, next } = await store().control.deliveries(filter, FIRST)
+    assert.equal(next, null)
+    return data.map(({ messageId, state, reason, attempts }) => [messageId, state, reason ?? '-', attempts].join(' ')).sort()
+  }
+
+  // ── Messages ──
+
+  test('messages are listed newest first, by source, type, user and messageId', async () => {
+    const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
+    await accept(store(), one, [track('a', { userId: 'ann' }), { type: 'identify', userId: 'bob', messageId: 'b' }])
+    await accept(store(), one, [
+      { type: 'track', event: 'e', anonymousId: 'anon', messageId: 'c' },
+      { type: 'alias', userId: 'cyd', previousId: 'ann', messageId: 'd' },
+    ])
+    await accept(store(), other, [track('a', { userId: 'ann' }), track('e', { userId: 'ann' })])
+    assert.deepEqual(await idsOf({ sourceId: one }), ['d', 'c', 'b', 'a'])
+    assert.deepEqual(await idsOf({ sourceId: one, type: 'identify' }), ['b'])
+    assert.deepEqual(await idsOf({ sourceId: one, userId: 'ann' }), ['d', 'a'])
+    assert.deepEqual(await idsOf({ sourceId: one, userId: 'anon' }), ['c'])
+    assert.deepEqual(await idsOf({ sourceId: one, userId: 'bob', type: 'track' }), [])
+    assert.deepEqual(await idsOf({ sourceId: one, userId: 'nobody' }), [])
+    assert.deepEqual(await idsOf({ sourceId: one, messageId: 'a' }), ['a'])
+    assert.deepEqual(await idsOf({ sourceId: one, messageId: 'a', type: 'identify' }), [])
+    assert.deepEqual(await idsOf({ sourceId: one, messageId: 'e' }), [])
+    assert.deepEqual(await idsOf({ sourceId: 'src_unknown' }), [])
+    const { data } = await store().control.messages({ messageId: 'a', userId: 'ann' }, FIRST)
+    const ofThese = data.map(({ content }) => content.sourceId).filter((id) => id === one || id === other)
+    assert.deepEqual(ofThese, [other, one], 'the same id of several sources')
+  })
+
+  test('messages are listed by when they were accepted', async () => {
+    const { id: sourceId } = await newSource(store())
+    const times: number[] = []
+    for (const name of ['a', 'b', 'c']) {
+      times.push(await nextMillisecond())
+      await accept(store(), sourceId, [track(name)])
+    }
+    times.push(await nextMillisecond())
+    const [, second, third, end] = times as [number, number, number, number]
+    assert.deepEqual(await idsOf({ sourceId, fromMs: second }), ['c', 'b'])
+    assert.deepEqual(await idsOf({ sourceId, toMs: third - 1 }), ['b', 'a'])
+    assert.deepEqual(await idsOf({ sourceId, fromMs: second, toMs: third - 1 }), ['b'])
+    assert.deepEqual(await idsOf({ sourceId, fromMs: second, toMs: third - 1, messageId: 'b' }), ['b'])
+    assert.deepEqual(await idsOf({ sourceId, fromMs: third, messageId: 'b' }), [])
+    assert.deepEqual(await idsOf({ sourceId, fromMs: end }), [])
+  })
+
+  for (const limit of [1, 2, 7]) {
+    test(`every message is on one page of ${limit}, also while new ones arrive`, async () => {
+      const { id: sourceId } = await newSource(store())
+      for (const size of [1, 4, 2, 6]) await accept(store(), sourceId, tracks(size))
+      const expected = await idsOf({ sourceId })
+      const list = async (filter: MessageFilter): Promise<unknown[]> => {
+        const all = await allPages(
+          (page) => store().control.messages(filter, page),
+          limit,
+          () => accept(store(), sourceId, tracks(2)),
+        )
+        return all.map(({ content, index }) => content.items[index]?.['messageId'])
+      }
+      assert.deepEqual(await list({ sourceId }), expected)
+      assert.deepEqual((await list({ sourceId, userId: 'a user', type: 'track' })).slice(-13), expected)
+    })
+  }
+
+  test('a message is found by its own name and by its messageId, the newest that has it', async () => {
+    const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
+    const shared = `shared-${one}`
+    await accept(store(), one, [track('first'), track(shared, { event: 'older' })])
+    await accept(store(), other, [track(shared, { event: 'newer' })])
+    const newest = await store().control.message(shared)
+    assert.equal(newest?.content.sourceId, other)
+    assert.equal(newest.content.items[newest.index]?.['event'], 'newer')
+    const [listed] = (await store().control.messages({ sourceId: one, messageId: shared }, FIRST)).data
+    assert.ok(listed !== undefined)
+    assert.deepEqual(await store().control.message(listed.id), listed)
+    assert.equal(listed.content.items[0], null, 'the others of its batch are left out')
+    await reopen()
+    assert.deepEqual(await store().control.message(listed.id), listed)
+    assert.equal((await store().control.message(shared))?.content.sourceId, other)
+    for (const unknown of ['none', '2-0', '99999999999999999999-0', `${listed.segment}-9`, `${listed.segment}--1`, `0${listed.id}`]) {
+      assert.equal(await store().control.message(unknown), undefined, unknown)
+    }
+  })
+
+  test('messages of a deleted source are still found', async () => {
+    const { id: sourceId } = await newSource(store())
+    const messageId = `kept-${sourceId}`
+    await accept(store(), sourceId, [track(messageId, { userId: `user-${sourceId}` })])
+    await store().control.deleteSource(sourceId)
+    assert.equal((await store().control.message(messageId))?.content.sourceId, sourceId)
+    assert.deepEqual(await idsOf({ userId: `user-${sourceId}` }), [messageId])
+    assert.deepEqual(await idsOf({ sourceId }), [messageId])
+  })
+
+  // ── Deliveries ──
+
+  const someDeliveries = async (): Promise<{ sourceId: string; destinationId: string }> => {
+    const way = await newWay(store())
+    const { sourceId, destinationId } = way
+    await accept(store(), sourceId, tracks(7, 'd'), [destinationId])
+    await accept(store(), sourceId, [track('fresh')], [destinationId])
+    const fates: Fate[] = ['delivered', 'failed', 'expired', 'cancelled', 'retry', 'untouched', 'delivered']
+    const fateOf = (delivery: string): Fate => fates[Number(delivery.split('-').at(-1))] as Fate
+    await settle(store(), await claimOne(store(), destinationId), fateOf, { reason: 'http_410' })
+    await accept(store(), sourceId, [track('other')], [destinationId])
+    const { shipments } = await claim(store(), destinationId)
+    for (const claimed of shipments) {
+      if (messageIdsOf(claimed)[0] === 'other') await settle(store(), claimed, 'failed', { reason: 'http_404' })
+      else store().delivery.release([claimed.shipment])
+    }
+    return way
+  }
+
+  test('deliveries are listed by destination, state and reason', async () => {
+    const { destinationId } = await someDeliveries()
+    await someDeliveries()
+    const pending = ['d-4 pending - 1', 'd-5 pending - 0', 'fresh pending - 0']
+    const ended = ['d-0 delivered - 1', 'd-1 failed http_410 1', 'd-2 expired http_410 1', 'd-3 cancelled http_410 1', 'd-6 delivered - 1']
+    const others = ['other failed http_404 1']
+    assert.deepEqual(await deliveriesWith({ destinationId }), [...ended, ...pending, ...others].sort())
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'pending' }), pending)
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'delivered' }), [ended[0], ended[4]])
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'failed' }), [ended[1], ...others])
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'expired' }), [ended[2]])
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'cancelled' }), [ended[3]])
+    assert.deepEqual(await deliveriesWith({ destinationId, reason: 'http_410' }), ended.slice(1, 4))
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'failed', reason: 'http_404' }), others)
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'pending', reason: 'http_404' }), [])
+    assert.deepEqual(await deliveriesWith({ destinationId, state: 'delivered', reason: 'http_404' }), [])
+    assert.deepEqual(await deliveriesWith({ destinationId: 'dst_unknown' }), [])
+    assert.ok((await store().control.deliveries({ state: 'failed' }, FIRST)).data.length >= 4, 'of all destinations')
+  })
+
+  test('deliveries are listed by time: those that ended by their end, those that wait by when they were accepted', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const start = await nextMillisecond()
+    await accept(store(), sourceId, [track('a')], [destinationId])
+    const second = await nextMillisecond()
+    await accept(store(), sourceId, [track('b')], [destinationId])
+    const third = await nextMillisecond()
+    await settle(store(), await claimOne(store(), destinationId), 'failed')
+    const end = await nextMillisecond()
+    assert.deepEqual(await deliveriesWith({ destinationId, toMs: third - 1 }), ['b pending - 0'])
+    assert.deepEqual(await deliveriesWith({ destinationId, fromMs: third }), ['a failed http_500 1'])
+    assert.deepEqual(await deliveriesWith({ destinationId, fromMs: second, toMs: third - 1, state: 'pending' }), ['b pending - 0'])
+    assert.deepEqual(await deliveriesWith({ destinationId, fromMs: start, toMs: second - 1, state: 'pending' }), [])
+    assert.deepEqual(await deliveriesWith({ destinationId, fromMs: end }), [])
+    assert.deepEqual(await deliveriesWith({ destinationId, fromMs: third, toMs: end - 1, state: 'failed' }), ['a failed http_500 1'])
+    await settle(store(), await claimOne(store(), destinationId), 'retry')
+    assert.deepEqual(await deliveriesWith({ destinationId, toMs: third - 1 }), ['b pending - 1'], 'a retry was accepted when it was')
+  })
+
+  for (const limit of [1, 2, 7]) {
+    test(`every delivery is on one page of ${limit}, also while new ones arrive`, async () => {
+      const { sourceId, destinationId } = await someDeliveries()
+      await settleAll(store(), destinationId, 'retry')
+      for (const size of [3, 5]) await accept(store(), sourceId, tracks(size), [destinationId])
+      for (const filter of [{}, { state: 'pending' }, { state: 'failed' }, { reason: 'http_410' }, { state: 'delivered' }] as const) {
+        const all = { destinationId, ...filter }
+        const expected = (await store().control.deliveries(all, FIRST)).data.map(({ id }) => id)
+        const listed = await allPages(
+          (page) => store().control.deliveries(all, page),
+          limit,
+          async () => {
+            if (expected.length < 40) await accept(store(), sourceId, [track(`n-${Math.random()}`)])
+          },
+        )
+        assert.deepEqual(
+          listed.map(({ id }) => id),
+          expected,
+          JSON.stringify(filter),
+        )
+        assert.equal(new Set(expected).size, expected.length)
+      }
+      const known = new Set((await store().control.deliveries({ destinationId }, FIRST)).data.map(({ id }) => id))
+      const arrivals = { left: 5 }
+      const listed = await allPages(
+        (page) => store().control.deliveries({ destinationId }, page),
+        limit,
+        async () => {
+          if (arrivals.left-- > 0) await accept(store(), sourceId, tracks(2), [destinationId])
+        },
+      )
+      const names = listed.map(({ id }) => id)
+      assert.equal(new Set(names).size, names.length, 'none twice')
+      for (const id of known) assert.ok(names.includes(id), 'none left out')
+    })
+  }
+
+  test('every delivery of all destinations is on one page', async () => {
+    await someDeliveries()
+    const all = (await store().control.deliveries({}, { limit: 100_000, cursor: null })).data.map(({ id }) => id)
+    const paged = await allPages((page) => store().control.deliveries({}, page), 97)
+    assert.deepEqual(
+      paged.map(({ id }) => id),
+      all,
+    )
+  })
+
+  test('a cursor that no list gave out is refused', async () => {
+    const { sourceId, destinationId } = await someDeliveries()
+    const { control } = store()
+    const next = async (ask: Promise<{ next: string | null }>): Promise<string> => (await ask).next as string
+    const messages = await next(control.messages({ sourceId }, { limit: 1, cursor: null }))
+    const failed = await next(control.deliveries({ destinationId, state: 'failed' }, { limit: 1, cursor: null }))
+    const pending = await next(control.deliveries({ destinationId, state: 'pending' }, { limit: 1, cursor: null }))
+    const bad = [
+      '',
+      'x',
+      '{}',
+      '[]',
+      'null',
+      '1',
+      '["m"]',
+      '["m",1]',
+      '["m",-1,0]',
+      '["m",1,-1]',
+      '["m",1.5,0]',
+      '["m",1,null]',
+      '["s",1]',
+      '["s",1,-1]',
+      '["p",1,1,1,1,-1]',
+      '["f","a"]',
+      '["d",-1]',
+      '["u",1,1]',
+      '["m",1e400,1]',
+      '['.repeat(10_000),
+    ]
+    for (const cursor of [...bad, failed, pending]) await assert.rejects(control.messages({}, { limit: 1, cursor }), InvalidCursor, cursor)
+    for (const cursor of [...bad, messages]) {
+      for (const filter of [{}, { state: 'pending' }, { state: 'delivered' }, { state: 'failed' }, { destinationId }] as const) {
+        await assert.rejects(control.deliveries(filter, { limit: 1, cursor }), InvalidCursor, cursor)
+      }
+    }
+    for (const cursor of [...bad, messages]) {
+      await assert.rejects(control.deletions({ limit: 1, cursor }), InvalidCursor, cursor)
+      await assert.rejects(control.suppressions({ limit: 1, cursor }), InvalidCursor, cursor)
+    }
+    const far = JSON.stringify([...(JSON.parse(messages) as unknown[]).slice(0, 2), Number.MAX_SAFE_INTEGER])
+    assert.ok((await control.messages({ sourceId }, { limit: 1, cursor: far })).data.length <= 1, 'one that could be, past the end')
+  })
+
+  test('a delivery is shown with its message and every request that was made for it', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(2, 'h'), [destinationId])
+    const failing = requestRecord({
+      status: 503,
+      reason: 'http_503',
+      error: 'the receiver answered 503',
+      dnsMs: 1.25,
+      connectMs: 2.5,
+      tlsMs: 3.75,
+      responseStart: 'busy \u0000 \ud83d\ude00',
+    })
+    const first = await claimOne(store(), destinationId)
+    await settle(store(), first, 'retry', { dueAtMs: NOW_MS + 10, request: { ...failing, indexes: [0, 1] } })
+    const [delivery, other] = deliveriesOf(first.shipment) as [string, string]
+    const waiting = await store().control.delivery(delivery)
+    assert.deepEqual([waiting?.state, waiting?.atMs, waiting?.attempts], ['pending', NOW_MS + 10, 1])
+    const second = await claimOne(store(), destinationId, { nowMs: NOW_MS + 10 })
+    await settle(store(), second, (of) => (of === delivery ? 'delivered' : 'expired'), { reason: 'retry_window_over' })
+    await reopen()
+    const shown = await store().control.delivery(delivery)
+    assert.ok(shown !== undefined)
+    const { content, history, ...row } = shown
+    const [listed] = (await store().control.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
+    assert.deepEqual(row, listed)
+    assert.deepEqual([row.state, row.reason, row.attempts, row.messageId, row.replay], ['delivered', null, 2, 'h-0', false])
+    assert.deepEqual(content?.items, [track('h-0')])
+    assert.deepEqual(history, [
+      { ...failing, indexes: [0, 1], attempt: 1 },
+      { ...requestRecord({ indexes: [0, 1] }), attempt: 2 },
+    ])
+    assert.deepEqual((await store().control.delivery(other))?.state, 'expired')
+    for (const unknown of ['', '1-0', 'x', `${delivery}0`, `${delivery.split('-')[0]}-5`, `${row.segment}-0`]) {
+      assert.equal(await store().control.delivery(unknown), undefined, unknown)
+    }
+  })
+
+  // ── Replays ──
+
+  test('a delivery that ended is owed once more as a delivery of its own, marked as a replay', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
+    const claimed = await claimOne(store(), destinationId)
+    const delivery = deliveriesOf(claimed.shipment)[1] as string
+    assert.deepEqual(await store().control.replay(delivery), { ok: false, reason: 'still_pending' })
+    await settle(store(), claimed, 'failed')
+    const taker = new RecordingTaker()
+    store().delivery.attach(taker)
+    const replayed = await store().control.replay(delivery)
+    assert.ok(replayed.ok)
+    assert.deepEqual(taker.woken, [destinationId])
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, failed: 3, pending: 1 }))
+    await reopen()
+    const again = await claimOne(store(), destinationId)
+    assert.deepEqual([deliveriesOf(again.shipment), again.shipment.replay, messageIdsOf(again)], [[replayed.deliveryId], true, ['r-1']])
+    await settle(store(), again, 'delivered')
+    const shown = await store().control.delivery(replayed.deliveryId)
+    assert.deepEqual([shown?.state, shown?.replay, shown?.messageId], ['delivered', true, 'r-1'])
+    assert.equal((await store().control.delivery(delivery))?.state, 'failed', 'the first stays as it is')
+    const message = await store().control.message('r-1')
+    assert.deepEqual(message?.deliveries, [
+      { id: delivery, destinationId },
+      { id: replayed.deliveryId, destinationId },
+    ])
+    const { data } = await store().control.deliveries({ destinationId, state: 'delivered' }, FIRST)
+    assert.deepEqual(
+      data.map(({ id, replay }) => [id, replay]),
+      [[replayed.deliveryId, true]],
+    )
+    const third = await store().control.replay(replayed.deliveryId)
+    assert.ok(third.ok)
+    await settle(store(), await claimOne(store(), destinationId), 'retry')
+    await settle(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS * 2 }), 'delivered')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, failed: 3, delivered: 2 }))
+    assert.deepEqual(
+      [(await store().control.delivery(third.deliveryId))?.attempts, (await store().control.delivery(third.deliveryId))?.replay],
+      [2, true],
+    )
+  })
+
+  test('a replay settled beside another delivery is the only one that is marked', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('old')], [destinationId])
+    const old = await claimOne(store(), destinationId)
+    await settle(store(), old, 'failed')
+    await store().control.replay(deliveriesOf(old.shipment)[0] as string)
+    await accept(store(), sourceId, [track('new')], [destinationId])
+    const { shipments } = await claim(store(), destinationId)
+    await store().delivery.settle(
+      settlementOf(
+        shipments.map(({ shipment }) => shipment),
+        'delivered',
+      ),
+    )
+    const { data } = await store().control.deliveries({ destinationId, state: 'delivered' }, FIRST)
+    assert.deepEqual(data.map(({ messageId, replay }) => [messageId, replay]).sort(), [
+      ['new', false],
+      ['old', true],
+    ])
+  })
+
+  test('what is not there, not yet ended or has nowhere to go is not replayed', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { id: otherId } = await newDestination(store(), sourceId)
+    await accept(store(), sourceId, [track('a')], [otherId])
+    const claimed = await claimOne(store(), otherId)
+    const delivery = deliveriesOf(claimed.shipment)[0] as string
+    await settle(store(), claimed, 'delivered')
+    await store().control.deleteDestination(otherId)
+    assert.deepEqual(await store().control.replay(delivery), { ok: false, reason: 'destination_gone' })
+    for (const unknown of ['', 'x', '1-0', `${delivery.split('-')[0]}-3`]) {
+      assert.deepEqual(await store().control.replay(unknown), { ok: false, reason: 'not_found' }, unknown)
+    }
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts())
+  })
+}

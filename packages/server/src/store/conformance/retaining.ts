@@ -1,0 +1,178 @@
+// Conformance: what time takes away, and what it does not.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Store } from '../store.ts'
+import {
+  accept,
+  allPages,
+  claim,
+  claimOne,
+  counts,
+  DAY_MS,
+  deliveriesOf,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  NOW_MS,
+  newDestination,
+  newWay,
+  type OpenStore,
+  settle,
+  settleAll,
+  settlementOf,
+  track,
+  tracks,
+  until,
+} from './ground.ts'
+
+const FAR = (): number => Date.now() + 100 * DAY_MS
+
+export function retaining({ open }: Ground): void {
+  const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
+    test(title, async () => {
+      const opened = await open({ retentionDays: 7 })
+      await run(opened).finally(() => opened.dispose())
+    })
+  }
+  const stored = async (store: Store): Promise<unknown[]> =>
+    (await allPages((page) => store.control.messages({}, page), 500)).map(({ content, index }) => content.items[index]?.['messageId'])
+
+  withStore('what is younger than the retention stays', async ({ store }) => {
+    const { sourceId, destinationId } = await newWay(store)
+    await accept(store, sourceId, tracks(3, 'm'), [destinationId])
+    await settleAll(store, destinationId, 'failed')
+    await store.dropExpired(Date.now() + 6 * DAY_MS)
+    assert.equal((await stored(store)).length, 3)
+    assert.equal((await store.control.deliveries({ state: 'failed' }, { limit: 10, cursor: null })).data.length, 3)
+  })
+
+  withStore('what is older goes, with its deliveries and attempts, and the books still add up', async (opened) => {
+    const { store } = opened
+    const { sourceId, destinationId } = await newWay(store)
+    for (let at = 0; at < 700; at += 2) {
+      await Promise.all([accept(store, sourceId, tracks(2), [destinationId]), accept(store, sourceId, tracks(1), [destinationId])])
+    }
+    const { shipments } = await claim(store, destinationId)
+    await Promise.all(shipments.map((claimed, at) => settle(store, claimed, at % 3 === 0 ? 'failed' : 'delivered')))
+    const delivery = deliveriesOf((shipments[0] as (typeof shipments)[number]).shipment)[0] as string
+    await store.control.replay(delivery)
+    await settleAll(store, destinationId, 'delivered')
+    const before = await ledgerOf(store, destinationId)
+    await store.dropExpired(FAR())
+    assert.deepEqual(await ledgerOf(store, destinationId), before)
+    assert.deepEqual(await stored(store), [])
+    assert.deepEqual((await store.control.deliveries({}, { limit: 10, cursor: null })).data, [])
+    assert.equal(await store.control.delivery(delivery), undefined)
+    assert.deepEqual(await store.control.replay(delivery), { ok: false, reason: 'not_found' })
+    const reopened = await opened.reopen()
+    assert.deepEqual(await ledgerOf(reopened, destinationId), before)
+    await reopened.dropExpired(FAR())
+    assert.deepEqual(await ledgerOf(reopened, destinationId), before)
+  })
+
+  withStore('what is still owed stays however old, can be delivered, and then goes', async (opened) => {
+    let { store } = opened
+    const { sourceId, destinationId } = await newWay(store)
+    const { id: other } = await newDestination(store, sourceId)
+    await accept(store, sourceId, tracks(3, 'kept'), [destinationId, other])
+    await settleAll(store, other, 'delivered')
+    const partly = await claimOne(store, destinationId)
+    const [ended, waiting] = deliveriesOf(partly.shipment) as [string, string]
+    await settle(store, partly, (delivery) => (delivery === ended ? 'failed' : 'retry'), { reason: 'http_404' })
+    await accept(store, sourceId, tracks(2, 'fresh'), [destinationId])
+    await accept(store, sourceId, tracks(2, 'replayed'), [other])
+    const old = await claimOne(store, other)
+    await settle(store, old, 'failed')
+    const replayed = await store.control.replay(deliveriesOf(old.shipment)[0] as string)
+    assert.ok(replayed.ok)
+    await accept(store, sourceId, tracks(4, 'gone'))
+    const before = [await ledgerOf(store, destinationId), await ledgerOf(store, other)]
+    for (let times = 0; times < 2; times++) {
+      await store.dropExpired(FAR())
+      assert.deepEqual([await ledgerOf(store, destinationId), await ledgerOf(store, other)], before)
+      assert.deepEqual(new Set((await stored(store)).map((id) => String(id).split('-')[0])), new Set(['kept', 'fresh', 'replayed']))
+      assert.equal((await store.control.delivery(ended))?.state, 'failed', 'how the others of its batch ended is still known')
+      assert.equal((await store.control.delivery(waiting))?.state, 'pending')
+      assert.equal((await store.control.delivery(replayed.deliveryId))?.replay, true)
+      store = await opened.reopen()
+    }
+    const { shipments } = await claim(store, destinationId, { nowMs: NOW_MS * 2 })
+    assert.deepEqual(shipments.flatMap(messageIdsOf), ['kept-1', 'kept-2', 'fresh-0', 'fresh-1'])
+    for (const claimed of shipments) await settle(store, claimed, 'delivered')
+    assert.deepEqual(messageIdsOf(await claimOne(store, other)), ['replayed-0'])
+    store = await opened.reopen()
+    await settleAll(store, other, 'expired')
+    await store.dropExpired(FAR())
+    assert.deepEqual(await stored(store), [])
+    assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 5, delivered: 4, failed: 1 }))
+    assert.deepEqual(await ledgerOf(store, other), counts({ owed: 6, delivered: 3, failed: 2, expired: 1 }))
+  })
+
+  withStore('more than a step of pinned replays does not hold the rest back', async ({ store }) => {
+    const { sourceId, destinationId } = await newWay(store)
+    await accept(store, sourceId, tracks(400, 'm'), [destinationId])
+    const claimed = await claimOne(store, destinationId)
+    await settle(store, claimed, 'failed')
+    await Promise.all(deliveriesOf(claimed.shipment).map((delivery) => store.control.replay(delivery)))
+    await accept(store, sourceId, [track('after')], [destinationId])
+    const { shipments } = await claim(store, destinationId)
+    const after = shipments.find((each) => messageIdsOf(each)[0] === 'after')
+    assert.ok(after !== undefined)
+    await settle(store, after, 'failed')
+    const replayed = await store.control.replay(deliveriesOf(after.shipment)[0] as string)
+    assert.ok(replayed.ok)
+    await settleAll(store, destinationId, 'delivered')
+    await store.dropExpired(FAR())
+    assert.equal(await store.control.delivery(replayed.deliveryId), undefined)
+    assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 802, failed: 401, pending: 400, delivered: 1 }))
+  })
+
+  withStore('what is accepted while the old is dropped is kept, whatever the clock says', async ({ store }) => {
+    const { sourceId, destinationId } = await newWay(store)
+    await Promise.all(Array.from({ length: 700 }, () => accept(store, sourceId, tracks(1))))
+    const dropping = store.dropExpired(FAR())
+    const together = store.dropExpired(FAR())
+    for (let at = 0; at < 20; at++) await accept(store, sourceId, [track(`new-${at}`)], [destinationId])
+    await Promise.all([dropping, together])
+    await accept(store, sourceId, [track('new-20')], [destinationId])
+    const { shipments } = await claim(store, destinationId)
+    assert.deepEqual(
+      shipments.flatMap(messageIdsOf),
+      Array.from({ length: 21 }, (_, at) => `new-${at}`),
+    )
+    await store.delivery.settle(
+      settlementOf(
+        shipments.map(({ shipment }) => shipment),
+        'delivered',
+      ),
+    )
+    assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 21, delivered: 21 }))
+  })
+
+  withStore('how a deletion ended is still known when its attempts are gone', async ({ store }) => {
+    const { sourceId, destinationId } = await newWay(store)
+    const { id } = await store.control.createDeletion({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
+    await until(
+      () => store.control.deletion(id),
+      (deletion) => deletion?.state === 'pending',
+      'purged',
+    )
+    const { shipments } = await claim(store, destinationId)
+    for (const [at, claimed] of shipments.entries()) await settle(store, claimed, at === 0 ? 'delivered' : 'failed')
+    const before = await store.control.deletion(id)
+    await store.dropExpired(FAR())
+    assert.deepEqual(await store.control.deletion(id), before)
+    assert.deepEqual(
+      before?.targets.map(({ state }) => state),
+      ['finished', 'failed'],
+    )
+  })
+
+  withStore('a message is a duplicate for at least a day', async ({ store }) => {
+    const { sourceId } = await newWay(store)
+    await accept(store, sourceId, [track('again')])
+    await store.dropExpired(Date.now() + DAY_MS - 60_000)
+    assert.deepEqual((await accept(store, sourceId, [track('again')])).duplicates, [0])
+  })
+}
