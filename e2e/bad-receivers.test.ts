@@ -233,7 +233,7 @@ test('receivers that answer gigabytes, hang and never read leave the service’s
   await using hanging = await startRawReceiver(() => {})
   await using unread = await startRawReceiver(() => {}, { unread: true })
   await using healthy = await startReceiver()
-  const urls = [gigabytes, hanging, unread].map(({ url }) => ({ urls: [url], timeoutMs: 1_000, ...NO_RETRY }))
+  const urls = [gigabytes, hanging, unread].map(({ url }) => ({ urls: [url], timeoutMs: 1_000, retryWindowMs: 1_000 }))
   const [usual, wiring] = [await wire(service, { urls: [healthy.url] }), await wire(service, { urls: [healthy.url] }, ...urls)]
   const properties = { text: 'x'.repeat(3_000) }
   const sendTo = async (target: typeof wiring, name: string): Promise<string[]> => {

@@ -3,151 +3,152 @@
 
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { test } from 'node:test'
-import { type Answer, type Arrival, startReceiver } from './receiver.ts'
+import { suite, test } from 'node:test'
+import { type Arrival, type Behaviour, startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
-import { type DeliveryView, type Service, startService, track } from './service.ts'
+import { type Service, startService, track } from './service.ts'
 import { eventually } from './signals.ts'
 
 const KILLS = 10
 
-test('kill -9 under load, ten times: all that was acknowledged arrives, and only what was in flight arrives twice', async (t) => {
-  // Some messages fail at first and wait for their retry in the file while the process is killed.
-  const failedOnce = new Set<string>()
-  await using receiver = await startReceiver(({ messages: [message], number }): Answer | undefined => {
-    const id = message?.messageId ?? ''
-    if (number % 50 !== 0 || failedOnce.has(id)) return undefined
-    failedOnce.add(id)
-    return { status: 503 }
+suite('the process is killed', { concurrency: 2 }, () => {
+  test('kill -9 under load, ten times: all that was acknowledged arrives, and only what was in flight arrives twice', async (t) => {
+    await using single = await startReceiver(failingSometimes())
+    await using batched = await startReceiver(failingSometimes())
+    await using first = await startService({ log: 'error' })
+    const ids = [
+      await first.destination({ name: 'single', urls: [single.url] }),
+      await first.destination({ name: 'batched', urls: [batched.url], batch: { size: 15, lingerMs: 20 } }),
+    ]
+    let service = first
+    using sender = startSender(() => service)
+    const killedAt: number[] = []
+    for (let kill = 1; kill <= KILLS; kill++) {
+      const [acknowledged, arrived] = [sender.acknowledged.size, single.arrivals.length]
+      // Never twice at the same place: of the group commit, the checkpoint, the lane's queue.
+      const more = 40 + 37 * kill
+      await sender.until(() => sender.acknowledged.size >= acknowledged + more)
+      await single.until(() => single.arrivals.length >= arrived + more / 2)
+      service.kill('SIGKILL')
+      await service.ended
+      // What the dead process had sent is read to its end, so that what comes from now on is the next one's.
+      for (const receiver of [single, batched]) await receiver.until(() => receiver.standing() === 0)
+      killedAt.push(Date.now())
+      service = await service.restart()
+      assert.ok((await service.api<{ consistent: boolean }>('/ledger?recount=true')).consistent)
+      sender.resume()
+    }
+    await sender.finish()
+    const { acknowledged, sent, resent } = sender
+    assert.deepEqual(acknowledged, sent)
+    const ledger = await service.settled(2 * sent.size)
+    assert.deepEqual(await service.ledger({ recount: true }), ledger)
+    for (const { owed, delivered } of ledger) assert.deepEqual({ owed, delivered }, { owed: sent.size, delivered: sent.size })
+
+    const { accepted, duplicates } = await service.stats()
+    assert.equal(accepted, sent.size, 'each is stored once')
+    assert.ok(duplicates <= resent, `${duplicates} duplicates of ${resent} messages sent again`)
+
+    const lifeOf = (wallMs: number): number => killedAt.filter((atMs) => atMs < wallMs).length
+    for (const [at, receiver] of [single, batched].entries()) {
+      assert.deepEqual(new Set(receiver.byMessageId.keys()), sent)
+      const deliveries = await service.deliveries(`destinationId=${ids[at]}&state=delivered`)
+      assert.deepEqual(new Set(deliveries.map(({ messageId }) => messageId)), sent)
+      let twice = 0
+      for (const { messageId, settledAt } of deliveries) {
+        const lives = (receiver.byMessageId.get(messageId) ?? []).filter(isTaken).map(({ wallMs }) => lifeOf(wallMs))
+        const recorded = lifeOf(Date.parse(settledAt ?? ''))
+        assert.ok(lives.length > 0, `${messageId} never arrived`)
+        assert.equal(new Set(lives).size, lives.length, `${messageId} arrived twice in one life: ${lives.join()}`)
+        assert.ok(Math.max(...lives) <= recorded, `${messageId} was recorded in life ${recorded} and arrived in ${lives.join()}`)
+        if (lives.length > 1) twice++
+      }
+      t.diagnostic(`${['one by one', 'in batches'][at]}: ${twice} of ${sent.size} messages arrived twice`)
+    }
+    t.diagnostic(`${resent} messages were sent again, of which ${duplicates} had been stored`)
   })
-  await using first = await startService({ log: 'error' })
-  await first.destination({ urls: [receiver.url] })
-  let service = first
-  using sender = startSender(() => service)
-  const killedAt: number[] = []
-  for (let kill = 1; kill <= KILLS; kill++) {
-    const [acknowledged, arrived] = [sender.acknowledged.size, receiver.arrivals.length]
-    // Never twice at the same place: of the group commit, the checkpoint, the lane's queue.
-    const more = 40 + 37 * kill
-    await sender.until(() => sender.acknowledged.size >= acknowledged + more)
-    await receiver.until(() => receiver.arrivals.length >= arrived + more / 2)
-    service.kill('SIGKILL')
-    await service.ended
-    // What the dead process had sent is read to its end, so that what comes from now on is the next one's.
-    await receiver.until(() => receiver.standing() === 0)
-    killedAt.push(Date.now())
-    service = await service.restart()
-    assert.ok((await service.api<{ consistent: boolean }>('/ledger?recount=true')).consistent)
-    sender.resume()
-  }
-  await sender.finish()
-  const { acknowledged, sent } = sender
-  assert.deepEqual(acknowledged, sent)
-  const ledger = await service.settled(sent.size)
-  assert.deepEqual(await service.ledger({ recount: true }), ledger)
-  assert.deepEqual(
-    ledger.map(({ owed, delivered }) => ({ owed, delivered })),
-    [{ owed: sent.size, delivered: sent.size }],
-  )
 
-  // Each is stored once, and owed once.
-  const stats = await service.stats()
-  assert.equal(stats.accepted, sent.size)
-  assert.ok(stats.duplicates <= sender.resent, `${stats.duplicates} duplicates of ${sender.resent} messages sent again`)
-  const deliveries = new Map((await service.deliveries('state=delivered')).map((delivery) => [delivery.messageId, delivery]))
-  assert.deepEqual(new Set(deliveries.keys()), sent)
-
-  // Each arrived, and again only in a life before it was recorded as delivered: never twice in the same.
-  const lifeOf = (wallMs: number): number => killedAt.filter((atMs) => atMs < wallMs).length
-  let twice = 0
-  for (const [id, { settledAt }] of deliveries as Map<string, DeliveryView & { settledAt: string }>) {
-    const taken = (receiver.byMessageId.get(id) ?? []).filter(isTaken)
-    assert.ok(taken.length > 0, `${id} never arrived`)
-    const lives = taken.map(({ wallMs }) => lifeOf(wallMs))
-    const recorded = lifeOf(Date.parse(settledAt))
-    assert.equal(new Set(lives).size, lives.length, `${id} arrived twice in one life: ${lives.join()}`)
-    assert.ok(
-      lives.every((life) => life <= recorded),
-      `${id} was recorded in life ${recorded} and arrived in ${lives.join()}`,
-    )
-    if (taken.length > 1) twice++
-  }
-  assert.deepEqual(new Set(receiver.byMessageId.keys()), sent)
-  t.diagnostic(
-    `${sent.size} messages, ${failedOnce.size} retried, ${sender.resent} sent again (${stats.duplicates} had been stored), ${twice} arrived twice`,
-  )
-})
-
-test('kill -9 at any moment around the commit: a call that is repeated is stored and delivered once', async () => {
-  await using receiver = await startReceiver()
-  await using first = await startService({ log: 'error' })
-  // Held back by its linger, so that nothing is in flight, which may come twice.
-  const destination = await first.destination({ urls: [receiver.url], batch: { size: 1_000, lingerMs: 60_000 } })
-  let service = first
-  const ids = ['before', 'during', 'after'].flatMap((moment) => [`${moment}-1`, `${moment}-2`])
-  const messages = ids.map((id) => track(id))
-  for (const moment of ['before', 'during', 'after']) {
-    const unanswered = service.send(messages).then(
-      ({ status }) => status,
-      () => null,
-    )
-    if (moment === 'during')
-      await eventually(
-        () => service.ledger(),
-        ([row]) => row?.owed === ids.length,
+  test('kill -9 at any moment around the commit: a call that is repeated is stored and delivered once', async () => {
+    await using receiver = await startReceiver()
+    await using first = await startService({ log: 'error' })
+    // Held back by its linger, so that nothing is in flight, which may come twice.
+    const destination = await first.destination({ urls: [receiver.url], batch: { size: 1_000, lingerMs: 60_000 } })
+    let service = first
+    const ids = ['before', 'during', 'after'].flatMap((moment) => [`${moment}-1`, `${moment}-2`])
+    const messages = ids.map((id) => track(id))
+    for (const moment of ['before', 'during', 'after']) {
+      const unanswered = service.send(messages).then(
+        ({ status }) => status,
+        () => null,
       )
-    if (moment === 'after') assert.equal(await unanswered, 200)
-    service.kill('SIGKILL')
-    await unanswered
+      if (moment === 'during')
+        await eventually(
+          () => service.ledger(),
+          ([row]) => row?.owed === ids.length,
+        )
+      if (moment === 'after') assert.equal(await unanswered, 200)
+      service.kill('SIGKILL')
+      await unanswered
+      service = await service.restart()
+    }
+    assert.equal((await service.send(messages)).status, 200)
+    const { accepted, duplicates } = await service.stats()
+    assert.equal(accepted, ids.length)
+    assert.ok(duplicates >= 2 * ids.length, `${duplicates} duplicates`)
+    await service.api(`/destinations/${destination}`, { method: 'PATCH', body: { batch: { size: 1 } } })
+    await service.stop()
     service = await service.restart()
+    const [ledger] = await service.settled(ids.length)
+    assert.equal(ledger?.delivered, ids.length)
+    assert.deepEqual(
+      receiver.messages().map(({ messageId }) => messageId),
+      ids,
+    )
+  })
+
+  test('a call whose answer is lost is a duplicate when it is repeated: counted, dropped, delivered once', async () => {
+    await using receiver = await startReceiver()
+    await using service = await startService({ log: 'error' })
+    await service.destination({ urls: [receiver.url] })
+    const messages = [track('lost-1'), track('lost-2')]
+    const socket = await sendUnread(service, messages)
+    // Committed, or it would not have been delivered; and nobody has read the answer.
+    await receiver.until(() => receiver.byMessageId.size === 2)
+    socket.resetAndDestroy()
+
+    assert.equal((await service.send([...messages, track('new')])).status, 200)
+    await receiver.until(() => receiver.byMessageId.size === 3)
+    const [ledger] = await service.settled(3)
+    assert.equal(ledger?.delivered, 3)
+    assert.deepEqual(await service.stats(), { sourceId: service.sourceId, accepted: 3, duplicates: 2, rejected: 0, suppressed: 0 })
+    assert.deepEqual(
+      receiver.messages().map(({ messageId }) => messageId),
+      ['lost-1', 'lost-2', 'new'],
+    )
+  })
+
+  test('a client that is gone as soon as it has sent its call, again and again, leaves each message stored at most once', async () => {
+    await using receiver = await startReceiver()
+    await using service = await startService({ log: 'error' })
+    await service.destination({ urls: [receiver.url] })
+    const messages = [track('gone-1'), track('gone-2')]
+    for (let time = 0; time < 20; time++) (await sendUnread(service, messages)).resetAndDestroy()
+    assert.equal((await service.send(messages)).status, 200)
+    await service.settled(2)
+    assert.equal((await service.stats()).accepted, 2)
+    assert.equal(receiver.arrivals.length, 2)
+  })
+})
+
+/** Every so often an attempt fails, and its messages wait for their retry in the file while the process is killed. */
+function failingSometimes(): Behaviour {
+  const failed = new Set<string | undefined>()
+  return ({ messages, number }) => {
+    if (number % 50 !== 0 || messages.some(({ messageId }) => failed.has(messageId))) return undefined
+    for (const { messageId } of messages) failed.add(messageId)
+    return { status: 503 }
   }
-  assert.equal((await service.send(messages)).status, 200)
-  const { accepted, duplicates } = await service.stats()
-  assert.equal(accepted, ids.length)
-  assert.ok(duplicates >= 2 * ids.length, `${duplicates} duplicates`)
-  await service.api(`/destinations/${destination}`, { method: 'PATCH', body: { batch: { size: 1 } } })
-  await service.stop()
-  service = await service.restart()
-  const [ledger] = await service.settled(ids.length)
-  assert.equal(ledger?.delivered, ids.length)
-  assert.deepEqual(
-    receiver.messages().map(({ messageId }) => messageId),
-    ids,
-  )
-})
-
-test('a call whose answer is lost is a duplicate when it is repeated: counted, dropped, delivered once', async () => {
-  await using receiver = await startReceiver()
-  await using service = await startService({ log: 'error' })
-  await service.destination({ urls: [receiver.url] })
-  const messages = [track('lost-1'), track('lost-2')]
-  const socket = await sendUnread(service, messages)
-  // Committed, or it would not have been delivered; and nobody has read the answer.
-  await receiver.until(() => receiver.byMessageId.size === 2)
-  socket.resetAndDestroy()
-
-  assert.equal((await service.send([...messages, track('new')])).status, 200)
-  await receiver.until(() => receiver.byMessageId.size === 3)
-  const [ledger] = await service.settled(3)
-  assert.equal(ledger?.delivered, 3)
-  assert.deepEqual(await service.stats(), { sourceId: service.sourceId, accepted: 3, duplicates: 2, rejected: 0, suppressed: 0 })
-  assert.deepEqual(
-    receiver.messages().map(({ messageId }) => messageId),
-    ['lost-1', 'lost-2', 'new'],
-  )
-})
-
-test('a client that is gone as soon as it has sent its call, again and again, leaves each message stored at most once', async () => {
-  await using receiver = await startReceiver()
-  await using service = await startService({ log: 'error' })
-  await service.destination({ urls: [receiver.url] })
-  const messages = [track('gone-1'), track('gone-2')]
-  for (let time = 0; time < 20; time++) (await sendUnread(service, messages)).resetAndDestroy()
-  assert.equal((await service.send(messages)).status, 200)
-  await service.settled(2)
-  assert.equal((await service.stats()).accepted, 2)
-  assert.equal(receiver.arrivals.length, 2)
-})
+}
 
 function isTaken(arrival: Arrival): boolean {
   return arrival.status === 200

@@ -13,7 +13,7 @@ import { type App, type AppParts, createApp } from '../packages/server/src/app.t
 import { type Clock, createClock } from '../packages/server/src/clock.ts'
 import { readConfig } from '../packages/server/src/config.ts'
 import { createLog } from '../packages/server/src/log.ts'
-import { TOKEN } from './service.ts'
+import { callControl, TOKEN } from './service.ts'
 
 export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca'> {
   host?: string
@@ -64,16 +64,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   let app = await start()
   const service: InProcessService = {
     url: app.url,
-    async api<T>(path: string, { method = 'GET', body }: { method?: string; body?: unknown } = {}): Promise<T> {
-      const response = await fetch(`${app.url}/api${path}`, {
-        method,
-        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      if (!response.ok) throw new Error(`${method} /api${path}: ${response.status} ${text}`)
-      return (text === '' ? undefined : JSON.parse(text)) as T
-    },
+    api: (path, init) => callControl(app.url, TOKEN, path, init),
     now: () => (wallMs ?? Date.now()) + aheadMs,
     async later(ms) {
       aheadMs += ms

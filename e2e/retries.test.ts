@@ -166,6 +166,35 @@ describe('Delivery rules', { concurrency: 2 }, () => {
         assert.deepEqual([state, reason, attempts.map(({ status }) => status)], ['expired', 'http_500', [500]])
       })
 
+      test('while a breaker holds everything back, what was tried expires with its window, and what was never tried does not', async () => {
+        await using receiver = await startReceiver(() => ({ status: 500 }))
+        const wiring = await wire(service, { urls: [receiver.url], retryWindowMs: MINUTE_MS, maxInFlight: 10 })
+        const idsOf = (name: string, count: number): string[] =>
+          Array.from({ length: count }, (_, number) => `${wiring.sourceId}-${name}-${number}`)
+        const [tried, held] = [idsOf('tried', 10), idsOf('held', 30)]
+        const send = (ids: readonly string[]): Promise<void> =>
+          wiring.send(ids.map((messageId) => ({ type: 'track', messageId, userId: 'u-1', event: 'Tested' })))
+        await send(tried)
+        for (const id of tried) await wiring.attempted(id, 1)
+        const { breaker } = await service.api<{ breaker: string }>(`/destinations/${wiring.destinationId}/health`)
+        assert.notEqual(breaker, 'closed')
+        await send(held)
+        await service.later(MINUTE_MS + SECOND_MS)
+        for (const id of tried) assert.equal((await wiring.settled(id)).state, 'expired')
+        // All but those that were taken for a probe.
+        const untried: string[] = []
+        for (const id of held) {
+          const { attemptCount, state } = await wiring.delivery(id, () => true)
+          if (attemptCount > 0) continue
+          assert.equal(state, 'pending')
+          untried.push(id)
+        }
+        assert.ok(untried.length >= 25, `${held.length - untried.length} probes`)
+        receiver.answer = () => undefined
+        await service.later(30 * SECOND_MS)
+        for (const id of untried) assert.equal((await wiring.settled(id)).state, 'delivered')
+      })
+
       test('a message that was never attempted does not expire because the service was down', async () => {
         await using own = await startInProcess()
         await using receiver = await startReceiver(() => ({ status: 503, headers: { 'retry-after': '3600' } }))

@@ -38,13 +38,12 @@ export function startSender(service: () => Service, options: SenderOptions = {})
   const { batchSize = 10, parallel = 4, name = 'm', fields = {} } = options
   const signals = new Signals()
   let last = 0
-  let isFinishing = false
-  let isAbandoned = false
   let comebacks = 0
+  const told = { finish: false, abandon: false }
 
   /** False when the sender was disposed of before there was an answer. */
   async function deliver(messages: readonly object[]): Promise<boolean> {
-    for (let attempt = 1; !isAbandoned; attempt++) {
+    for (let attempt = 1; !told.abandon; attempt++) {
       const seen = comebacks
       if (attempt > 1) sender.resent += messages.length
       const status = await service()
@@ -56,13 +55,13 @@ export function startSender(service: () => Service, options: SenderOptions = {})
       if (status === 200) return true
       if (status !== null) sender.refusals.set(status, (sender.refusals.get(status) ?? 0) + 1)
       signals.notify()
-      await signals.until(() => comebacks > seen || isAbandoned, { what: `the service comes back (last answer: ${status ?? 'none'})` })
+      await signals.until(() => comebacks > seen || told.abandon, { what: `the service comes back (last answer: ${status ?? 'none'})` })
     }
     return false
   }
 
   async function work(): Promise<void> {
-    while (!isFinishing) {
+    while (!told.finish) {
       const ids = Array.from({ length: batchSize }, () => `${name}-${++last}`)
       for (const id of ids) sender.sent.add(id)
       if (!(await deliver(ids.map((id) => track(id, fields))))) return
@@ -83,12 +82,12 @@ export function startSender(service: () => Service, options: SenderOptions = {})
       signals.notify()
     },
     async finish() {
-      isFinishing = true
+      told.finish = true
       await all
     },
     [Symbol.dispose]() {
-      isFinishing = true
-      isAbandoned = true
+      told.finish = true
+      told.abandon = true
       signals.notify()
     },
   }

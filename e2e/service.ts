@@ -22,6 +22,8 @@ export const CLI = join(import.meta.dirname, '..', 'packages', 'server', 'src', 
 export const TOKEN = 'token-of-the-whole-system-tests'
 
 const STOP_DEADLINE_MS = 30_000
+/** Half of a start is compiling, and these tests make some hundred: 0.3 s instead of 0.6 s each. */
+const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ServiceOptions {
   /** Where the store is and stays; default: a folder of its own, removed when the service is disposed of. */
@@ -153,7 +155,7 @@ process.on('exit', () => {
 export function runService({ env = {}, args = [], execArgv = [] }: Pick<ServiceOptions, 'env' | 'args' | 'execArgv'>): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SWITCHYARD_') && !name.startsWith('NODE_'))
   const child = spawn(process.execPath, [...execArgv, CLI, ...args], {
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   running.add(child)
@@ -260,16 +262,7 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
   const [, shown = ''] = await printed(/^ *Admin token +(\S+).*$/m)
 
   const post: Service['post'] = (path, body, headers = {}) => answerOf(url, path, writeKey, body, headers)
-  const api: Service['api'] = async <T>(path: string, { method = 'GET', body }: { method?: string; body?: unknown } = {}): Promise<T> => {
-    const response = await fetch(`${url}/api${path}`, {
-      method,
-      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    if (!response.ok) throw new Error(`${method} /api${path}: ${response.status} ${text}`)
-    return (text === '' ? undefined : JSON.parse(text)) as T
-  }
+  const api: Service['api'] = (path, init) => callControl(url, service.token, path, init)
   const ledger: Service['ledger'] = async ({ recount = false } = {}) =>
     (await api<{ data: LedgerRow[] }>(`/ledger${recount ? '?recount=true' : ''}`)).data
   const lines: LogLine[] = []
@@ -342,6 +335,23 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     [Symbol.asyncDispose]: () => leave(place),
   }
   return service
+}
+
+/** A call of the control API. Rejects unless the answer is 2xx, with the answer. */
+export async function callControl<T>(
+  url: string,
+  token: string,
+  path: string,
+  { method = 'GET', body }: { method?: string; body?: unknown } = {},
+): Promise<T> {
+  const response = await fetch(`${url}/api${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} /api${path}: ${response.status} ${text}`)
+  return (text === '' ? undefined : JSON.parse(text)) as T
 }
 
 async function answerOf(

@@ -8,7 +8,7 @@ import { startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
 import { type Ended, startService, track } from './service.ts'
 
-suite('told to stop', { concurrency: 2 }, () => {
+suite('told to stop', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} under load: exit 0 within 10 s, nothing lost, nothing sent twice`, async () => {
       await using receiver = await startReceiver()
@@ -34,7 +34,10 @@ suite('told to stop', { concurrency: 2 }, () => {
       assert.equal((await service.stats()).accepted, sender.sent.size)
       assert.equal(receiver.byMessageId.size, sender.sent.size)
       assert.equal(receiver.arrivals.length, sender.sent.size)
-      assert.deepEqual([...sender.refusals.keys()], [])
+      assert.ok(
+        [...sender.refusals.keys()].every((status) => status === 503),
+        [...sender.refusals.keys()].join(),
+      )
     })
   }
 

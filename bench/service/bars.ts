@@ -67,6 +67,17 @@ export function rateRatios<Run extends { eventsPerSecond: number }>(
   )
 }
 
+/** Processor time of a program and its database over that of the limit, round by round: what other work cannot change much. */
+export function cpuRatios(rounds: ProgramRound<DeliveryRun>[], name: ProgramName): Spread | undefined {
+  const total = (run: DeliveryRun) => run.cpuUsPerEvent + run.databaseCpuUsPerEvent
+  return spreadOf(
+    rounds.flatMap((round) => {
+      const [mine, limit] = [round.get(name), round.get('limit')]
+      return mine && limit ? [total(mine) / total(limit)] : []
+    }),
+  )
+}
+
 /** A round's cost over the same round's cost with the smallest backlog. */
 export function costRatios(rounds: CostRound[], size: number): Spread | undefined {
   return spreadOf(

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { childrenOf } from './process-stats.ts'
+import { descendantsOf } from './process-stats.ts'
 import { createFolder, errorText, pause, startProgram, stop } from './processes.ts'
 
 export interface Database {
@@ -81,7 +81,7 @@ async function startEmbedded() {
   process.on('exit', kill)
   return {
     connectionString: `postgres://postgres:bench@127.0.0.1:${port}/postgres`,
-    pids: () => [pid, ...childrenOf(pid)],
+    pids: () => [pid, ...descendantsOf(pid)],
     async stop() {
       await server.stop()
       process.off('exit', kill)

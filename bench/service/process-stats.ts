@@ -22,11 +22,23 @@ export function peakRssBytes(pid: number): number {
   return statusBytes(pid, 'VmHWM')
 }
 
-export function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => Number(statOf(pid)[1]) === parent)
+/** Processor time of the whole machine since it started, with what its host took. */
+export function busyUs(): number {
+  const [, user, nice, system, , , irq, softirq, steal] = (read('/proc/stat').split('\n')[0] ?? '').split(/\s+/).map(Number)
+  return [user, nice, system, irq, softirq, steal].reduce<number>((sum, ticks) => sum + (ticks ?? 0), 0) * TICK_US
+}
+
+export function descendantsOf(ancestor: number): number[] {
+  const parents = new Map(
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => [Number(name), Number(statOf(Number(name))[1])]),
+  )
+  const found: number[] = []
+  for (let generation = [ancestor]; generation.length > 0; found.push(...generation)) {
+    generation = [...parents].flatMap(([pid, parent]) => (generation.includes(parent) ? [pid] : []))
+  }
+  return found
 }
 
 /** Fields from the third, the state, on: the second is a name that may hold spaces. Nothing for a process that is gone. */

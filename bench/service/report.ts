@@ -1,7 +1,7 @@
 // The report of one run, as Markdown: a table for each part, and what none of it says.
 
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
-import { type CostRound, costRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './bars.ts'
+import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './bars.ts'
 import type { Latency, Percentiles } from './latency.ts'
 import type { DeliveryRun } from './parts/delivery.ts'
 import type { FloodRun } from './parts/flood.ts'
@@ -20,6 +20,7 @@ export function deliveryText(titles: Titles, rounds: ProgramRound<DeliveryRun>[]
     'Acknowledged/s',
     'CPU µs/event',
     'Database µs',
+    '× CPU of limit',
     'Peak MB',
     'Received',
   ]
@@ -35,11 +36,18 @@ export function deliveryText(titles: Titles, rounds: ProgramRound<DeliveryRun>[]
       of((run) => run.acknowledgedPerSecond),
       of((run) => run.cpuUsPerEvent),
       runs.some((run) => run.databaseCpuUsPerEvent > 0) ? of((run) => run.databaseCpuUsPerEvent) : '–',
+      spreadText(cpuRatios(rounds, name), 2),
       of((run) => run.peakRssBytes / 1e6),
       receivedText(runs),
     ]
   })
   return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
+}
+
+/** Under each table: whether it was measured in peace. */
+export function noiseText(shares: number[]): string {
+  const percent = spreadOf(shares.map((share) => share * 100))
+  return percent ? `Other work took ${spreadText(percent, 0)} % of the machine during these runs.` : 'Not run.'
 }
 
 function receivedText(runs: DeliveryRun[]): string {

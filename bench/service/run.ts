@@ -15,7 +15,7 @@ import { measureFlood } from './parts/flood.ts'
 import { measureIdle } from './parts/idle.ts'
 import { measureIngest } from './parts/ingest.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
-import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED } from './report.ts'
+import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText } from './report.ts'
 import { isServiceThere } from './service.ts'
 import { createTraffic } from './traffic.ts'
 import { createTurns } from './turns.ts'
@@ -51,15 +51,9 @@ if (!Number.isInteger(rounds) || rounds < 1 || unknown.length > 0) {
 }
 const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
 
-// Events of a run and of the warm-up before it; the slow ones get fewer, so that all take a few seconds.
+// Events of a run and of the warm-up before it.
 const SCALE = options.quick ? 0.25 : 1
-const DELIVERY_EVENTS: Record<ProgramName, number> = {
-  service: 60_000 * SCALE,
-  limit: 60_000 * SCALE,
-  'graphile-worker': 15_000 * SCALE,
-  bullmq: 15_000 * SCALE,
-  'bare-fastify': 0,
-}
+const DELIVERY_EVENTS = 45_000 * SCALE
 const INGEST_EVENTS = 300_000 * SCALE
 const IDLE_EVENTS = 200 * SCALE
 const FLOOD_SECONDS = options.quick ? 8 : 30
@@ -92,16 +86,16 @@ const competitors = <Run>(names: ProgramName[], measure: (program: Program) => P
 const DELIVERING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'bullmq']
 
 if (isWanted('delivery')) {
-  const delivering = competitors(DELIVERING, (program) => measureDelivery(program, DELIVERY_EVENTS[program.name], WARM_UP_EVENTS))
-  results.delivery = await turns.take('delivery', rounds, delivering)
+  const delivering = competitors(DELIVERING, (program) => measureDelivery(program, DELIVERY_EVENTS, WARM_UP_EVENTS))
+  results.delivery = await turns.take('delivery', '', rounds, delivering)
 }
 if (isWanted('ingest')) {
   const taking = competitors(['service', 'limit', 'bare-fastify'], (program) => measureIngest(program, INGEST_EVENTS, WARM_UP_EVENTS))
-  results.ingest = await turns.take('ingest', rounds, taking)
+  results.ingest = await turns.take('ingest', '', rounds, taking)
 }
 if (isWanted('idle')) {
   const idling = competitors(DELIVERING, (program) => measureIdle(program, IDLE_EVENTS))
-  results.idle = await turns.take('idle', Math.min(rounds, 3), idling)
+  results.idle = await turns.take('idle', '', Math.min(rounds, 3), idling)
 }
 await postgres?.stop()
 await redis?.stop()
@@ -109,11 +103,11 @@ await redis?.stop()
 if (isServiceThere()) {
   if (isWanted('flood')) {
     for (const death of ['refusing', 'hanging'] as const) {
-      const run = await turns.attempt(`flood  ${death}`, () => measureFlood(death, FLOOD_SECONDS))
+      const run = await turns.attempt('flood', death, () => measureFlood(death, FLOOD_SECONDS))
       if (run) results.flood.push(run)
     }
   }
-  if (isWanted('cost') || isWanted('dead')) await turns.attempt('backlogs', measureBacklogs)
+  if (isWanted('cost') || isWanted('dead')) await turns.attempt('backlogs', '', measureBacklogs)
 }
 
 const judged = bars(results)
@@ -168,7 +162,7 @@ function readOptions() {
 }
 
 function section(part: Part, title: string, text: () => string): string[] {
-  return isWanted(part) ? [`## ${title}`, text()] : []
+  return isWanted(part) ? [`## ${title}`, text(), noiseText(turns.noise.get(part) ?? [])] : []
 }
 
 /** Both parts share the stores: a million takes a while to fill. */
@@ -190,12 +184,12 @@ async function measureBacklogs(): Promise<void> {
         const backlog = await fill(kind, size)
         costing.push({ key: size, measure: () => measureCost(traffic, backlog, COST_EVENTS, WARM_UP_EVENTS) })
       }
-      results.cost[kind] = await turns.take(`cost  ${kind}`, rounds, costing)
+      results.cost[kind] = await turns.take('cost', kind, rounds, costing)
     }
     if (!isWanted('dead')) return
     const [none, million] = [await fill('pending', 0), await fill('pending', Math.max(...BACKLOG_SIZES))]
-    results.dead = (await turns.attempt('dead', () => measureDead(traffic, none, million, rounds, DEAD_EVENTS))) ?? []
-    results.starts = await turns.attempt('starts', () => measureStarts(traffic, none, million, rounds))
+    results.dead = (await turns.attempt('dead', 'latency', () => measureDead(traffic, none, million, rounds, DEAD_EVENTS))) ?? []
+    results.starts = await turns.attempt('dead', 'starts', () => measureStarts(traffic, none, million, rounds))
   } finally {
     await traffic.close()
   }

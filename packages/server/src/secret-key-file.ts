@@ -13,7 +13,7 @@ export interface SecretKeyFile {
   /** Whether there was no file: the key is new, and has to be kept. */
   isNew: boolean
   /** Writes a new key. Throws, as the file system does, where it cannot. */
-  keep(): void
+  keep: () => void
 }
 
 /** Throws, as the file system does, when there is a file that cannot be read. */

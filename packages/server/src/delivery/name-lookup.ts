@@ -2,7 +2,8 @@
 // The resolver runs in libuv's pool of four threads, and a name whose servers do not answer holds one for 5 to 30 seconds.
 // So: one lookup per name at a time; an answer counts for a few seconds, and for some minutes while a newer one fails to
 // come; and names that are not known to be quick never have all the threads. Which addresses may be dialled is the guard's
-// to say at every dialling, of remembered ones too.
+// to say at every dialling, of remembered ones too. What remains: three dead names that are new at the same time hold up
+// the first lookups of other new names for as long; c-ares would not, but reads no hosts file.
 
 import { lookup as dnsLookup } from 'node:dns/promises'
 import { type CancelTimer, type SetTimer, systemTimer } from './timers.ts'

@@ -281,22 +281,30 @@ test('on recovery the rate ramps up from two, and all is delivered', async (t) =
 
 test('while the breaker is open what was tried expires in its time, and what was never tried does not', async (t) => {
   const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
   const destination = await rig.destination('dead', {
-    urls: [await refusingUrl()],
-    maxInFlight: FAILURES_TO_OPEN,
+    urls: [receiver.url],
+    maxInFlight: 40,
     retryWindowMs: 10 * MINUTE_MS,
+    timeoutMs: 20_000,
   })
   await rig.until(() => rig.claims.length === 1)
-  await rig.accept([destination], 30)
+  for (let nth = 0; nth < 50; nth++) await rig.accept([destination])
+  await rig.until(() => receiver.waiting === 40)
+  receiver.answer = () => 500
+  receiver.release(500)
   await rig.until(() => rig.breakers.length === 1)
   await rig.untilIdle()
-  const triedAtFirst = rig.attempts.length
-  await advanceUntil(rig, 10_000, async () => (await rig.ledger(destination)).expired >= triedAtFirst)
+  const startedAtMs = rig.clock.scheduleMs()
+  await advanceUntil(rig, 10_000, () => rig.clock.scheduleMs() >= startedAtMs + 9 * MINUTE_MS)
+  assert.equal((await rig.ledger(destination)).expired, 0)
+  // All of them at the window's end, where probes alone would end one a minute.
+  await advanceUntil(rig, 10_000, () => rig.clock.scheduleMs() >= startedAtMs + 11 * MINUTE_MS)
   const { expired, pending } = await rig.ledger(destination)
   const tried = new Set(rig.attempts.map(({ messageId }) => messageId)).size
-  assert.ok(tried < 30)
-  assert.ok(expired <= tried)
-  assert.equal(pending, 30 - expired)
+  assert.ok(expired >= 40 && expired <= tried, `${expired} of ${tried}`)
+  assert.equal(pending, 50 - expired)
   const { data } = await rig.store.control.deliveries({ state: 'expired' }, { limit: 100, cursor: null })
   assert.ok(data.every(({ attempts }) => attempts > 0))
   await rig.stop()
@@ -369,6 +377,27 @@ test('where one request may be in flight, first attempts and retries take turns'
   const order = attemptsOf(receiver.received.slice(8)).join('')
   assert.match(order, /^1(21){7}2$/)
   await rig.stop()
+})
+
+test('where both wait, retries have half of what may be in flight, and first attempts the rest', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 6, timeoutMs: 20_000 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 8)
+  await rig.until(() => receiver.received.length === 8)
+  await rig.untilIdle()
+  receiver.answer = () => null
+  await rig.accept([destination], 20)
+  await rig.until(() => receiver.waiting === 6)
+  rig.clock.advance(10_000)
+  await rig.turn()
+  receiver.release()
+  await rig.until(() => receiver.waiting === 6)
+  const kinds = attemptsOf(receiver.received.slice(-6))
+  assert.deepEqual([kinds.filter((nth) => nth === '1').length, kinds.filter((nth) => nth === '2').length], [3, 3])
+  await rig.stop(0)
 })
 
 test('the wall clock jumps an hour either way: nothing expires early, and no retry is held back', async (t) => {

@@ -297,7 +297,7 @@ class Model {
 }
 
 export function conserving({ open }: Ground): void {
-  test('nothing is lost or made up by any sequence of operations', { timeout: 120_000 }, async () => {
+  test('nothing is lost or made up by any sequence of operations', { timeout: 600_000 }, async () => {
     const opened = await open({ retentionDays: 7 })
     const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
       const model = new Model(opened)

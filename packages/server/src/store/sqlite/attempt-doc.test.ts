@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import type { FinalState, RequestRecord } from '../store.ts'
+import { type AttemptDoc, requestsOf, writeAttemptDoc } from './attempt-doc.ts'
+
+const ms = fc.option(fc.nat(1_000_000).map((hundredths) => hundredths / 100))
+const indexes = fc.uniqueArray(fc.nat(2_499), { maxLength: 20 })
+const text = fc.option(fc.string({ unit: 'binary' }))
+
+const request: fc.Arbitrary<RequestRecord> = fc.record({
+  url: fc.constantFrom('https://a.example/', 'https://b.example/?q="', 'https://c.example/'),
+  startedAtMs: fc.nat(2 ** 31),
+  status: fc.option(fc.integer({ min: 100, max: 999 })),
+  reason: text,
+  error: text,
+  address: text,
+  dnsMs: ms,
+  connectMs: ms,
+  tlsMs: ms,
+  firstByteMs: ms,
+  totalMs: fc.nat(1_000_000).map((hundredths) => hundredths / 100),
+  responseStart: text,
+  indexes,
+})
+const final: fc.Arbitrary<FinalState> = fc.record({
+  state: fc.constantFrom('delivered', 'failed', 'expired', 'cancelled'),
+  reason: text,
+  indexes,
+})
+
+test('requests and ends are read as they were written', () => {
+  fc.assert(
+    fc.property(fc.array(request, { maxLength: 6 }), fc.array(final, { maxLength: 4 }), (someRequests, someFinals) => {
+      const [requests, finals] = structuredClone([someRequests, someFinals])
+      const plain = requests.map((one) => ({
+        ...one,
+        dnsMs: null,
+        connectMs: null,
+        tlsMs: null,
+        reason: null,
+        error: null,
+        responseStart: null,
+      }))
+      for (const written of [requests, plain]) {
+        const doc = JSON.parse(writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: written, finals })) as AttemptDoc
+        assert.deepEqual(requestsOf(doc), written)
+        assert.deepEqual(
+          doc.f.map(([state, reason, of]) => ({ state, reason, indexes: of })),
+          finals,
+        )
+      }
+    }),
+  )
+})
+
+test('times are kept to a hundredth of a millisecond', () => {
+  const times = { dnsMs: 1.23456, connectMs: 0.004, tlsMs: 2.005, firstByteMs: 99.999, totalMs: 100.0049 }
+  const one: RequestRecord = {
+    url: 'u',
+    startedAtMs: 1,
+    status: 200,
+    reason: null,
+    error: null,
+    address: null,
+    responseStart: null,
+    indexes: [0],
+    ...times,
+  }
+  const doc = JSON.parse(writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one], finals: [] })) as AttemptDoc
+  const [read] = requestsOf(doc)
+  assert.deepEqual([read?.dnsMs, read?.connectMs, read?.firstByteMs, read?.totalMs], [1.23, 0, 100, 100])
+})
+
+test('a success on a warm connection is short', () => {
+  const one: RequestRecord = {
+    url: 'https://example.com/hook',
+    startedAtMs: 1_700_000_000_000,
+    status: 200,
+    reason: null,
+    error: null,
+    address: '203.0.113.9',
+    responseStart: null,
+    indexes: [0],
+    dnsMs: null,
+    connectMs: null,
+    tlsMs: null,
+    firstByteMs: 1.5,
+    totalMs: 2,
+  }
+  const finals: FinalState[] = [{ state: 'delivered', reason: null, indexes: [0] }]
+  const doc = writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one, one, one], finals })
+  assert.ok(doc.length < 240, doc)
+})

@@ -1,0 +1,47 @@
+// kill -9 in the middle of accepting: what was acknowledged is there.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { accept, allPages, ledgerOf, newWay, track } from '../conformance/ground.ts'
+import { openAt, tempFolder } from './fixtures/temp-store.ts'
+
+test('everything that was acknowledged before a kill is there, owed once, and still a duplicate', { timeout: 60_000 }, async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'test.db')
+  const first = await openAt(path)
+  const { sourceId, destinationId } = await newWay(first)
+  await first.close()
+  const acknowledged: string[] = []
+  for (let kills = 1; kills <= 3; kills++) {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'accept', path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exit = once(child, 'exit')
+    let text = ''
+    child.stdout.on('data', (bytes: Buffer) => {
+      text += bytes.toString()
+      if (text.length > 40_000 * kills) child.kill('SIGKILL')
+    })
+    assert.deepEqual(await exit, [null, 'SIGKILL'])
+    // The last line may be cut.
+    const lines = text.split('\n').slice(0, -1)
+    assert.equal(lines[0], 'open')
+    acknowledged.push(...lines.slice(1).flatMap((line) => line.split(' ')))
+    const store = await openAt(path)
+    const stored = await allPages((page) => store.control.messages({ sourceId }, page), 1_000)
+    const ids = new Set(stored.map(({ content, index }) => content.items[index]?.['messageId']))
+    for (const id of acknowledged) assert.ok(ids.has(id), `${id} was acknowledged`)
+    const { owed, pending } = await ledgerOf(store, destinationId)
+    assert.deepEqual([owed, pending, stored.length], [ids.size, ids.size, ids.size], 'whole batches or nothing')
+    const again = acknowledged.slice(-2_000).map((id) => track(id))
+    const { duplicates } = await accept(store, sourceId, again, [destinationId])
+    assert.equal(duplicates.length, again.length)
+    await store.close()
+  }
+  assert.ok(acknowledged.length > 1_000)
+})

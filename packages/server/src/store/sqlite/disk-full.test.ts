@@ -1,0 +1,135 @@
+// A disk that is full for a while, for real: a small file system in memory, which only root may mount.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { accept, claim, claimOne, counts, ledgerOf, newWay, RecordingTaker, settle, track, tracks } from '../conformance/ground.ts'
+import { type Store, StoreUnavailable } from '../store.ts'
+import { openAt, tempFolder } from './fixtures/temp-store.ts'
+
+function smallDisk(t: TestContext): string | undefined {
+  const folder = tempFolder()
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder], { stdio: 'pipe' })
+  } catch (error) {
+    t.skip(`no small file system can be mounted here: ${(error as Error).message.split('\n').join(' ')}`)
+    return undefined
+  }
+  t.after(() => {
+    execFileSync('umount', ['-l', folder])
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return folder
+}
+
+/** Accepts until nothing fits any more; what was acknowledged and what was refused. */
+async function fill(store: Store, sourceId: string, destinationId: string): Promise<{ kept: string[]; refused: string[] }> {
+  const kept: string[] = []
+  const refused: string[] = []
+  for (const bytes of [200_000, 10_000, 10]) {
+    for (let failures = 0; failures < 2; ) {
+      const ids = [randomUUID(), randomUUID()]
+      const items = ids.map((id) => track(id, { properties: { filler: 'x'.repeat(bytes) } }))
+      try {
+        await accept(store, sourceId, items, [destinationId])
+        kept.push(...ids)
+      } catch (error) {
+        assert.ok(error instanceof StoreUnavailable, String(error))
+        refused.push(...ids)
+        failures++
+      }
+    }
+  }
+  return { kept, refused }
+}
+
+test('a full disk refuses, loses and invents nothing, and what was delivered is recorded when there is space', {
+  timeout: 60_000,
+}, async (t) => {
+  const folder = smallDisk(t)
+  if (folder === undefined) return
+  const path = join(folder, 'test.db')
+  const ballast = join(folder, 'ballast')
+  writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))
+  const states: (string | null)[] = []
+  const store = await openAt(path, { onState: (problem) => states.push(problem) })
+  const { sourceId, destinationId } = await newWay(store)
+  await accept(store, sourceId, tracks(3), [destinationId])
+  const held = await claimOne(store, destinationId)
+  const { kept, refused } = await fill(store, sourceId, destinationId)
+  assert.ok(statfsSync(folder).bavail < 16, 'the disk is full')
+  assert.equal((await store.check()).ok, false)
+  assert.equal(states.length, 1)
+  assert.match(String(states[0]), /full|disk/i)
+
+  const taker = new RecordingTaker()
+  store.delivery.attach(taker)
+  await assert.rejects(accept(store, sourceId, [track('wanted')], [destinationId]), StoreUnavailable)
+  assert.deepEqual([taker.gone.length, taker.taken], [1, []], 'who wanted it is told')
+  taker.wanted = false
+
+  const { isOver } = watched(settle(store, held, 'delivered'))
+  const cancelling = await newWayToDelete(store)
+  assert.equal(cancelling, undefined, 'nothing can be changed')
+  const { shipments } = await claim(store, destinationId, { maxFresh: 2 })
+  assert.equal(shipments.length, 2, 'reading goes on')
+  store.delivery.release(shipments.map(({ shipment }) => shipment))
+  assert.equal((await store.check()).ok, false)
+  assert.equal(isOver(), false, 'the settlement waits')
+  assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: kept.length + 3, pending: kept.length + 3 }))
+  assert.equal(states.length, 1, 'that reading works does not count as the end of the trouble')
+
+  rmSync(ballast)
+  await isOver.promise
+  assert.deepEqual(states.slice(1), [null])
+  assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: kept.length + 3, pending: kept.length, delivered: 3 }))
+  const late = await accept(
+    store,
+    sourceId,
+    [...kept, ...refused].map((id) => track(id)),
+    [destinationId],
+  )
+  assert.deepEqual(late.duplicates, [...kept.keys()], 'what was kept is known, what was refused is not')
+  await store.close()
+
+  const again = await openAt(path)
+  const owed = kept.length + refused.length + 3
+  assert.deepEqual(await ledgerOf(again, destinationId), counts({ owed, pending: owed - 3, delivered: 3 }))
+  await again.close()
+})
+
+test('a store can be closed while the disk is full, and what waited for space is told', { timeout: 60_000 }, async (t) => {
+  const folder = smallDisk(t)
+  if (folder === undefined) return
+  const path = join(folder, 'test.db')
+  const store = await openAt(path)
+  const { sourceId, destinationId } = await newWay(store)
+  const { kept } = await fill(store, sourceId, destinationId)
+  const settling = settle(store, await claimOne(store, destinationId), 'delivered')
+  store.ingest.reject({ sourceId, code: 'c', count: 1, sample: '', atMs: 1 })
+  const refused = assert.rejects(settling, StoreUnavailable)
+  assert.equal((await store.check()).ok, false)
+  await store.close()
+  await refused
+  execFileSync('mount', ['-o', 'remount,size=64m', folder])
+  const again = await openAt(path)
+  assert.deepEqual(await ledgerOf(again, destinationId), counts({ owed: kept.length, pending: kept.length }))
+  await again.close()
+})
+
+async function newWayToDelete(store: Store): Promise<unknown> {
+  return newWay(store).catch((error: unknown) => {
+    assert.ok(error instanceof StoreUnavailable)
+  })
+}
+
+function watched(promise: Promise<unknown>): { isOver: (() => boolean) & { promise: Promise<unknown> } } {
+  let over = false
+  const watching = promise.finally(() => {
+    over = true
+  })
+  return { isOver: Object.assign(() => over, { promise: watching }) }
+}

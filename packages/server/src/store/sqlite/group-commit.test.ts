@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { accept, contentOf, counts, ledgerOf, newWay, tracks } from '../conformance/ground.ts'
+import { StoreUnavailable } from '../store.ts'
+import { openAt, tempFolder } from './fixtures/temp-store.ts'
+import { GroupCommit } from './group-commit.ts'
+
+function pathFor(t: TestContext): string {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'test.db')
+}
+
+test('what is given while a group is being committed makes up the next, and one alone does not wait', async (t) => {
+  const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
+  // All of a group are prepared in one go, and microtasks run between groups.
+  let turn = 0
+  const groups: number[] = []
+  const prepare = (): void => {
+    groups.push(turn)
+    queueMicrotask(() => turn++)
+  }
+  const set = (value: string): Promise<null> => commit.run<'setSetting'>({ kind: 'setSetting', name: 'n', value }, { prepare })
+  await set('alone')
+  assert.equal(groups.length, 1)
+  const first = set('first')
+  await new Promise((resolve) => setImmediate(resolve))
+  await Promise.all([first, ...Array.from({ length: 300 }, (_, at) => set(`${at}`))])
+  assert.deepEqual([groups.length, new Set(groups).size], [302, 3])
+  await commit.close()
+})
+
+test('more than fits in memory is refused as unavailable, and what was taken is stored', { timeout: 60_000 }, async (t) => {
+  const store = await openAt(pathFor(t))
+  const { sourceId, destinationId } = await newWay(store)
+  const body = Buffer.from(JSON.stringify({ batch: [{ filler: 'x'.repeat(499_000) }] }))
+  const results = await Promise.allSettled(
+    Array.from({ length: 150 }, (_, at) =>
+      store.ingest.accept({
+        content: contentOf(sourceId, [{}]),
+        body,
+        messageIds: [`m-${at}`],
+        plan: { shipments: [{ destinationId, indexes: null }], skips: [] },
+      }),
+    ),
+  )
+  const refused = results.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+  assert.ok(refused.length >= 10 && refused.length <= 30, `${refused.length} were refused`)
+  for (const { reason } of refused) assert.ok(reason instanceof StoreUnavailable)
+  const owed = 150 - refused.length
+  assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed, pending: owed }))
+  await accept(store, sourceId, tracks(2), [destinationId])
+  await store.close()
+})
+
+test('a closed one refuses as unavailable', async (t) => {
+  const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
+  const given = commit.run<'setSetting'>({ kind: 'setSetting', name: 'n', value: 'v' })
+  await Promise.all([commit.close(), given])
+  await assert.rejects(commit.run<'mark'>({ kind: 'mark', scheduleMs: 1 }), StoreUnavailable)
+})
