@@ -56,6 +56,14 @@ describe('Batch delivery', () => {
     }
   })
 
+  test('a batch larger than the memory of its destination goes out when that is full, without waiting', async () => {
+    const { wiring, receiver } = await webhook({ size: 1_000, bytes: 5 * 1024 * 1024, lingerMs: NEVER_MS })
+    const sent = messages(120, { properties: { filler: 'x'.repeat(30_000) } })
+    for (let at = 0; at < sent.length; at += 15) await wiring.send(sent.slice(at, at + 15))
+    await receiver.until(() => receiver.arrivals.length >= 1)
+    assert.ok((receiver.arrivals[0]?.messages.length ?? 0) >= 40)
+  })
+
   test('size is from 1 to 1000; others are refused', async () => {
     for (const size of [0, 1_001, 1.5, '10']) await assert.rejects(webhook({ size }), /: 400 .*"field":"batch\.size"/)
     const { wiring, receiver } = await webhook({ size: 1_000, lingerMs: NEVER_MS })

@@ -65,6 +65,24 @@ describe('Rule 3: several configured URLs', () => {
     assert.equal(bodies.size, 1, 'all get the same')
   })
 
+  test('a URL that hangs does not hold up what another has taken', async () => {
+    const { wiring, at } = await webhook(taken, () => ({ hang: true }))
+    // Eight times what may be in flight: if each held its place for its second, the last would come after eight.
+    const sent = Array.from({ length: 400 }, (_, n) => ({ type: 'track', messageId: `held-up-${n}`, userId: 'u-1', event: 'Tested' }))
+    const startedAt = performance.now()
+    await wiring.send(sent)
+    await at[0]?.until(() => at[0]?.arrivals.length === 400)
+    assert.ok(performance.now() - startedAt < 6_000, `took ${performance.now() - startedAt} ms`)
+    const delivery = await wiring.settled('held-up-399')
+    assert.deepEqual(
+      new Map(delivery.attempts.map(({ url, status, reason }) => [url, status ?? reason])),
+      new Map<string, number | string | null>([
+        [at[0]?.url as string, 200],
+        [at[1]?.url as string, 'timeout'],
+      ]),
+    )
+  })
+
   test('when sending to any one of them succeeds, the message is processed and the other URLs are not retried', async () => {
     for (const others of [answering(500), answering(404), (): object => ({ reset: true }), (): object => ({ hang: true })]) {
       const { wiring, at } = await webhook(others, taken, others)

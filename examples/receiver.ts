@@ -2,7 +2,7 @@
 // at least once, is recognised by its messageId and not handled again.
 // SECRET is the destination's sharedSecret or signing secret; without it nothing is checked.
 
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { parseArgs } from 'node:util'
 import { verify } from '@switchyard/webhook'
 
@@ -12,7 +12,9 @@ const secret = process.env['SECRET']
 // A real receiver keeps these where a restart does not lose them.
 const seen = new Set<string>()
 
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => void answer(request, response))
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (secret === undefined) {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += chunk as string
@@ -29,7 +31,7 @@ const server = createServer(async (request, response) => {
   }
   handle(result.payload)
   response.writeHead(200).end()
-})
+}
 
 function handle(payload: unknown): void {
   const messages = (Array.isArray(payload) ? payload : [payload]) as { type: string; messageId?: string; event?: string }[]

@@ -1,7 +1,7 @@
 // The service as a whole: opens the store, wires the stages to it and to each other's declared needs, listens, and stops
 // in the order that loses nothing. The only file that names an adapter. No policy of a stage lives here.
 
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -59,7 +59,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const clock = (parts.clock ?? createClock)(store.lastScheduleMs)
   store.useClock(clock)
   const guard = createAddressGuard({ allowPrivate: isLoopback(config.host), allow: [...config.allowAddresses] })
-  const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: clock.wallMs, closeGraceMs: 200 })
+  const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: () => clock.wallMs(), closeGraceMs: 200 })
   const delivery = createDelivery({ store, sender, clock, events: logged(log), ...(parts.random ? { random: parts.random } : {}) })
   const { admin, first } = await firstContents(store, config).catch(async (error: unknown) => {
     await delivery.stop(0)
@@ -97,6 +97,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       .header('retry-after', '1')
       .send(errorBody(new ApiError('store_unavailable', { message: state.message })))
   })
+  const silent = silentConnections(app)
   registerIngest(app, {
     store,
     plan: planRoutes,
@@ -118,7 +119,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
 
   async function stop(): Promise<void> {
     clearInterval(retention)
-    const requests = closeServer(app)
+    const requests = closeServer(app, silent)
     await delivery.stop(ATTEMPTS_GRACE_MS)
     await requests
     await store.close()
@@ -142,15 +143,29 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
 }
 
 /** Requests under way get their answer; connections that only wait are closed, and what is left after the grace too. */
-async function closeServer(app: FastifyInstance): Promise<void> {
+async function closeServer(app: FastifyInstance, silent: ReadonlySet<Socket>): Promise<void> {
   const giveUp = setTimeout(() => app.server.closeAllConnections(), REQUESTS_GRACE_MS)
-  const look = setInterval(() => app.server.closeIdleConnections(), 50)
+  const look = setInterval(() => {
+    app.server.closeIdleConnections()
+    for (const socket of silent) socket.destroy()
+  }, 50)
   try {
     await app.close()
   } finally {
     clearTimeout(giveUp)
     clearInterval(look)
   }
+}
+
+/** Connections that have not sent the head of a request. Node.js counts as idle only those that have. */
+function silentConnections({ server }: FastifyInstance): ReadonlySet<Socket> {
+  const silent = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
+  })
+  server.on('request', ({ socket }: { socket: Socket }) => void silent.delete(socket))
+  return silent
 }
 
 async function openStore(path: string, { secretKey, retentionDays }: Config, log: Log): Promise<SqliteStore> {
@@ -220,8 +235,9 @@ function logged(log: Log): DeliveryEvents {
         status,
         totalMs: Math.round(timings.totalMs),
       }
-      if (reason === 'timeout') log.error(fields, `timeout: no response within ${destination.timeoutMs} ms; the delivery is retried later`)
-      else if (verdict === 'temporary') log.warn(fields, 'the attempt failed; the delivery is retried later')
+      if (reason === 'timeout')
+        log.error(fields, `timeout: no response within ${destination.timeoutMs} ms; retried later, within the window`)
+      else if (verdict === 'temporary') log.warn(fields, 'the attempt failed; retried later, within the window')
       else log.warn(fields, 'the attempt failed for good at this URL')
     },
     breaker({ id }, state) {

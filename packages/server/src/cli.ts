@@ -28,41 +28,43 @@ switch (result.kind) {
 async function serve(config: Config, warnings: readonly string[]): Promise<void> {
   const log = createLog(config.log)
   for (const warning of warnings) log.warn(warning)
-  let app: App
-  try {
-    app = await createApp(config, log)
-  } catch (error) {
-    if (!(error instanceof StartProblem || error instanceof StoreProblem)) throw error
-    process.stderr.write(`${error.message}\n`)
-    process.exitCode = 1
-    return
-  }
-  // Whoever reads the output may leave first (`npm start | head`); that is no reason to stop serving.
-  process.stdout.on('error', () => {})
-  process.stdout.write(startMessage(app, config))
-  log.info({ url: app.url }, 'listening')
-
+  const starting = createApp(config, log)
+  // From the first moment: a signal during the start stops what has been started, in order.
   let stopping = false
   const stop = (signal: NodeJS.Signals): void => {
     // A second signal is a person losing patience.
     if (stopping) process.exit(1)
     stopping = true
     log.info({ signal }, 'stopping')
-    app.close().then(
-      () => {
-        log.info('stopped')
-        log.flush()
-        process.exit(0)
-      },
-      (err: unknown) => {
-        log.error({ err }, 'stopping failed')
-        log.flush()
-        process.exit(1)
-      },
-    )
+    starting
+      .then((app) => app.close())
+      .then(
+        () => {
+          log.info('stopped')
+          log.flush()
+          process.exit(0)
+        },
+        (err: unknown) => {
+          log.error({ err }, 'stopping failed')
+          log.flush()
+          process.exit(1)
+        },
+      )
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  let app: App
+  try {
+    app = await starting
+  } catch (error) {
+    if (!(error instanceof StartProblem || error instanceof StoreProblem)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exit(1)
+  }
+  // Whoever reads the output may leave first (`npm start | head`); that is no reason to stop serving.
+  process.stdout.on('error', () => {})
+  process.stdout.write(startMessage(app, config))
+  log.info({ url: app.url }, 'listening')
 }
 
 function startMessage({ url, firstSource, generatedToken }: App, { store }: Config): string {

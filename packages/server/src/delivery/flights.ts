@@ -15,12 +15,16 @@ export interface Flight {
   results: UnitOutcome[]
   /** URLs that have not answered. */
   left: number
+  /** One URL has taken it, and the others no longer hold up what comes next. */
+  trailing: boolean
 }
 
 export interface FlightDeps {
   sender: Sender
   clock: Clock
-  /** Called later, never during start(). */
+  /** One URL has taken it while others have not answered yet. */
+  taken: (flight: Flight) => void
+  /** All have answered. Called later, never during start(). */
   came: (flight: Flight) => void
   trouble: (error: unknown) => void
 }
@@ -52,7 +56,7 @@ export class Flights {
   start(destination: Destination, work: Work, unit: Unit): void {
     const { shipment } = unit.members[0] as Member
     const urls = urlsFor(destination, shipment)
-    const flight: Flight = { work, unit, deliveryId: deliveryIdOf(unit), results: [], left: urls.length }
+    const flight: Flight = { work, unit, deliveryId: deliveryIdOf(unit), results: [], left: urls.length, trailing: false }
     try {
       this.#send(flight, destination, shipment, urls)
     } catch (error) {
@@ -84,6 +88,7 @@ export class Flights {
     else this.#byUrl.delete(result.url)
     flight.results.push(result)
     if (--flight.left === 0) this.#deps.came(flight)
+    else if (result.outcome.verdict === 'success' && !flight.trailing) this.#deps.taken(flight)
   }
 }
 

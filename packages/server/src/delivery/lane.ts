@@ -55,6 +55,8 @@ const LANE_BYTES = 2 * 1024 * 1024
 const CLAIM_BYTES = LANE_BYTES / 4
 /** What a lane may claim though others have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
+/** Deliveries that one URL has taken and another has not answered; beyond, they count as in flight. */
+const MAX_TRAILING = 500
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
 const CLAIM_AGAIN_MS = 1_000
@@ -79,6 +81,7 @@ export class Lane implements SlotUser {
   #heldBytes = 0
   #inFlight = 0
   #inFlightRetries = 0
+  #trailing = 0
   #retryLast = false
   #claiming = false
   #claimNotBeforeMs = 0
@@ -97,7 +100,7 @@ export class Lane implements SlotUser {
     const { store, sender, clock, setTimer, random, events } = deps
     const trouble = (error: unknown): void => events.trouble(this.destination, error)
     this.#breaker = new Breaker(random)
-    this.#flights = new Flights({ sender, clock, came: (flight) => this.#came(flight), trouble })
+    this.#flights = new Flights({ sender, clock, taken: (flight) => this.#taken(flight), came: (flight) => this.#came(flight), trouble })
     this.#recorder = new Recorder(store, setTimer, trouble, () => this.wake())
     this.#gathering = new Gathering(
       setTimer,
@@ -203,6 +206,8 @@ export class Lane implements SlotUser {
 
   pump(): void {
     if (this.#isHeld) return
+    // A batch that has all the room there is will not become larger by waiting.
+    if (this.#heldBytes > LANE_BYTES * 0.75) this.#gathering.close()
     const now = this.#deps.clock.scheduleMs()
     const allowed = now < this.#pausedUntilMs ? 0 : this.#breaker.allowance(now, this.destination.maxInFlight)
     while (this.#inFlight < allowed) {
@@ -232,10 +237,26 @@ export class Lane implements SlotUser {
     this.#flights.start(this.destination, work, unit)
   }
 
-  #came(flight: Flight): void {
-    const { work, unit, results } = flight
+  /** Delivered; the URLs that have not answered have their time, and what comes next does not wait for them. */
+  #taken(flight: Flight): void {
+    if (this.#trailing >= MAX_TRAILING) return
+    flight.trailing = true
+    this.#trailing++
+    this.#landed(flight)
+    this.#breaker.succeeded(this.destination.maxInFlight)
+    this.#deps.slots.give()
+    this.pump()
+  }
+
+  #landed({ work }: Flight): void {
     this.#inFlight--
     if (work.retry) this.#inFlightRetries--
+  }
+
+  #came(flight: Flight): void {
+    const { work, unit, results, trailing } = flight
+    if (trailing) this.#trailing--
+    else this.#landed(flight)
     try {
       if (results.every(({ outcome }) => outcome.reason === 'aborted')) {
         this.#breaker.withdrawn()
@@ -249,7 +270,7 @@ export class Lane implements SlotUser {
       this.#deps.events.trouble(this.destination, error)
     }
     this.#finishIfOver(work)
-    this.#deps.slots.give()
+    if (!trailing) this.#deps.slots.give()
     this.pump()
     this.#endIfIdle()
   }

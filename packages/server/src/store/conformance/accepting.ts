@@ -198,6 +198,24 @@ export function accepting({ store, reopen, open }: Ground): void {
     assert.deepEqual((await accept(store(), sourceId, [track('g-3'), track('g-4')])).duplicates, [1])
   })
 
+  test('a duplicate is one also in a batch that is committed again because another could not be', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, [track('known')], [destinationId])
+    const batches = Array.from({ length: 12 }, (_, at) => {
+      const items = [track('known'), track(`own-${at}`), track(`own-${at}`), track('known')]
+      return accept(store(), at % 3 === 1 ? 'src_unknown' : sourceId, items, [destinationId])
+    })
+    const results = await Promise.allSettled(batches)
+    const kept = results.filter((result) => result.status === 'fulfilled')
+    assert.deepEqual(
+      kept.map(({ value }) => value.duplicates),
+      new Array(8).fill([0, 2, 3]),
+    )
+    await reopen()
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 9, pending: 9 }))
+    assert.deepEqual((await accept(store(), sourceId, [track('known'), track('own-0')])).duplicates, [0, 1])
+  })
+
   const odd: [what: string, item: JsonObject][] = [
     ['lone surrogates', { event: '\ud800 and \udfff', userId: 'u' }],
     ['NUL', { event: 'a\0b', userId: 'u\0' }],

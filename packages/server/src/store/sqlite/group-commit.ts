@@ -119,12 +119,17 @@ export class GroupCommit {
     })
   }
 
-  /** Commits what waits and ends the thread. What waits to be tried again is tried once more. */
-  async close(): Promise<void> {
-    if (this.#gone) return
+  /** What waits to be tried again is tried once more, and from now on nothing is tried twice. */
+  tryOnce(): void {
     this.#closing = true
     clearTimeout(this.#againTimer)
     this.#requeue()
+  }
+
+  /** Commits what waits and ends the thread. */
+  async close(): Promise<void> {
+    if (this.#gone) return
+    this.tryOnce()
     this.#hurry()
     if (this.#underway.length > 0 || this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
     const exit = once(this.#worker, 'exit')

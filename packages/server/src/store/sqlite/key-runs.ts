@@ -38,7 +38,9 @@ export class KeyRuns {
   readonly #deleteRun: StatementSync
   /** Newest first. */
   #runs: Run[] = []
+  /** How far the oldest run is deleted, now and as of the last commit. */
   #dropping = { run: 0, chunk: 0 }
+  #committed = this.#dropping
   /** Dropped in the transaction under way. */
   #dropped: Run | null = null
 
@@ -116,10 +118,9 @@ export class KeyRuns {
   dropStep(oldestSegment: number, chunks: number): boolean {
     const run = this.#runs.at(-1)
     if (run === undefined || run.newest >= oldestSegment) return false
-    if (this.#dropping.run !== run.id) this.#dropping = { run: run.id, chunk: 0 }
-    const from = this.#dropping.chunk
+    const from = this.#dropping.run === run.id ? this.#dropping.chunk : 0
     this.#deleteChunks.run(run.id, from, from + chunks)
-    this.#dropping.chunk = from + chunks
+    this.#dropping = { run: run.id, chunk: from + chunks }
     if (this.#dropping.chunk >= CHUNKS) {
       this.#deleteRun.run(run.id)
       this.#dropped = this.#runs.pop() as Run
@@ -129,12 +130,13 @@ export class KeyRuns {
 
   committed(): void {
     this.#dropped = null
+    this.#committed = this.#dropping
   }
 
   rolledBack(): void {
     if (this.#dropped !== null) this.#runs.push(this.#dropped)
     this.#dropped = null
-    this.#dropping = { run: 0, chunk: 0 }
+    this.#dropping = this.#committed
   }
 
   #findInChunk(run: number, words: Uint32Array, at: number): number {

@@ -142,9 +142,10 @@ class Sqlite implements SqliteStore {
   async #close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#marks)
-    const { ok } = await this.check()
-    // On a full disk what goes on in steps would be tried again for ever; the writer ends it.
-    if (ok) await Promise.allSettled([...this.#background, this.#dropping, this.#tallies.flush()])
+    await this.check()
+    // On a full disk, what goes on in steps would be tried again for ever.
+    this.#writer.tryOnce()
+    await Promise.allSettled([...this.#background, this.#dropping, this.#tallies.flush()])
     await this.#reader.close()
     await this.#writer.close()
   }

@@ -58,7 +58,6 @@ export class AcceptWriter {
     counts.add(source, 'accepted', news)
     if (repeated.length > 0) counts.add(source, 'duplicates', repeated.length)
     if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
-    for (const index of repeated) clearKey(keys, index * KEY_WORDS)
     const reply: AcceptReply = { segment: seq, duplicates: repeated, owned: [], left: [] }
     const routes = this.#ship(command, seq, repeated, reply)
     this.#insertSegment.run(
@@ -70,7 +69,7 @@ export class AcceptWriter {
       command.count,
       repeated.length === 0 ? null : JSON.stringify(repeated),
       JSON.stringify(routes),
-      new Uint8Array(buffer, command.keysAt * 4, command.count * KEY_WORDS * 4),
+      storedKeys(keys, repeated),
       new Uint8Array(buffer, command.bodyAt, command.bodyBytes),
     )
     return reply
@@ -131,6 +130,14 @@ export class AcceptWriter {
     }
     return routes
   }
+}
+
+/** In a copy: when the group fails because of another, this batch is accepted again from the same buffer. */
+function storedKeys(keys: Uint32Array, repeated: readonly number[]): Uint8Array {
+  if (repeated.length === 0) return new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)
+  const stored = keys.slice()
+  for (const index of repeated) clearKey(stored, index * KEY_WORDS)
+  return new Uint8Array(stored.buffer)
 }
 
 function upTo(count: number): number[] {
