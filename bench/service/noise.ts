@@ -3,6 +3,7 @@
 
 import { availableParallelism } from 'node:os'
 import { busyUs, cpuUs, descendantsOf } from './process-stats.ts'
+import { pause } from './processes.ts'
 
 /** Call the result when the run is over: the share of all cores that others used meanwhile. */
 export function startNoiseMeter(): () => number {
@@ -12,6 +13,16 @@ export function startNoiseMeter(): () => number {
     const availableUs = (performance.now() - startedAt) * 1_000 * availableParallelism()
     // The kernel's two counts are not taken at one instant.
     return Math.min(1, Math.max(0, (othersUs() - before) / availableUs))
+  }
+}
+
+/** Waits for a second in which others use less than this share, but not for ever. */
+export async function untilCalm(share: number, limitMs: number): Promise<void> {
+  const limit = performance.now() + limitMs
+  while (performance.now() < limit) {
+    const stop = startNoiseMeter()
+    await pause(1_000)
+    if (stop() < share) return
   }
 }
 

@@ -30,6 +30,7 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events, small backlogs: to see that it runs, not to judge
   --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
+  --tries N        a run of a round that other work disturbed is made again, up to N times in all (3)
   --check          exit 1 when a bar is missed or a run failed
   --markdown FILE  write the report there as well
   --help           this text
@@ -43,9 +44,12 @@ if (options.help) {
 const only = (options.only ?? []).flatMap((names) => names.split(','))
 const unknown = only.filter((name) => !PARTS.includes(name as Part))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
-if (!Number.isInteger(rounds) || rounds < 1 || unknown.length > 0) {
+const tries = Number(options.tries)
+if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   const complaint =
-    unknown.length > 0 ? `no such part: ${unknown.join(', ')}; there are ${PARTS.join(', ')}` : '--rounds takes a whole number from 1'
+    unknown.length > 0
+      ? `no such part: ${unknown.join(', ')}; there are ${PARTS.join(', ')}`
+      : '--rounds and --tries take a whole number from 1'
   console.error(complaint)
   process.exit(2)
 }
@@ -68,7 +72,7 @@ const needsPeers = isWanted('delivery') || isWanted('idle')
 const postgres = needsPeers ? await startPostgres() : undefined
 const redis = needsPeers ? await startRedis() : undefined
 const programs = createPrograms(postgres, redis)
-const turns = createTurns()
+const turns = createTurns(options.quick ? 1 : tries)
 const results: Results = {
   delivery: [],
   ingest: [],
@@ -148,6 +152,7 @@ function readOptions() {
     return parseArgs({
       options: {
         rounds: { type: 'string' },
+        tries: { type: 'string', default: '3' },
         quick: { type: 'boolean', default: false },
         only: { type: 'string', multiple: true },
         check: { type: 'boolean', default: false },

@@ -1,13 +1,14 @@
-// Runs in turns: every competitor once in a round, in another order each round, and a failure is noted instead of thrown,
-// because one failed run must not cost the report of all others.
+// Runs in turns: every competitor once in a round, in another order each round. A failure is noted instead of thrown,
+// because one failed run must not cost the report of all others. A run that other work disturbed is repeated, and the
+// calmest of its tries counts: chosen by the noise, never by the result.
 
-import { startNoiseMeter } from './noise.ts'
+import { startNoiseMeter, untilCalm } from './noise.ts'
 
 export type Round<Key, Run> = Map<Key, Run>
 
 export interface Turns {
   failures: string[]
-  /** Per part, the share of the machine that other work took in each of its runs. */
+  /** Per part, the share of the machine that other work took in each of its runs that counts. */
   noise: Map<string, number[]>
   attempt<Run>(part: string, what: string, measure: () => Promise<Run>): Promise<Run | undefined>
   take<Key extends string | number, Run>(
@@ -23,22 +24,30 @@ export interface Competitor<Key, Run> {
   measure: () => Promise<Run>
 }
 
-const FAILURE_CHARS = 400
+interface Try<Run> {
+  run: Run
+  /** The share of the machine that other work took. */
+  others: number
+}
 
-export function createTurns(): Turns {
+const FAILURE_CHARS = 400
+const CALM_SHARE = 0.1
+const CALM_WAIT_MS = 20_000
+
+/** `tries` is how often a disturbed run of a round is made at most. */
+export function createTurns(tries: number): Turns {
   const failures: string[] = []
   const noise = new Map<string, number[]>()
-  async function attempt<Run>(part: string, name: string, measure: () => Promise<Run>): Promise<Run | undefined> {
-    const what = [part, name].filter(Boolean).join('  ')
+
+  async function attemptOnce<Run>(what: string, measure: () => Promise<Run>): Promise<Try<Run> | undefined> {
     const startedAt = performance.now()
     const stopMeter = startNoiseMeter()
     const seconds = () => `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`
     try {
       const run = await measure()
-      const share = stopMeter()
-      noise.set(part, [...(noise.get(part) ?? []), share])
-      console.error([what, seconds(), progressText(run), `others ${(share * 100).toFixed(0)} %`].filter(Boolean).join('  '))
-      return run
+      const others = stopMeter()
+      console.error([what, seconds(), progressText(run), `others ${(others * 100).toFixed(0)} %`].filter(Boolean).join('  '))
+      return { run, others }
     } catch (error) {
       const message = `${what}: ${(error as Error).message}`
       console.error(`failed after ${seconds()}  ${message}`)
@@ -46,17 +55,30 @@ export function createTurns(): Turns {
       return undefined
     }
   }
+
+  async function attemptCalmly<Run>(part: string, name: string, tries: number, measure: () => Promise<Run>): Promise<Run | undefined> {
+    let calmest: Try<Run> | undefined
+    for (let index = 0; index < tries && (calmest?.others ?? 1) > CALM_SHARE; index += 1) {
+      if (index > 0) await untilCalm(CALM_SHARE, CALM_WAIT_MS)
+      const made = await attemptOnce([part, name, index > 0 && 'again'].filter(Boolean).join('  '), measure)
+      if (!made) return undefined
+      if (!calmest || made.others < calmest.others) calmest = made
+    }
+    if (calmest) noise.set(part, [...(noise.get(part) ?? []), calmest.others])
+    return calmest?.run
+  }
+
   return {
     failures,
     noise,
-    attempt,
+    attempt: (part, name, measure) => attemptCalmly(part, name, 1, measure),
     async take(part, what, rounds, competitors) {
       const taken = []
       for (let index = 0; index < rounds; index += 1) {
         const round = new Map()
         const turn = index % Math.max(1, competitors.length)
         for (const { key, measure } of [...competitors.slice(turn), ...competitors.slice(0, turn)]) {
-          const run = await attempt(part, [what, key, `${index + 1}/${rounds}`].filter(Boolean).join('  '), measure)
+          const run = await attemptCalmly(part, [what, key, `${index + 1}/${rounds}`].filter(Boolean).join('  '), tries, measure)
           if (run !== undefined) round.set(key, run)
         }
         taken.push(round)

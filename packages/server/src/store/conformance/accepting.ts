@@ -209,7 +209,7 @@ export function accepting({ store, reopen, open }: Ground): void {
     const kept = results.filter((result) => result.status === 'fulfilled')
     assert.deepEqual(
       kept.map(({ value }) => value.duplicates),
-      new Array(8).fill([0, 2, 3]),
+      Array.from({ length: 8 }, () => [0, 2, 3]),
     )
     await reopen()
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 9, pending: 9 }))

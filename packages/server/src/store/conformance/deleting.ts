@@ -25,7 +25,7 @@ import {
   until,
 } from './ground.ts'
 
-export function deleting({ store, reopen }: Ground): void {
+export function deleting({ store, reopen, open }: Ground): void {
   const detail = async (from: Store, id: string): Promise<DeletionDetail> => {
     const found = await from.control.deletion(id)
     assert.ok(found !== undefined)
@@ -186,6 +186,28 @@ export function deleting({ store, reopen }: Ground): void {
     assert.equal(purged, 300)
     const { data } = await store().control.messages({ sourceId, userId: 'gone' }, { limit: 10, cursor: null })
     assert.deepEqual(data, [])
+  })
+
+  test('what was purged cannot be read from what is stored', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id: sourceId } = await newSource(other.store)
+    for (const size of [10, 3_000, 30_000]) {
+      const secret = { userId: 'gone', properties: { filler: 'x'.repeat(size), secret: `PURGED-${size}` } }
+      const items = [track(`gone-${size}`, secret), track(`stays-${size}`, { properties: { plain: `STAYS-${size}` } })]
+      await accept(other.store, sourceId, items)
+    }
+    const { id } = await other.store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(
+      () => detail(other.store, id),
+      ({ state }) => state === 'finished',
+      'finished',
+    )
+    const bytes = await other.closeAndRead()
+    for (const size of [10, 3_000, 30_000]) {
+      assert.ok(bytes.includes(`STAYS-${size}`))
+      assert.ok(!bytes.includes(`PURGED-${size}`), `${size} bytes`)
+    }
+    await other.dispose()
   })
 
   test('users are suppressed by source until that is taken back', async () => {

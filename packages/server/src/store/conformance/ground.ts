@@ -46,8 +46,8 @@ export type Open = (options: { retentionDays: number }) => Promise<OpenStore>
 /** The suite's store, opened once; tests keep apart by having sources and destinations of their own. */
 export interface Ground {
   open: Open
-  store(): Store
-  reopen(): Promise<Store>
+  store: () => Store
+  reopen: () => Promise<Store>
 }
 
 export const NOW_MS = 1_800_000_000_000

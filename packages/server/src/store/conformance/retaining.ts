@@ -32,7 +32,11 @@ export function retaining({ open }: Ground): void {
   const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
     test(title, async () => {
       const opened = await open({ retentionDays: 7 })
-      await run(opened).finally(() => opened.dispose())
+      try {
+        await run(opened)
+      } finally {
+        await opened.dispose()
+      }
     })
   }
   const stored = async (store: Store): Promise<unknown[]> =>

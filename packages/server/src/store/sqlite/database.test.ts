@@ -109,7 +109,7 @@ test('the log does not grow with what is written, and nothing but the database i
   const filler = { properties: { filler: 'x'.repeat(1_000) } }
   let largest = 0
   for (let at = 0; at < 60; at++) {
-    const items = tracks(400).map((item) => ({ ...item, ...filler }))
+    const items = tracks(400).map((item) => Object.assign(item, filler))
     await accept(store, sourceId, items)
     largest = Math.max(largest, statSync(`${path}-wal`).size)
     // A reader now and then, for a log is not started again while it is read.
@@ -130,7 +130,7 @@ test('what every list and claim asks is found by an index', (t) => {
   const plan = (sql: string): string =>
     database
       .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-      .all(...new Array<number>(sql.split('?').length - 1).fill(1))
+      .all(...Array.from({ length: sql.split('?').length - 1 }, () => 1))
       .map((row) => (row as { detail: string }).detail)
       .join('; ')
   const searches: [sql: string, by: RegExp][] = [

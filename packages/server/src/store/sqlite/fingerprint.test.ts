@@ -37,8 +37,8 @@ test('a million similar ids share no fingerprint, nor more halves and thirds of 
 
 test('every bit of a fingerprint is set for about half of the ids, and the first ones spread them evenly', () => {
   const count = 50_000
-  const set = new Array<number>(128).fill(0)
-  const chunks = new Array<number>(1_024).fill(0)
+  const set = Array.from({ length: 128 }, () => 0)
+  const chunks = Array.from({ length: 1_024 }, () => 0)
   for (let at = 0; at < count; at++) {
     const words = wordsOf(String(at))
     for (let bit = 0; bit < 128; bit++) if (((words[bit >>> 5] as number) >>> (bit & 31)) & 1) set[bit] = (set[bit] as number) + 1
@@ -110,7 +110,10 @@ test('the same text has the same fingerprint, wherever it is put', () => {
   const into = new Uint32Array(20).fill(7)
   fingerprint('same', SEED, into, 9)
   assert.deepEqual(into.slice(9, 13), wordsOf('same'))
-  assert.deepEqual([...into.slice(0, 9), ...into.slice(13)], new Array(16).fill(7))
+  assert.deepEqual(
+    [...into.slice(0, 9), ...into.slice(13)],
+    Array.from({ length: 16 }, () => 7),
+  )
 })
 
 test('a user never has the hash that stands for no user', () => {

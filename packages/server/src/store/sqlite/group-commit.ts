@@ -104,7 +104,7 @@ export class GroupCommit {
       return Promise.reject(new StoreUnavailable('more is waiting to be stored than fits in memory'))
     }
     return new Promise<Replies[K]>((resolve, reject) => {
-      this.#waiting.push({ command, body, writeKeys, prepare, bytes, again, resolve: resolve as (value: never) => void, reject })
+      this.#waiting.push({ command, body, writeKeys, prepare, bytes, again, resolve, reject })
       this.#waitingBytes += bytes
       if (LAZY.has(command.kind) && !this.#closing) {
         if (this.#waiting.length < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#hurry(), LAZY_MS)
@@ -134,7 +134,7 @@ export class GroupCommit {
     if (this.#underway.length > 0 || this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
     const exit = once(this.#worker, 'exit')
     this.#gone = new Error('closed')
-    this.#worker.postMessage('close')
+    this.#worker.postMessage('close', [])
     await exit
   }
 

@@ -29,8 +29,8 @@ export class ReadingThread {
     if (this.#gone) return Promise.reject(new StoreUnavailable(this.#gone.message, { cause: this.#gone }))
     const id = ++this.#last
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve: resolve as (value: never) => void, reject })
-      this.#worker.postMessage({ id, name, args } satisfies Question)
+      this.#asked.set(id, { resolve, reject })
+      this.#worker.postMessage({ id, name, args } satisfies Question, [])
     })
   }
 
@@ -39,7 +39,7 @@ export class ReadingThread {
     if (this.#gone) return
     this.#gone = new Error('the store is closed')
     const exit = once(this.#worker, 'exit')
-    this.#worker.postMessage('close')
+    this.#worker.postMessage('close', [])
     await exit
   }
 

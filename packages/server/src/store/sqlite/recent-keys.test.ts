@@ -33,7 +33,8 @@ test('keys are found as a map would, also after additions were taken back', () =
           map.set(one.add, SEGMENT + at)
           added.push([slot, one.add])
         } else {
-          for (const [slot, number] of added.splice(-one.undo, one.undo).reverse()) {
+          for (let times = 0; times < one.undo && added.length > 0; times++) {
+            const [slot, number] = added.pop() as [number, number]
             keys.undo(slot)
             map.delete(number)
           }

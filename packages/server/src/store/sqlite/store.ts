@@ -488,7 +488,7 @@ function withAll<T extends { destinationId: string }>(
   { destinations }: Configuration,
 ): (T | (typeof NOTHING & { destinationId: string }))[] {
   const known = new Set(rows.map(({ destinationId }) => destinationId))
-  const missing = [...destinations.keys()].filter((id) => !known.has(id)).map((destinationId) => ({ destinationId, ...NOTHING }))
+  const missing = [...destinations.keys()].filter((id) => !known.has(id)).map((destinationId) => Object.assign({ destinationId }, NOTHING))
   return [...rows, ...missing]
 }
 

@@ -143,7 +143,14 @@ export class DeletionWriter {
     }
     for (const index of absent) clearKey(words, index * KEY_WORDS)
     const { sentAt, context, integrations } = content
-    this.#updateBody.run(new Uint8Array(words.buffer), writeStoredBody({ batch: items, sentAt, context, integrations }), seq)
+    // Pages that become free are overwritten with zeros, and not only left unused until other data come to lie there.
+    const { database } = this.#parts
+    database.exec('PRAGMA secure_delete = ON')
+    try {
+      this.#updateBody.run(new Uint8Array(words.buffer), writeStoredBody({ batch: items, sentAt, context, integrations }), seq)
+    } finally {
+      database.exec('PRAGMA secure_delete = FAST')
+    }
     return indexes
   }
 

@@ -90,7 +90,7 @@ class Writer {
   }
 
   run({ buffer, commands }: Group): Reply[] {
-    const replies = new Array<Reply>(commands.length)
+    const replies = Array.from<Reply>({ length: commands.length })
     const before: number[] = []
     const inside: number[] = []
     const outside: number[] = []
