@@ -18,7 +18,7 @@ import type { Outcome } from './outcome.ts'
 import { Recorder } from './recorder.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import type { CancelTimer, SetTimer } from './timers.ts'
-import { expiry, type Member, type Unit, type UnitOutcome, Work } from './work.ts'
+import { expiry, type HeldShipment, type Member, type Unit, type UnitOutcome, Work } from './work.ts'
 
 /** What all lanes share. */
 export interface LaneDeps {
@@ -52,7 +52,7 @@ export interface DeliveryEvents {
 
 const LANE_BYTES = 2 * 1024 * 1024
 /** What a lane may claim at once: so much that others' turn at the store is not held up, and retries leave room for new ones. */
-const CLAIM_BYTES = LANE_BYTES / 4
+const CLAIM_BYTES = LANE_BYTES / 8
 /** What a lane may claim though others have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
 /** Deliveries that one URL has taken and another has not answered; beyond, they count as in flight. */
@@ -279,8 +279,7 @@ export class Lane implements SlotUser {
   #judge({ unit, deliveryId, results }: Flight): void {
     const { events } = this.#deps
     const { destination } = this
-    const { shipment, content, index } = unit.members[0] as Member
-    const messageId = content.items[index]?.['messageId']
+    const { shipment, messageId } = unit.members[0] as Member
     let judged = false
     for (const { url, outcome } of results) {
       // A URL that has been replaced meanwhile says nothing about those in its place.
@@ -291,7 +290,7 @@ export class Lane implements SlotUser {
       events.attempted({
         destination,
         deliveryId,
-        messageId: typeof messageId === 'string' ? messageId : null,
+        messageId,
         count: unit.members.length,
         attempt: shipment.attempt + 1,
         url,
@@ -351,7 +350,7 @@ export class Lane implements SlotUser {
 
   /** Everything that has not been started goes back to the store. */
   #letGo(): void {
-    const released = this.#gathering.takeAll()
+    const released: HeldShipment[] = this.#gathering.takeAll()
     this.#fresh.clear()
     this.#retries.clear()
     for (const work of this.#works) {
@@ -364,7 +363,7 @@ export class Lane implements SlotUser {
     if (released.length > 0) this.#release(released)
   }
 
-  #release(shipments: readonly ClaimedShipment[]): void {
+  #release(shipments: readonly HeldShipment[]): void {
     this.#giveBack(chargeOfAll(shipments))
     this.#deps.store.release(shipments.map(({ shipment }) => shipment))
     for (const { shipment } of shipments) this.#backlog.left(shipment.attempt, shipment.dueAtMs)
@@ -535,7 +534,7 @@ function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolea
   return a.size === b.size && a.bytes === b.bytes && a.lingerMs === b.lingerMs
 }
 
-function chargeOfAll(shipments: readonly ClaimedShipment[]): number {
+function chargeOfAll(shipments: readonly HeldShipment[]): number {
   let charge = 0
   for (const { bytes } of shipments) charge += chargeOf(bytes)
   return charge

@@ -1,8 +1,10 @@
 // Shipments being worked on, and how they end. A work is one shipment or, for a destination that takes batches, several;
 // it is cut into units, each of which is one request to each URL. When every unit that was started has come back, the work
 // is settled as one change. Pure: no clock, no network, no store. Invariant: every delivery of its shipments ends up in
-// exactly one place of the settlement, as ended or as still owed.
+// exactly one place of the settlement, as ended or as still owed. Messages are written as JSON at once and their parsed
+// form is let go: kept until they are sent, it would be copied by the collector again and again (a fifth of all work).
 
+import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../outbound-message.ts'
 import type {
   AttemptRecord,
@@ -27,11 +29,16 @@ export interface Member {
   part: number
   /** The shipment that first owed it: with the index, the delivery's name. */
   origin: RowId
-  content: SegmentContent
   index: number
-  /** As it is sent; made when it is first needed. */
+  messageId: string | null
+  /** As it is sent; null for one that cannot be written, which is a bug. */
   json: string | null
+  /** Never in a batch with others. */
+  alone: boolean
 }
+
+/** What is left of a claimed shipment when its messages are written. */
+export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
 
 export interface Unit {
   members: Member[]
@@ -70,7 +77,7 @@ interface Owed {
 }
 
 export class Work {
-  readonly shipments: readonly ClaimedShipment[]
+  readonly shipments: readonly HeldShipment[]
   readonly bytes: number
   readonly retry: boolean
   /** Not started yet, in order. */
@@ -83,7 +90,7 @@ export class Work {
   #touched = false
 
   constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
-    this.shipments = shipments
+    this.shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.bytes = shipments.reduce((sum, { bytes }) => sum + bytes, 0)
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
@@ -132,7 +139,7 @@ export class Work {
 
   /** Messages purged while the work waited are not sent. */
   purge(segment: RowId, indexes: readonly number[]): void {
-    if (!this.shipments.some(({ contents }) => contents.has(segment))) return
+    if (!this.#records.some((record) => record.segment === segment)) return
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit
       const gone = unit.members.filter((member) => this.#records[member.part]?.segment === segment && indexes.includes(member.index))
@@ -207,8 +214,9 @@ export class Work {
       const part = this.#records.push({ shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [] }) - 1
       const content = contents.get(segment)
       for (const index of indexes) {
-        if (content?.items[index] != null) members.push({ shipment, part, origin, content, index, json: null })
-        else this.#purged(part, index)
+        const item = content?.items[index]
+        if (content === undefined || item == null) this.#purged(part, index)
+        else members.push(memberOf(shipment, part, origin, content, index, item))
       }
     }
     return members
@@ -228,7 +236,7 @@ export class Work {
 }
 
 /** Shipments whose window is over, ended without another attempt. */
-export function expiry(destinationId: string, shipments: readonly ClaimedShipment[], wallMs: number): Settlement {
+export function expiry(destinationId: string, shipments: readonly HeldShipment[], wallMs: number): Settlement {
   const done = shipments.map(({ shipment }) => shipment)
   const records = done.flatMap(({ parts, attempt }) =>
     parts.map(({ origin, segment, indexes }): AttemptRecord => {
@@ -294,12 +302,34 @@ export function deliveryIdOf({ members }: Unit): string {
   return `${String(origin)}-${index}`
 }
 
-export function jsonOf(member: Member): string {
-  member.json ??= JSON.stringify(outboundMessage(member.content, member.index))
-  return member.json
+function memberOf(shipment: Shipment, part: number, origin: RowId, content: SegmentContent, index: number, item: JsonObject): Member {
+  const { messageId, type } = item
+  const json = written(content, index)
+  return {
+    shipment,
+    part,
+    origin,
+    index,
+    messageId: typeof messageId === 'string' ? messageId : null,
+    json,
+    alone: type === 'delete' || json === null,
+  }
 }
 
-/** Batches within the destination's limits. Delete messages are never in one with others; one message may be over the bytes. */
+function written(content: SegmentContent, index: number): string | null {
+  try {
+    return JSON.stringify(outboundMessage(content, index))
+  } catch {
+    return null
+  }
+}
+
+export function jsonOf({ json }: Member): string {
+  if (json === null) throw new Error('the message cannot be written as JSON')
+  return json
+}
+
+/** Batches within the destination's limits. One message may be over the bytes; then it is alone. */
 function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
   const units: Unit[] = []
   let current: Member[] = []
@@ -310,8 +340,8 @@ function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Uni
     currentBytes = 0
   }
   for (const member of members) {
-    const memberBytes = sizeOf(member) + 1
-    const alone = memberBytes === 0 || member.content.items[member.index]?.['type'] === 'delete'
+    const { alone } = member
+    const memberBytes = Buffer.byteLength(member.json ?? '') + 1
     if (alone || current.length === size || currentBytes + memberBytes >= bytes) close()
     current.push(member)
     currentBytes += memberBytes
@@ -319,13 +349,4 @@ function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Uni
   }
   close()
   return units
-}
-
-/** -1 for one that cannot be written, which is a bug: sent alone, it fails alone. */
-function sizeOf(member: Member): number {
-  try {
-    return Buffer.byteLength(jsonOf(member))
-  } catch {
-    return -1
-  }
 }

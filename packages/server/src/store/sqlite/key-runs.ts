@@ -5,17 +5,16 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { ENTRY_WORDS, type RecentKeys } from './recent-keys.ts'
+import { RunFilters } from './run-filters.ts'
 
 const CHUNK_BITS = 10
 export const CHUNKS = 1 << CHUNK_BITS
-const BITS_PER_KEY = 16
-const PROBES = 8
 const HIGH = 2 ** 32
 
 interface Run {
   id: number
-  /** Null for a run too old to be asked about duplicates: then it only serves lookups. */
-  filter: Uint32Array | null
+  /** False for a run too old to be asked about duplicates: then it only serves lookups. */
+  stopsDuplicates: boolean
   newest: number
 }
 
@@ -38,6 +37,7 @@ export class KeyRuns {
   readonly #deleteRun: StatementSync
   /** Newest first. */
   #runs: Run[] = []
+  readonly #filters = new RunFilters()
   /** How far the oldest run is deleted, now and as of the last commit. */
   #dropping = { run: 0, chunk: 0 }
   #committed = this.#dropping
@@ -55,22 +55,28 @@ export class KeyRuns {
   /** Reads the filters of the runs that reach past `oldestSegment`. Returns the newest segment that any run covers. */
   load(database: DatabaseSync, oldestSegment: number): number {
     const rows = database
-      .prepare('SELECT id, newest, CASE WHEN newest >= ? THEN filter END AS filter FROM key_runs ORDER BY id DESC')
-      .all(oldestSegment) as { id: number; newest: number; filter: Uint8Array | null }[]
-    this.#runs = rows.map(({ id, newest, filter }) => ({ id, newest, filter: filter && wordsOf(filter) }))
+      .prepare('SELECT id, newest, CASE WHEN newest >= ? THEN filter END AS filter FROM key_runs ORDER BY id')
+      .iterate(oldestSegment) as unknown as Iterable<{ id: number; newest: number; filter: Uint8Array | null }>
+    for (const { id, newest, filter } of rows) {
+      this.#runs.unshift({ id, newest, stopsDuplicates: filter !== null })
+      if (filter !== null) this.#filters.add(id, wordsOf(filter))
+    }
     return this.#runs[0]?.newest ?? 0
   }
 
   /** Runs that end before `oldestSegment` no longer stop duplicates. */
   forget(oldestSegment: number): void {
-    for (const run of this.#runs) if (run.newest < oldestSegment) run.filter = null
+    for (const run of this.#runs) {
+      if (!run.stopsDuplicates || run.newest >= oldestSegment) continue
+      run.stopsDuplicates = false
+      this.#filters.remove(run.id)
+    }
   }
 
   /** The segment that holds the key, or 0; only in the runs that still stop duplicates. */
   find(words: Uint32Array, at: number): number {
-    for (const run of this.#runs) {
-      if (run.filter === null || !mayHold(run.filter, words, at)) continue
-      const found = this.#findInChunk(run.id, words, at)
+    for (const run of this.#filters.candidates(words, at)) {
+      const found = this.#findInChunk(run, words, at)
       if (found !== 0) return found
     }
     return 0
@@ -78,8 +84,9 @@ export class KeyRuns {
 
   /** Every segment that holds the key, newest first, in the older runs too: one chunk read for each. */
   findAll(words: Uint32Array, at: number): number[] {
+    const candidates = this.#filters.candidates(words, at)
     return this.#runs.flatMap((run) => {
-      if (run.filter !== null && !mayHold(run.filter, words, at)) return []
+      if (run.stopsDuplicates && !candidates.includes(run.id)) return []
       const found = this.#findInChunk(run.id, words, at)
       return found === 0 ? [] : [found]
     })
@@ -88,14 +95,14 @@ export class KeyRuns {
   /** `keys` must not change any more. Nothing is prepared ahead: a chunk is read from the table when it is written. */
   writer(keys: RecentKeys, newest: number): RunWriter {
     const id = (this.#runs[0]?.id ?? 0) + 1
-    const filter = new Uint32Array(Math.ceil((keys.capacity * BITS_PER_KEY) / 32))
+    const filter = RunFilters.empty(keys.capacity)
     let next = 0
     let committed = 0
     return {
       write: (count) => {
         for (const end = Math.min(next + count, CHUNKS); next < end; next++) {
           const entries = keys.entriesOf(next, CHUNK_BITS)
-          for (let at = 0; at < entries.length; at += ENTRY_WORDS) insertIn(filter, entries, at)
+          for (let at = 0; at < entries.length; at += ENTRY_WORDS) RunFilters.insert(filter, entries, at)
           this.#insertChunk.run(id, next, bytesOf(entries))
         }
         if (next < CHUNKS) return false
@@ -109,7 +116,8 @@ export class KeyRuns {
         next = committed
       },
       publish: () => {
-        this.#runs.unshift({ id, filter, newest })
+        this.#runs.unshift({ id, stopsDuplicates: true, newest })
+        this.#filters.add(id, filter)
       },
     }
   }
@@ -159,28 +167,6 @@ export class KeyRuns {
 
 function chunkOf(words: Uint32Array, at: number): number {
   return (words[at] as number) >>> (32 - CHUNK_BITS)
-}
-
-/** Double hashing over two words of the fingerprint that the chunk is not chosen by. */
-function mayHold(filter: Uint32Array, words: Uint32Array, at: number): boolean {
-  const bits = filter.length * 32
-  let bit = (words[at + 1] as number) % bits
-  const step = (words[at + 2] as number) | 1
-  for (let probe = 0; probe < PROBES; probe++) {
-    if (((filter[bit >>> 5] as number) & (1 << (bit & 31))) === 0) return false
-    bit = ((bit + step) >>> 0) % bits
-  }
-  return true
-}
-
-function insertIn(filter: Uint32Array, words: Uint32Array, at: number): void {
-  const bits = filter.length * 32
-  let bit = (words[at + 1] as number) % bits
-  const step = (words[at + 2] as number) | 1
-  for (let probe = 0; probe < PROBES; probe++) {
-    filter[bit >>> 5] = (filter[bit >>> 5] as number) | (1 << (bit & 31))
-    bit = ((bit + step) >>> 0) % bits
-  }
 }
 
 function bytesOf(words: Uint32Array): Uint8Array {

@@ -3,6 +3,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Shipment } from '../store.ts'
+import { unpackBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
 import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from './commands.ts'
 import type { Names } from './names.ts'
@@ -129,7 +130,7 @@ export class ClaimReader {
       browser: row.browser === 1,
       count: row.count,
       absent: row.absent === null ? [] : (JSON.parse(row.absent) as number[]),
-      body: row.body,
+      body: unpackBody(row.body),
     }
   }
 }

@@ -26,6 +26,7 @@ import type {
 } from '../store.ts'
 import { InvalidCursor } from '../store.ts'
 import { type AttemptDoc, requestsOf } from './attempt-doc.ts'
+import { unpackBody } from './body-bytes.ts'
 import { type FoundKey, rowAndIndex, type StoredDestination, type StoredPart } from './commands.ts'
 import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
@@ -571,7 +572,7 @@ export class Reads {
 
   #contentOf(row: SegmentRow): SegmentContent {
     const about = { sourceId: this.#sources.id(row.source), receivedAtMs: row.received_at, ip: row.ip, browser: row.browser === 1 }
-    return readStoredBody(row.body, about, row.absent === null ? [] : (JSON.parse(row.absent) as number[]))
+    return readStoredBody(unpackBody(row.body), about, row.absent === null ? [] : (JSON.parse(row.absent) as number[]))
   }
 
   #named(rows: readonly LedgerCountsRow[]): LedgerRow[] {

@@ -3,6 +3,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Shipment, Skip } from '../store.ts'
+import { packBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
 import type { AcceptCommand, AcceptReply } from './commands.ts'
 import type { Duplicates } from './duplicates.ts'
@@ -70,7 +71,7 @@ export class AcceptWriter {
       repeated.length === 0 ? null : JSON.stringify(repeated),
       JSON.stringify(routes),
       storedKeys(keys, repeated),
-      new Uint8Array(buffer, command.bodyAt, command.bodyBytes),
+      packBody(new Uint8Array(buffer, command.bodyAt, command.bodyBytes)),
     )
     return reply
   }

@@ -5,6 +5,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { readStoredBody } from '../../stored-messages.ts'
 import type { ReplayResult, Source } from '../store.ts'
 import { writeAttemptDoc } from './attempt-doc.ts'
+import { unpackBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
 import { rowAndIndex, type StoredDestination, type StoredPart } from './commands.ts'
 import type { RowIds } from './ids.ts'
@@ -156,6 +157,6 @@ export class ControlWriter {
       | undefined
     if (row === undefined) return false
     const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
-    return readStoredBody(row.body, { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent).items[index] != null
+    return readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent).items[index] != null
   }
 }

@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
 import type { NewDeletion } from '../store.ts'
+import { packBody, unpackBody } from './body-bytes.ts'
 import type { DeletionTargets } from './commands.ts'
 import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import type { RowIds } from './ids.ts'
@@ -128,7 +129,7 @@ export class DeletionWriter {
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
     const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
     const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
-    const content = readStoredBody(row.body, { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent)
+    const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent)
     const items = [...content.items]
     const indexes = possible.filter((index) => {
       const { userId, previousId } = items[index] ?? {}
@@ -147,7 +148,7 @@ export class DeletionWriter {
     const { database } = this.#parts
     database.exec('PRAGMA secure_delete = ON')
     try {
-      this.#updateBody.run(new Uint8Array(words.buffer), writeStoredBody({ batch: items, sentAt, context, integrations }), seq)
+      this.#updateBody.run(new Uint8Array(words.buffer), packBody(writeStoredBody({ batch: items, sentAt, context, integrations })), seq)
     } finally {
       database.exec('PRAGMA secure_delete = FAST')
     }
