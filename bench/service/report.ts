@@ -159,4 +159,6 @@ export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without l
   destination at a time; gzip.
 - The peers beyond this work. graphile-worker and BullMQ do more than post, and retry as the service does; the limit and bare
   Fastify do less than any service must.
+- Other data. The events are drawn from numbers and a small vocabulary; text of people's own compresses less, and a store that
+  compresses is then larger.
 - Days: retention, a store of more than about a million messages, memory over more than minutes.`

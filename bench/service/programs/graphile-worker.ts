@@ -10,8 +10,8 @@ if (receiver === undefined || connectionString === undefined) throw new Error('n
 const post = createPoster(receiver)
 const pgPool = new pg.Pool({ connectionString, max: 20 })
 pgPool.on('error', () => {})
-// Tuned in turns of 15,000 events: 4,900 events/s with these, 2,600 to 4,400 with the local queue of 500 and no delay that its
-// documentation's fastest run has; 24 or 128 jobs at once and pools of 5, 8 or 40 were no better.
+// Tuned in turns of 45,000 events, calm runs only: 5,300 (4,900–5,600) events/s with these, 4,400 (3,600–5,100) with the 24 jobs,
+// local queue of 500 and no delay of its documentation's fastest run. 128 jobs at once and pools of 5, 8 or 40 were no better.
 const preset = { worker: { concurrentJobs: 64, localQueue: { size: 2_000 }, completeJobBatchDelay: 20, failJobBatchDelay: 20 } }
 // Quiet: a line for each job is not what is compared.
 const logger = new Logger(() => () => {})

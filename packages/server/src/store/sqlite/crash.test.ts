@@ -7,13 +7,13 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { accept, allPages, ledgerOf, newWay, track } from '../conformance/ground.ts'
-import { openAt, tempFolder } from './fixtures/temp-store.ts'
+import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
 test('everything that was acknowledged before a kill is there, owed once, and still a duplicate', { timeout: 60_000 }, async (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'test.db')
-  const first = await openAt(path)
+  const first = await openFor(t, path)
   const { sourceId, destinationId } = await newWay(first)
   await first.close()
   const acknowledged: string[] = []
@@ -32,7 +32,7 @@ test('everything that was acknowledged before a kill is there, owed once, and st
     const lines = text.split('\n').slice(0, -1)
     assert.equal(lines[0], 'open')
     acknowledged.push(...lines.slice(1).flatMap((line) => line.split(' ')))
-    const store = await openAt(path)
+    const store = await openFor(t, path)
     const stored = await allPages((page) => store.control.messages({ sourceId }, page), 1_000)
     const ids = new Set(stored.map(({ content, index }) => content.items[index]?.['messageId']))
     for (const id of acknowledged) assert.ok(ids.has(id), `${id} was acknowledged`)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { accept, claim, ledgerOf, newWay, tracks } from '../conformance/ground.ts'
 import { lockStore, openReader, openWriter, StoreProblem } from './database.ts'
-import { openAt, tempFolder } from './fixtures/temp-store.ts'
+import { openAt, openFor, tempFolder } from './fixtures/temp-store.ts'
 import { openLogIndex } from './log-index.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -39,7 +40,7 @@ test('a second process on the same file refuses with what to do about it, and ge
   const exit = once(first.process, 'exit')
   first.process.kill('SIGKILL')
   await exit
-  const store = await openAt(path)
+  const store = await openFor(t, path)
   const second = child(t, 'open', path)
   assert.match(await second.line(), /^StoreProblem: .*in use by another/)
   assert.deepEqual(await once(second.process, 'exit'), [3, null])
@@ -48,7 +49,7 @@ test('a second process on the same file refuses with what to do about it, and ge
 
 test('a second store in the same process is refused, too', async (t) => {
   const path = pathFor(t)
-  const store = await openAt(path)
+  const store = await openFor(t, path)
   await assert.rejects(openAt(path), StoreProblem)
   assert.deepEqual(await store.check(), { ok: true }, 'the first goes on')
   await store.close()
@@ -104,12 +105,11 @@ test('a commit is durable and checkpoints are made by the store alone', (t) => {
 
 test('the log does not grow with what is written, and nothing but the database is left after a close', async (t) => {
   const path = pathFor(t)
-  const store = await openAt(path)
+  const store = await openFor(t, path)
   const { sourceId } = await newWay(store)
-  const filler = { properties: { filler: 'x'.repeat(1_000) } }
   let largest = 0
   for (let at = 0; at < 60; at++) {
-    const items = tracks(400).map((item) => Object.assign(item, filler))
+    const items = tracks(400).map((item) => Object.assign(item, { properties: { noise: randomBytes(750).toString('base64') } }))
     await accept(store, sourceId, items)
     largest = Math.max(largest, statSync(`${path}-wal`).size)
     // A reader now and then, for a log is not started again while it is read.
@@ -169,7 +169,7 @@ test('what every list and claim asks is found by an index', (t) => {
 
 test('a store in a folder that is not there yet makes it', async (t) => {
   const path = join(pathFor(t), '..', 'a', 'b', 'test.db')
-  const store = await openAt(path)
+  const store = await openFor(t, path)
   assert.ok(existsSync(path))
   const { sourceId, destinationId } = await newWay(store)
   await accept(store, sourceId, tracks(1), [destinationId])

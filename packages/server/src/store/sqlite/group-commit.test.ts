@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { accept, contentOf, counts, ledgerOf, newWay, tracks } from '../conformance/ground.ts'
 import { StoreUnavailable } from '../store.ts'
-import { openAt, tempFolder } from './fixtures/temp-store.ts'
+import { openFor, tempFolder } from './fixtures/temp-store.ts'
 import { GroupCommit } from './group-commit.ts'
 
 function pathFor(t: TestContext): string {
@@ -35,9 +36,9 @@ test('what is given while a group is being committed makes up the next, and one 
 })
 
 test('more than fits in memory is refused as unavailable, and what was taken is stored', { timeout: 60_000 }, async (t) => {
-  const store = await openAt(pathFor(t))
+  const store = await openFor(t, pathFor(t))
   const { sourceId, destinationId } = await newWay(store)
-  const body = Buffer.from(JSON.stringify({ batch: [{ filler: 'x'.repeat(499_000) }] }))
+  const body = Buffer.from(JSON.stringify({ batch: [{ noise: randomBytes(374_000).toString('base64') }] }))
   const results = await Promise.allSettled(
     Array.from({ length: 150 }, (_, at) =>
       store.ingest.accept({

@@ -551,7 +551,8 @@ export class Reads {
   // ── Segments ──
 
   #segment(seq: number): SegmentRow | undefined {
-    return this.#get('SELECT * FROM segments WHERE seq = ?', seq) as SegmentRow | undefined
+    const row = this.#get('SELECT * FROM segments WHERE seq = ?', seq) as SegmentRow | undefined
+    return row && { ...row, body: unpackBody(row.body) }
   }
 
   /** Null when it is no longer stored. Kept for the rows of one list, which often share a segment. */
@@ -572,7 +573,7 @@ export class Reads {
 
   #contentOf(row: SegmentRow): SegmentContent {
     const about = { sourceId: this.#sources.id(row.source), receivedAtMs: row.received_at, ip: row.ip, browser: row.browser === 1 }
-    return readStoredBody(unpackBody(row.body), about, row.absent === null ? [] : (JSON.parse(row.absent) as number[]))
+    return readStoredBody(row.body, about, row.absent === null ? [] : (JSON.parse(row.absent) as number[]))
   }
 
   #named(rows: readonly LedgerCountsRow[]): LedgerRow[] {
