@@ -11,7 +11,7 @@ const packages = join(import.meta.dirname, '..', 'packages')
 
 const sources: Sources = new Map(
   globSync('*/src/**/*.{ts,tsx}', { cwd: packages })
-    .filter((path) => !path.includes('.test.') && !path.includes('fixtures'))
+    .filter((path) => !/\.test\.|fixtures|conformance/.test(path))
     .map((path) => [path.replaceAll('\\', '/').replace('/src/', '/'), readFileSync(join(packages, path), 'utf8')]),
 )
 

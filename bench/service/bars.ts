@@ -41,7 +41,7 @@ export function bars(results: Results): Bar[] {
   const { delivery, ingest } = results
   return [
     deliveryBar('limit', 'the limit', 0.7, delivery),
-    deliveryBar('graphile-worker', 'graphile-worker', 3, delivery),
+    deliveryBar('graphile-worker', 'graphile-worker as its documentation has it', 3, delivery),
     ratioBar('ingest alone, durable, deduplicated', '≥ 0.6 × bare Fastify', 0.6, rateRatios(ingest, 'bare-fastify')),
     idleBar(results.idle),
     costBar('stored', results.cost.stored),

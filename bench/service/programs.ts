@@ -8,7 +8,7 @@ import { nextReport, startScript, stop } from './processes.ts'
 import type { ProgramOptions, ProgramReport } from './programs/front.ts'
 import { isServiceThere, type LedgerLine, startService } from './service.ts'
 
-export type ProgramName = 'service' | 'limit' | 'graphile-worker' | 'bullmq' | 'bare-fastify'
+export type ProgramName = 'service' | 'limit' | 'graphile-worker' | 'graphile-worker-tuned' | 'bullmq' | 'bare-fastify'
 
 export interface Program {
   name: ProgramName
@@ -38,7 +38,7 @@ export function createPrograms(postgres: Postgres | undefined, redis: Redis | un
   return [
     ...(isServiceThere() ? [service()] : []),
     script('limit', 'the limit'),
-    ...(postgres ? [graphileWorker(postgres)] : []),
+    ...(postgres ? [graphileWorker(postgres, 'documented'), graphileWorker(postgres, 'tuned')] : []),
     ...(redis ? [bullmq(redis)] : []),
     script('bare-fastify', `bare Fastify ${versionOf('fastify')}`),
   ]
@@ -74,13 +74,13 @@ function lineDisagreement(line: LedgerLine, events: number): string[] {
   return isRight ? [] : [`ledger ${JSON.stringify(line)} for ${events} events`]
 }
 
-function graphileWorker(postgres: Postgres): Program {
-  const title = `graphile-worker ${versionOf('graphile-worker')}`
+function graphileWorker(postgres: Postgres, settings: 'documented' | 'tuned'): Program {
+  const title = `graphile-worker ${versionOf('graphile-worker')}, ${settings}`
   const { connectionString } = postgres
   return script(
-    'graphile-worker',
+    settings === 'tuned' ? 'graphile-worker-tuned' : 'graphile-worker',
     title,
-    { connectionString },
+    { connectionString, settings },
     () => postgres.reset(),
     () => postgres.pids(),
   )
@@ -109,7 +109,7 @@ function script(
     async start({ folder, receiverUrl }) {
       await prepare()
       const given: ProgramOptions = { ...options, folder, ...(receiverUrl === undefined ? {} : { receiver: receiverUrl }) }
-      const child = startScript(join('programs', `${name}.ts`), [JSON.stringify(given)])
+      const child = startScript(join('programs', `${name.replace('-tuned', '')}.ts`), [JSON.stringify(given)])
       const { port } = await nextReport<ProgramReport, 'listening'>(child, 'listening', 30_000)
       return {
         pid: child.pid ?? 0,

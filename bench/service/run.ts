@@ -87,7 +87,7 @@ const results: Results = {
 
 const competitors = <Run>(names: ProgramName[], measure: (program: Program) => Promise<Run>) =>
   programs.filter(({ name }) => names.includes(name)).map((program) => ({ key: program.name, measure: () => measure(program) }))
-const DELIVERING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'bullmq']
+const DELIVERING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'graphile-worker-tuned', 'bullmq']
 
 if (isWanted('delivery')) {
   const delivering = competitors(DELIVERING, (program) => measureDelivery(program, DELIVERY_EVENTS, WARM_UP_EVENTS))

@@ -10,6 +10,7 @@ export interface ProgramOptions {
   receiver?: string
   folder: string
   connectionString?: string
+  settings?: 'documented' | 'tuned'
   redisPort?: number
 }
 

@@ -1,18 +1,22 @@
-// graphile-worker on PostgreSQL, at its fastest: the local queue on, completions batched, one addJobs call for a request,
+// graphile-worker on PostgreSQL: the local queue on, completions batched, one addJobs call for a request,
 // answered when that is committed. Its jobs post with the same pool as the limit's.
 
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 import pg from 'pg'
 import { type Batch, createPoster, listen, readOptions } from './front.ts'
 
-const { receiver, connectionString } = readOptions()
+const { receiver, connectionString, settings } = readOptions()
 if (receiver === undefined || connectionString === undefined) throw new Error('needs a receiver and a database')
 const post = createPoster(receiver)
 const pgPool = new pg.Pool({ connectionString, max: 20 })
 pgPool.on('error', () => {})
-// Tuned in turns of 45,000 events, calm runs only: 5,300 (4,900–5,600) events/s with these, 4,400 (3,600–5,100) with the 24 jobs,
-// local queue of 500 and no delay of its documentation's fastest run. 128 jobs at once and pools of 5, 8 or 40 were no better.
-const preset = { worker: { concurrentJobs: 64, localQueue: { size: 2_000 }, completeJobBatchDelay: 20, failJobBatchDelay: 20 } }
+// `documented`: what its documentation's fastest run uses. `tuned`: the best we found in turns of 45,000 events; 128 jobs at
+// once and pools of 5, 8 or 40 were no better.
+const SETTINGS = {
+  documented: { concurrentJobs: 24, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 },
+  tuned: { concurrentJobs: 64, localQueue: { size: 2_000 }, completeJobBatchDelay: 20, failJobBatchDelay: 20 },
+}
+const preset = { worker: SETTINGS[settings ?? 'documented'] }
 // Quiet: a line for each job is not what is compared.
 const logger = new Logger(() => () => {})
 const utils = await makeWorkerUtils({ pgPool, logger })

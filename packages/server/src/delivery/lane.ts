@@ -50,9 +50,9 @@ export interface DeliveryEvents {
   trouble(destination: Destination, error: unknown): void
 }
 
-const LANE_BYTES = 2 * 1024 * 1024
+const LANE_BYTES = 4 * 1024 * 1024
 /** What a lane may claim at once: so much that others' turn at the store is not held up, and retries leave room for new ones. */
-const CLAIM_BYTES = LANE_BYTES / 8
+const CLAIM_BYTES = 256 * 1024
 /** What a lane may claim though others have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
 /** Deliveries that one URL has taken and another has not answered; beyond, they count as in flight. */

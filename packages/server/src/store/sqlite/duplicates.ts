@@ -7,8 +7,8 @@ import { CHUNKS, KeyRuns, type RunWriter } from './key-runs.ts'
 import { RecentKeys } from './recent-keys.ts'
 import { isKey, KEY_WORDS } from './segment-keys.ts'
 
-/** Keys in memory before they are written as a run: 25 MB of table. */
-const RUN_KEYS = 2 ** 19
+/** Keys in memory before they are written as a run: 13 MB of table, of which there are two. */
+const RUN_KEYS = 2 ** 18
 /** Of 1,024: a run is written over so many commits, so that none of them waits for it. */
 const CHUNKS_PER_COMMIT = 32
 /** Of a run's keys. The table has two slots a key, so there is room for what one group of commits may bring beyond. */
@@ -19,6 +19,8 @@ export class Duplicates {
   readonly #runKeys: number
   #recent: RecentKeys
   #frozen: RecentKeys | null = null
+  /** A table whose run has been written, to be filled again: a new one each time would be garbage of its size. */
+  #spare: RecentKeys | null = null
   #writer: RunWriter | null = null
   #completed = false
   #newest = 0
@@ -74,6 +76,7 @@ export class Duplicates {
     if (this.#completed) {
       this.#writer?.publish()
       this.#writer = null
+      this.#spare = this.#frozen
       this.#frozen = null
       this.#completed = false
     }
@@ -105,7 +108,9 @@ export class Duplicates {
 
   #freeze(): void {
     this.#frozen = this.#recent
-    this.#recent = new RecentKeys(this.#runKeys)
+    this.#recent = this.#spare ?? new RecentKeys(this.#runKeys)
+    this.#recent.clear()
+    this.#spare = null
     this.#writer = this.#runs.writer(this.#frozen, this.#newest)
   }
 
@@ -116,6 +121,6 @@ export class Duplicates {
     writer.write(CHUNKS)
     database.exec('COMMIT')
     writer.publish()
-    this.#recent = new RecentKeys(this.#runKeys)
+    this.#recent.clear()
   }
 }

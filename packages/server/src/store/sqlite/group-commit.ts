@@ -14,10 +14,10 @@ import type { WriterOptions, WriterStart } from './writer.ts'
 
 /** Bodies and keys of one group: some 10 ms of writing. */
 const GROUP_BYTES = 4 * 1024 * 1024
-/** One group is committed while the next is ready for the thread to take. */
+/** One group is committed while the next is ready for the thread to take, if that is worth a commit. */
 const DEPTH = 2
-/** Commands that are not kept waiting for others of the same turn. */
-const EARLY = 4
+/** Commands that are worth a commit while another is being made. */
+const EARLY = 8
 /**
  * Nobody waits for these: they ride along with the next accepted batch, or go after a moment. A commit of their own for each
  * settlement cost more than the settling. What was delivered in that moment may be sent again after a crash, as what is in flight.
@@ -146,11 +146,11 @@ export class GroupCommit {
 
   // The next turn of the loop: requests that were read in this one go into the same group.
   #schedule(): void {
-    if (this.#scheduled || this.#underway.length === DEPTH) return
+    if (this.#scheduled || this.#underway.length > 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (this.#waiting.length > 0 && this.#underway.length < DEPTH) this.#send()
+      if (this.#waiting.length > 0 && this.#underway.length === 0) this.#send()
     })
   }
 

@@ -1,4 +1,4 @@
-// Older message keys, on disk: runs of half a million, each cut into 1,024 chunks by the first bits of the fingerprint and
+// Older message keys, on disk: runs of a quarter of a million, each cut into 1,024 chunks by the first bits of the fingerprint and
 // written in order, so that no page is written twice and nothing is ever sorted. In front of each run stands a Bloom
 // filter of 16 bits a key (2 bytes of memory per key of the last day): a new key touches no page, except for the 6 in
 // 10,000 that a filter lets through. Measured against a unique index on the ids in docs/decisions/0013-duplicates.md.

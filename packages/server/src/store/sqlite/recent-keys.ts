@@ -46,6 +46,11 @@ export class RecentKeys {
     return slot
   }
 
+  clear(): void {
+    this.#slots.fill(0)
+    this.#size = 0
+  }
+
   /** The segment that holds the key, or 0. */
   find(words: Uint32Array, at: number): number {
     const base = this.#slotOf(words, at) * ENTRY_WORDS
