@@ -69,7 +69,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
 
   const app = fastify({
     loggerInstance: log,
-    // One logger for all requests: a child for each cost 15 µs, a tenth of a request, and nothing is logged per request.
+    // One logger for all requests: nothing is logged per request, and a child for each is made for nothing.
     childLoggerFactory: (logger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },

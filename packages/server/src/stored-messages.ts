@@ -1,5 +1,5 @@
 // What a segment's bytes mean. They are the request's own body where that holds just what was accepted, so that the usual
-// way in writes no JSON at all (3 µs per message), and an object of the same shape where it does not. Reading is shared by
+// way in writes no JSON at all, and an object of the same shape where it does not. Reading is shared by
 // all who need a stored message; nothing here judges one, for that was done at the door.
 
 import type { JsonObject } from '@switchyard/protocol'

@@ -2,7 +2,7 @@
 // it is cut into units, each of which is one request to each URL. When every unit that was started has come back, the work
 // is settled as one change. Pure: no clock, no network, no store. Invariant: every delivery of its shipments ends up in
 // exactly one place of the settlement, as ended or as still owed. Messages are written as JSON at once and their parsed
-// form is let go: kept until they are sent, it would be copied by the collector again and again (a fifth of all work).
+// form is let go: kept until they are sent, it would be copied by the collector again and again.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../outbound-message.ts'

@@ -113,7 +113,7 @@ export class GroupCommit {
       }
       this.#urgent++
       // Enough to be worth a commit: it is made while this thread goes on reading requests. Left to the end of the turn, all
-      // requests would be read first and committed then, and each thread would wait for the other: a third less a second.
+      // requests would be read first and committed then, and each thread would wait for the other.
       if (this.#urgent >= EARLY && this.#underway.length < DEPTH) this.#send()
       else this.#schedule()
     })
@@ -206,7 +206,7 @@ export class GroupCommit {
   }
 
   // A buffer for each group under way goes back and forth. A new one for each group would be fresh pages each time, and garbage that neither
-  // thread's collector hurries to give back: some 100 MB of it under a flood.
+  // thread's collector hurries to give back.
   #bufferFor(bytes: number): ArrayBuffer {
     const spare = this.#spare.pop()
     if (spare !== undefined && spare.byteLength >= bytes) return spare
