@@ -12,9 +12,18 @@ const modules = join(root, 'node_modules')
 const runtime = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 const stampFile = join(modules, '.switchyard-installed')
 
-const [script, ...args] = process.argv.slice(2)
+// What stands before the script is for the runtime.
+const given = process.argv.slice(2)
+const flags = given.slice(
+  0,
+  Math.max(
+    0,
+    given.findIndex((argument) => !argument.startsWith('-')),
+  ),
+)
+const [script, ...args] = given.slice(flags.length)
 if (!script) {
-  console.error('usage: node scripts/run.mjs SCRIPT.ts [arguments]')
+  console.error('usage: node scripts/run.mjs [runtime flags] SCRIPT.ts [arguments]')
   process.exit(2)
 }
 
@@ -27,7 +36,7 @@ if (major < 18) {
 ensureInstalled()
 ensureRuntime()
 
-const child = spawn(runtime, [join(root, script), ...args], {
+const child = spawn(runtime, [...flags, join(root, script), ...args], {
   stdio: 'inherit',
   env: { ...process.env, PATH: `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}` },
 })

@@ -2,7 +2,7 @@
 // its ledger, never assumed.
 
 import type { ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Target } from './events.ts'
 import { nowMs } from './http-message.ts'
@@ -42,6 +42,12 @@ export interface Service {
   stop(signal?: NodeJS.Signals): Promise<boolean>
 }
 
+/** The runtime's flags as `npm start` gives them. */
+function flagsOfStart(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } }
+  return scripts.start.split(' ').filter((word) => word.startsWith('--'))
+}
+
 export function isServiceThere(): boolean {
   return existsSync(CLI)
 }
@@ -57,7 +63,7 @@ export async function startService(folder: string): Promise<Service> {
     SWITCHYARD_ADMIN_TOKEN: TOKEN,
     SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
   }
-  const child = startProgram(process.execPath, [CLI], env, folder)
+  const child = startProgram(process.execPath, [...flagsOfStart(), CLI], env, folder)
   const origin = await startedAddress(child)
   await ready(child, origin)
   const startMs = nowMs() - startedAtMs
