@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, LogController } from 
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
+import { generateWriteKey } from './control/sources.ts'
 import { openAdminToken } from './control/tokens.ts'
 import { createAddressGuard } from './delivery/address-guard.ts'
 import { createSender } from './delivery/attempt.ts'
@@ -15,7 +16,7 @@ import { ApiError, errorBody } from './errors.ts'
 import { refuseUnparsed, registerIngest } from './ingest/ingest.ts'
 import type { Log } from './log.ts'
 import { planRoutes } from './routing/plan.ts'
-import { createSecretBox, generateSecretKey, SecretBoxError } from './secret-box.ts'
+import { createSecretBox, SecretBoxError } from './secret-box.ts'
 import { openSecretKeyFile } from './secret-key-file.ts'
 import { createSqliteStore, type SqliteStore } from './store/sqlite/store.ts'
 import { type Source, type Store, StoreUnavailable } from './store/store.ts'
@@ -213,8 +214,8 @@ async function firstSource(store: Store): Promise<Source | undefined> {
   const named = [...sources.values()].find(({ name }) => name === 'default')
   if ((await store.control.getSetting('first_source')) !== undefined) return named ?? [...sources.values()][0]
   // It is there when the first start was cut short.
-  const writeKey = generateSecretKey().replaceAll(/[-_]/g, '').slice(0, 32)
-  const source = named ?? (await store.control.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false }))
+  const source =
+    named ?? (await store.control.createSource({ name: 'default', enabled: true, writeKeys: [generateWriteKey()], requireOAuth: false }))
   await store.control.setSetting('first_source', source.id)
   return source
 }

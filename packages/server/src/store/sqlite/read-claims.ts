@@ -129,7 +129,7 @@ export class ClaimReader {
       ip: row.ip,
       browser: row.browser === 1,
       count: row.count,
-      absent: row.absent === null ? [] : (JSON.parse(row.absent) as number[]),
+      absent: absentIndexes(row.absent),
       body: unpackBody(row.body),
     }
   }
@@ -152,6 +152,11 @@ function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentR
 function allOf(segment: { count: number; absent: number[] } | undefined): number[] {
   if (segment === undefined) throw new Error('a shipment refers to a segment that is not there')
   return owedIndexes(segment.count, segment.absent)
+}
+
+/** The absent column: places of a segment that were duplicates. */
+export function absentIndexes(column: string | null): number[] {
+  return column === null ? [] : (JSON.parse(column) as number[])
 }
 
 /** What "all of the segment" stands for in stored parts: a purged message is still owed until its delivery is cancelled. */

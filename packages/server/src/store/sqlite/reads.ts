@@ -33,7 +33,7 @@ import { msOfRowId, rowIdAt } from './ids.ts'
 import { type LedgerCountsRow, recount } from './ledger.ts'
 import { Names } from './names.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
-import { owedIndexes, type ShipmentRow } from './read-claims.ts'
+import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
 import { candidates, indexOfKey } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
@@ -284,7 +284,7 @@ export class Reads {
     const { index } = named
     const row = this.#segment(origin.segment)
     if (!row || (origin.indexes === 0 ? index >= row.count : !origin.indexes.includes(index))) return undefined
-    const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
+    const absent = absentIndexes(row.absent)
     if (absent.includes(index)) return undefined
     const content = this.#contentOf(row)
     const { attempts, final } = stateOf(this.#database, named.row, index)
@@ -368,7 +368,7 @@ export class Reads {
     const row = this.#get('SELECT count, absent FROM segments WHERE seq = ?', segment) as
       | { count: number; absent: string | null }
       | undefined
-    return row ? owedIndexes(row.count, row.absent === null ? [] : (JSON.parse(row.absent) as number[])) : []
+    return row ? owedIndexes(row.count, absentIndexes(row.absent)) : []
   }
 
   /** From the attempts, newest first: with a state `delivered` those alone, otherwise everything that ended. */
@@ -573,7 +573,7 @@ export class Reads {
 
   #contentOf(row: SegmentRow): SegmentContent {
     const about = { sourceId: this.#sources.id(row.source), receivedAtMs: row.received_at, ip: row.ip, browser: row.browser === 1 }
-    return readStoredBody(row.body, about, row.absent === null ? [] : (JSON.parse(row.absent) as number[]))
+    return readStoredBody(row.body, about, absentIndexes(row.absent))
   }
 
   #named(rows: readonly LedgerCountsRow[]): LedgerRow[] {
@@ -595,7 +595,7 @@ function matches(item: Readonly<Record<string, unknown>>, { type, userId, messag
   return userId === undefined || item['userId'] === userId || item['anonymousId'] === userId || item['previousId'] === userId
 }
 
-/** The content with one message in it: a segment may hold 500 KB, and a list a thousand messages. */
+/** The content with only those messages in it: a segment may hold 500 KB, and a list a thousand messages. */
 function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
   const items = Array.from<SegmentContent['items'][number]>({ length: Math.max(...indexes) + 1 }).fill(null)
   for (const index of indexes) items[index] = content.items[index] ?? null

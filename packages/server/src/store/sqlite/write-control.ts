@@ -12,7 +12,7 @@ import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
-import { owedIndexes, type ShipmentRow } from './read-claims.ts'
+import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
 import type { Retention } from './retention.ts'
 import type { SettleWriter } from './write-settle.ts'
 
@@ -147,7 +147,7 @@ export class ControlWriter {
       count: number
       absent: string | null
     }
-    return owedIndexes(row.count, row.absent === null ? [] : (JSON.parse(row.absent) as number[]))
+    return owedIndexes(row.count, absentIndexes(row.absent))
   }
 
   /** Whether the message is still stored. */
@@ -156,7 +156,7 @@ export class ControlWriter {
       | { absent: string | null; body: Uint8Array }
       | undefined
     if (row === undefined) return false
-    const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
+    const absent = absentIndexes(row.absent)
     return readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent).items[index] != null
   }
 }

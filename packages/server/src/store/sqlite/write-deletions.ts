@@ -11,6 +11,7 @@ import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
+import { absentIndexes } from './read-claims.ts'
 import { candidates, clearKey, KEY_WORDS } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
@@ -128,7 +129,7 @@ export class DeletionWriter {
 
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
     const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
-    const absent = row.absent === null ? [] : (JSON.parse(row.absent) as number[])
+    const absent = absentIndexes(row.absent)
     const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent)
     const items = [...content.items]
     const indexes = possible.filter((index) => {
