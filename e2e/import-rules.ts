@@ -18,14 +18,14 @@ interface Rule {
   mayTypes?: RegExp[]
 }
 
-const STAGES = ['ingest', 'routing', 'delivery', 'control']
+const STAGES = ['ingest', 'routing', 'delivery', 'control', 'oauth', 'observe']
 const ADAPTERS = ['sqlite', 'postgres']
 
 const builtin = /^node:/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
 /** Files that stand beside the stages and serve them all (config, errors); app.ts and cli.ts stand above them. */
-const serverRoot = /^server\/(?!app\.ts|cli\.ts)[^/]+\.ts$/
+const serverRoot = /^server\/(?!app\.ts|cli\.ts|maintenance\.ts)[^/]+\.ts$/
 const storePort = /^server\/store\/store\.ts$/
 const server = [builtin, protocol, webhook, serverRoot]
 
@@ -34,6 +34,8 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/],
   control: [/^fastify$/],
+  oauth: [/^fastify$/, /^jose$/],
+  observe: [/^fastify$/, /^prom-client$/],
 }
 
 /** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */
@@ -42,8 +44,12 @@ const RULES: Rule[] = [
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
-  { files: /^server\/app\.ts$/, may: [...server, /^server\//, /^fastify$/] },
-  { files: /^server\/cli\.ts$/, may: [...server, /^server\/app\.ts$/] },
+  { files: /^server\/(app|maintenance)\.ts$/, may: [...server, /^server\//, /^fastify$/] },
+  { files: /^server\/cli\.ts$/, may: [...server, /^server\/commands\//] },
+  {
+    files: /^server\/commands\//,
+    may: [...server, /^server\/commands\//, /^server\/(app|maintenance)\.ts$/, /^@switchyard\/node$/, /^yaml$/, /^undici$/],
+  },
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),
     may: [...server, storePort, new RegExp(`^server/${stage}/`), ...(STAGE_PACKAGES[stage] ?? [])],

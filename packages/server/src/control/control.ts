@@ -4,7 +4,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, errorBody } from '../errors.ts'
-import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
+import { type Actor, InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
 import { deletionRoutes } from './deletions.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { destinationRoutes } from './destinations.ts'
@@ -15,6 +15,13 @@ import { object } from './schema.ts'
 import { sourceRoutes } from './sources.ts'
 import type { Authorize } from './tokens.ts'
 import { createTurns } from './turns.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; null until that is known. */
+    actor: Actor | null
+  }
+}
 
 export interface ControlDeps extends ControlParts {
   authorize: Authorize
@@ -38,6 +45,7 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
 
   await app.register(
     async (api) => {
+      api.decorateRequest('actor', null)
       api.removeAllContentTypeParsers()
       // Whatever it is called: a body that is not JSON is told as such.
       api.addContentTypeParser(
@@ -48,7 +56,7 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
 
       api.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
-        await authorize(request, deps.authorize)
+        request.actor = await authorize(request, deps.authorize)
         if (request.is404) refusePath(request, reply, routes)
         const encoding = request.headers['content-encoding'] ?? 'identity'
         if (encoding !== 'identity')
@@ -80,16 +88,23 @@ function serve(api: FastifyInstance, route: Route): void {
       if (Object.values(params).includes('')) throw new ApiError('not_found')
       const query = (route.query ?? NO_QUERY).parse(request.query, '')
       const body = route.body?.parse(request.body === undefined ? {} : request.body, '')
-      const answer = await route.handle({ params, body, query })
+      const answer = await route.handle({ params, body, query, actor: actorOf(request) })
       reply.code(route.status)
       return route.status === 204 ? reply.send() : reply.send(answer)
     },
   })
 }
 
-async function authorize({ headers }: FastifyRequest, check: Authorize): Promise<void> {
+async function authorize({ headers }: FastifyRequest, check: Authorize): Promise<Actor> {
   const [, token] = /^Bearer +([^\s]+) *$/i.exec(headers.authorization ?? '') ?? []
-  if (token === undefined || (await check(token)) === null) throw new ApiError('unauthorized')
+  const authorization = token === undefined ? null : await check(token)
+  if (authorization === null) throw new ApiError('unauthorized')
+  return authorization.actor
+}
+
+function actorOf({ actor }: FastifyRequest): Actor {
+  if (actor === null) throw new Error('a request reached its route unauthorized')
+  return actor
 }
 
 /** Throws for a path that is not there at all, and for one that does not take this method. */

@@ -2,9 +2,25 @@
 // and secrets at configuration; whether an address may be dialled is decided at the dial, by delivery. No sentence here
 // may quote a value, which may be a secret.
 
+import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { parseSigningSecret } from '@switchyard/webhook'
+import { NO_FILTER } from '../store/store.ts'
 import { nameProblem } from './name.ts'
-import { array, boolean, type Infer, integer, nullable, object, oneOf, optional, patchOf, record, string, withDefault } from './schema.ts'
+import {
+  array,
+  boolean,
+  type Infer,
+  integer,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  patchOf,
+  record,
+  type Schema,
+  string,
+  withDefault,
+} from './schema.ts'
 
 const KIB = 1024
 const HOUR_MS = 3_600_000
@@ -95,6 +111,21 @@ const BATCH = withDefault(
   BATCH_DEFAULTS,
 )
 
+const MAX_FILTER_NAMES = 1_000
+const TYPE_NAMES = { allow: namesOf(oneOf(MESSAGE_TYPES)), deny: namesOf(oneOf(MESSAGE_TYPES)) }
+const EVENT_NAMES = { allow: namesOf(string({ min: 1, max: 1_000 })), deny: namesOf(string({ min: 1, max: 1_000 })) }
+const FILTER_FIELDS = {
+  types: withDefault(
+    object(TYPE_NAMES, { description: 'By type; an empty allow lets every type through that deny does not name.' }),
+    NO_FILTER.types,
+  ),
+  events: withDefault(object(EVENT_NAMES, { description: 'Of track messages, by exact event name, likewise.' }), NO_FILTER.events),
+}
+const FILTER = withDefault(
+  object(FILTER_FIELDS, { description: 'Which messages it is sent. A change replaces the whole filter.' }),
+  NO_FILTER,
+)
+
 const FIELDS = {
   type: withDefault(oneOf(['webhook']), 'webhook'),
   name: string({
@@ -149,11 +180,17 @@ const FIELDS = {
     boolean({ description: 'Whether messages are sent that happened more than 24 h before they were received.' }),
     true,
   ),
+  filter: FILTER,
 }
 
 export const NEW_DESTINATION = object(FIELDS)
 export const DESTINATION_PATCH = object({ ...patchOf(FIELDS), batch: optional(object(patchOf(BATCH_FIELDS))) })
+export const FILTER_VIEW = object(FILTER_FIELDS)
 export const BATCH_VIEW = object(BATCH_FIELDS)
+
+function namesOf<T extends string>(name: Schema<T>) {
+  return withDefault(array(name, { max: MAX_FILTER_NAMES, identity: (text) => text }), [])
+}
 
 export type NewDestinationInput = Infer<typeof NEW_DESTINATION>
 export type DestinationPatch = Infer<typeof DESTINATION_PATCH>

@@ -3,10 +3,11 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
-import type { Destination, NewDestination } from '../store/store.ts'
+import type { Destination, EventFilter, NewDestination } from '../store/store.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
+import { audited } from './audit.ts'
 import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
-import { BATCH_VIEW, DESTINATION_PATCH, NEW_DESTINATION } from './destination-settings.ts'
+import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
 import { emptyLedger, LEDGER_FIELDS } from './ledger.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { type Route, type RouteParts, route } from './route.ts'
@@ -45,6 +46,7 @@ export const DESTINATION = object(
     retryWindowMs: integer(),
     maxInFlight: integer(),
     historical: boolean(),
+    filter: FILTER_VIEW,
     createdAt: time(),
   },
   { description: 'A webhook: where messages go.' },
@@ -118,10 +120,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       body: NEW_DESTINATION,
       status: 201,
       answer: DESTINATION,
-      handle: ({ body }) =>
+      handle: ({ body, actor }) =>
         inTurn(async () => {
           check(body)
-          return destinationView(await store.control.createDestination(body))
+          return destinationView(await store.control.createDestination(body, audited(actor, 'destination.create', destinationView)))
         }),
     }),
     route({
@@ -141,13 +143,17 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       status: 200,
       answer: DESTINATION,
       errors: ['destination_not_found'],
-      handle: ({ params, body }) =>
+      handle: ({ params, body, actor }) =>
         inTurn(async () => {
           const before = find(params['id'])
           check(body)
           const { batch, ...rest } = body
           const change: Partial<NewDestination> = batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
-          const destination = await store.control.updateDestination(before.id, change)
+          const destination = await store.control.updateDestination(
+            before.id,
+            change,
+            audited(actor, 'destination.update', destinationView),
+          )
           if (destination === undefined) throw new ApiError('destination_not_found')
           return destinationView(destination)
         }),
@@ -158,9 +164,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       summary: 'Deletes a destination; what it is still owed is cancelled',
       status: 204,
       errors: ['destination_not_found'],
-      handle: ({ params }) =>
+      handle: ({ params, actor }) =>
         inTurn(async () => {
-          if (!(await store.control.deleteDestination(find(params['id']).id))) throw new ApiError('destination_not_found')
+          const audit = audited(actor, 'destination.delete', destinationView)
+          if (!(await store.control.deleteDestination(find(params['id']).id, audit))) throw new ApiError('destination_not_found')
         }),
     }),
     route({
@@ -212,8 +219,16 @@ function recentView({ inFlight, success, latencyMs }: Pick<UrlHealth, 'inFlight'
   return { inFlight, success, latencyMs: latencyMs === null ? null : { p50: latencyMs.p50, p95: latencyMs.p95, p99: latencyMs.p99 } }
 }
 
-function destinationView(destination: Destination) {
-  const { id, type, name, enabled, sourceIds, urls, headers, batch, timeoutMs, retryWindowMs, maxInFlight, historical } = destination
+function filterView({ types, events }: EventFilter) {
+  return {
+    types: { allow: [...types.allow], deny: [...types.deny] },
+    events: { allow: [...events.allow], deny: [...events.deny] },
+  }
+}
+
+export function destinationView(destination: Destination) {
+  const { id, type, name, enabled, sourceIds, urls, headers, batch, timeoutMs, retryWindowMs, maxInFlight, historical, filter } =
+    destination
   return {
     id,
     type,
@@ -230,6 +245,7 @@ function destinationView(destination: Destination) {
     retryWindowMs,
     maxInFlight,
     historical,
+    filter: filterView(filter),
     createdAt: isoTime(destination.createdAtMs),
   }
 }

@@ -15,6 +15,7 @@ const SKIPS: Record<SkipReason, string> = {
   destination_disabled: 'The destination was disabled when the message was accepted.',
   destination_deleted: 'The destination was deleted before the message was accepted.',
   integrations_disabled: "The message's integrations object turns the destination off.",
+  filtered: "The destination's filter does not let this type or event through.",
   historical: 'The message happened more than 24 h before it was received, and the destination takes no historical messages.',
 }
 

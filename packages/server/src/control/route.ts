@@ -3,7 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import type { ApiErrorCode } from '../errors.ts'
-import type { Store } from '../store/store.ts'
+import type { Actor, Role, Store } from '../store/store.ts'
 import type { ControlDelivery } from './control-delivery.ts'
 import type { Schema } from './schema.ts'
 import type { InTurn } from './turns.ts'
@@ -15,15 +15,19 @@ export interface Route<Body = unknown, Query = unknown> {
   /** Under /api, with parameters as `:name`. */
   path: string
   summary: string
+  /** What the token's role must be at least. Default: `viewer` for GET, `admin` for the rest. */
+  role?: Role
   /** Absent: the route takes none, and what comes is not looked at. An absent body is read as `{}`. */
   body?: Schema<Body>
   query?: Schema<Query>
   status: 200 | 201 | 202 | 204
   /** Of the answer with `status`; absent for 204. */
   answer?: Schema<unknown>
+  /** Server-sent events instead of one answer; `answer` is the form of each event's data, and `handle` returns an async iterable. */
+  stream?: true
   /** What it can refuse with, beyond what every route can: authorization, form, store. */
   errors?: readonly ApiErrorCode[]
-  handle(request: { params: Readonly<Record<string, string>>; body: Body; query: Query }): unknown
+  handle(request: { params: Readonly<Record<string, string>>; body: Body; query: Query; actor: Actor }): unknown
 }
 
 /** Fixes what `handle` is given by the schemas beside it. */

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
 import type { Source } from '../store/store.ts'
+import { audited } from './audit.ts'
 import { nameProblem } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { type Route, type RouteParts, route } from './route.ts'
@@ -74,8 +75,11 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 201,
       answer: SOURCE,
       errors: ['write_key_taken'],
-      handle: ({ body }) =>
-        inTurn(async () => sourceView(await store.control.createSource({ ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }))),
+      handle: ({ body, actor }) =>
+        inTurn(async () => {
+          const source = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
+          return sourceView(await store.control.createSource(source, audited(actor, 'source.create', sourceView)))
+        }),
     }),
     route({
       method: 'GET',
@@ -94,9 +98,10 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 200,
       answer: SOURCE,
       errors: ['source_not_found', 'write_key_taken'],
-      handle: ({ params, body }) =>
+      handle: ({ params, body, actor }) =>
         inTurn(async () => {
-          const source = await store.control.updateSource(find(params['id']).id, body)
+          const audit = audited(actor, 'source.update', sourceView)
+          const source = await store.control.updateSource(find(params['id']).id, body, audit)
           if (source === undefined) throw new ApiError('source_not_found')
           return sourceView(source)
         }),
@@ -107,9 +112,10 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       summary: 'Deletes a source: its write keys are refused from now on',
       status: 204,
       errors: ['source_not_found'],
-      handle: ({ params }) =>
+      handle: ({ params, actor }) =>
         inTurn(async () => {
-          if (!(await store.control.deleteSource(find(params['id']).id))) throw new ApiError('source_not_found')
+          const audit = audited(actor, 'source.delete', sourceView)
+          if (!(await store.control.deleteSource(find(params['id']).id, audit))) throw new ApiError('source_not_found')
         }),
     }),
     route({
@@ -120,7 +126,7 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 201,
       answer: SOURCE_WITH_KEY,
       errors: ['source_not_found', 'write_key_taken', 'too_many_write_keys'],
-      handle: ({ params, body }) =>
+      handle: ({ params, body, actor }) =>
         inTurn(async () => {
           const { id, writeKeys } = find(params['id'])
           const key = body.key ?? generateWriteKey()
@@ -129,7 +135,11 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
           if (writeKeys.length >= MAX_WRITE_KEYS) {
             throw new ApiError('too_many_write_keys')
           }
-          const source = await store.control.updateSource(id, { writeKeys: [...writeKeys, key] })
+          const source = await store.control.updateSource(
+            id,
+            { writeKeys: [...writeKeys, key] },
+            audited(actor, 'source.add-write-key', sourceView),
+          )
           if (source === undefined) throw new ApiError('source_not_found')
           return { ...sourceView(source), key }
         }),
@@ -140,13 +150,14 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       summary: 'Removes a write key, though never the last one',
       status: 204,
       errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
-      handle: ({ params }) =>
+      handle: ({ params, actor }) =>
         inTurn(async () => {
           const { id, writeKeys } = find(params['id'])
           const rest = writeKeys.filter((key) => key !== params['key'])
           if (rest.length === writeKeys.length) throw new ApiError('write_key_not_found')
           if (rest.length === 0) throw new ApiError('last_write_key')
-          if ((await store.control.updateSource(id, { writeKeys: rest })) === undefined) throw new ApiError('source_not_found')
+          const audit = audited(actor, 'source.remove-write-key', sourceView)
+          if ((await store.control.updateSource(id, { writeKeys: rest }, audit)) === undefined) throw new ApiError('source_not_found')
         }),
     }),
   ]

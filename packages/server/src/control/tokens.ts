@@ -2,11 +2,15 @@
 // SHA-256 keeps it as well as a slow hash would, and costs an authorized request nothing.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { ControlStore } from '../store/store.ts'
+import type { Actor, ControlStore } from '../store/store.ts'
 
 export interface Authorization {
   role: 'admin'
+  actor: Actor
 }
+
+/** The token of the settings or of the first start. */
+const FIRST: Actor = { id: 'admin', name: 'admin' }
 
 export type Authorize = (token: string) => Promise<Authorization | null>
 
@@ -47,5 +51,5 @@ export async function openAdminToken(
 }
 
 function authorizer(hash: string): Authorize {
-  return async (token) => (tokenMatches(token, hash) ? { role: 'admin' } : null)
+  return async (token) => (tokenMatches(token, hash) ? { role: 'admin', actor: FIRST } : null)
 }

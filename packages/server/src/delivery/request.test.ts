@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { verify } from '@switchyard/webhook'
-import type { Destination } from '../store/store.ts'
+import { type Destination, NO_FILTER } from '../store/store.ts'
 import { type RequestAbout, USER_AGENT, type WebhookRequest, webhookRequest } from './request.ts'
 
 interface Vectors {
@@ -38,6 +38,7 @@ function destination(given: Partial<Destination> = {}): Destination {
     retryWindowMs: 1,
     maxInFlight: 1,
     historical: true,
+    filter: NO_FILTER,
     createdAtMs: 0,
     ...given,
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
-import type { Configuration, Destination, SegmentContent, SkipReason } from '../store/store.ts'
+import { type Configuration, type Destination, NO_FILTER, type SegmentContent, type SkipReason } from '../store/store.ts'
 import { planRoutes } from './plan.ts'
 
 const NOW = Date.parse('2026-11-14T09:00:00.000Z')
@@ -26,13 +26,19 @@ function destination(id: string, about: Partial<Destination> = {}): Destination 
     retryWindowMs: 1,
     maxInFlight: 1,
     historical: true,
+    filter: NO_FILTER,
     createdAtMs: 0,
     ...about,
   }
 }
 
 function configured(...destinations: Destination[]): Configuration {
-  return { sources: new Map(), destinations: new Map(destinations.map((each) => [each.id, each])), suppressions: new Map() }
+  return {
+    sources: new Map(),
+    destinations: new Map(destinations.map((each) => [each.id, each])),
+    suppressions: new Map(),
+    oauthApps: new Map(),
+  }
 }
 
 function content(items: (JsonObject | null)[], about: Partial<SegmentContent> = {}): SegmentContent {

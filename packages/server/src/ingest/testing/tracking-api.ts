@@ -41,7 +41,12 @@ export function source(id: string, about: Partial<Source> = {}): Source {
 
 export function configuration(sources: Source[], suppressions: Record<string, string[]> = {}): Configuration {
   const sets = Object.entries(suppressions).map(([sourceId, users]): [string, Set<string>] => [sourceId, new Set(users)])
-  return { sources: new Map(sources.map((each) => [each.id, each])), destinations: new Map(), suppressions: new Map(sets) }
+  return {
+    sources: new Map(sources.map((each) => [each.id, each])),
+    destinations: new Map(),
+    suppressions: new Map(sets),
+    oauthApps: new Map(),
+  }
 }
 
 export async function trackingApi(

@@ -29,6 +29,7 @@ import type {
   Store,
   Taker,
 } from '../store.ts'
+import { NO_FILTER } from '../store.ts'
 
 /** A store under test, on data of its own. */
 export interface OpenStore {
@@ -72,6 +73,7 @@ export async function newDestination(store: Store, sourceId: string, change: Par
     retryWindowMs: 14_400_000,
     maxInFlight: 10,
     historical: true,
+    filter: NO_FILTER,
     ...change,
   })
 }

@@ -4,6 +4,7 @@
 import type {
   ClaimRequest,
   Destination,
+  NewAuditEntry,
   NewDeletion,
   Part,
   PlannedShipment,
@@ -91,7 +92,19 @@ export interface ClaimReply {
   nextRetryAtMs: number | null
 }
 
-export type Command =
+/** Who did what, written in the transaction of the change. */
+export interface AuditNote extends NewAuditEntry {
+  atMs: number
+}
+
+export function auditNote(entry: NewAuditEntry | undefined, atMs: number): { audit?: AuditNote } {
+  return entry === undefined ? {} : { audit: { ...entry, atMs } }
+}
+
+/** A change that somebody made carries who it was; the note is kept only if something was changed. */
+export type Command = Change & { audit?: AuditNote }
+
+type Change =
   | AcceptCommand
   | SettleCommand
   | ClaimCommand

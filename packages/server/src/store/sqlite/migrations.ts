@@ -151,4 +151,58 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID, STRICT;
   CREATE INDEX deletion_targets_by_origin ON deletion_targets (origin);
   `,
+  `
+  -- Control tokens beside the one that was made at the first start. Of a token only its hash is kept.
+  CREATE TABLE tokens (
+    num INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    hash TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER
+  ) STRICT;
+
+  -- Who did what: appended in the transaction of what was done.
+  CREATE TABLE audit (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT,
+    before TEXT,
+    after TEXT
+  ) STRICT;
+  CREATE INDEX audit_by_subject ON audit (subject, id);
+
+  CREATE TABLE oauth_apps (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, doc TEXT NOT NULL) STRICT;
+  -- Assertions that were used, until they would be refused for their age.
+  CREATE TABLE oauth_assertions (app TEXT NOT NULL, jti TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (app, jti)) WITHOUT ROWID, STRICT;
+  CREATE INDEX oauth_assertions_by_expiry ON oauth_assertions (expires_at);
+
+  -- Replays of many deliveries, and how far each has come.
+  CREATE TABLE replay_jobs (
+    num INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    state TEXT NOT NULL,
+    doc TEXT NOT NULL,
+    total INTEGER NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    cursor TEXT
+  ) STRICT;
+  CREATE INDEX replays_by_original ON replays (replay_of);
+
+  -- Counts per minute, of sources and of destinations.
+  CREATE TABLE stats (
+    minute INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    doc TEXT NOT NULL,
+    PRIMARY KEY (minute, kind, subject)
+  ) WITHOUT ROWID, STRICT;
+  `,
 ]

@@ -4,11 +4,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { InvalidCursor } from '../store.ts'
 import { openReader } from './database.ts'
-import { Reads } from './reads.ts'
+import { createReads, type Reads } from './reads.ts'
+import { Rows } from './rows.ts'
 
 export interface Question {
   id: number
-  name: keyof Reads
+  topic: keyof Reads
+  name: string
   args: unknown[]
 }
 
@@ -17,25 +19,26 @@ export type Answer = { id: number; ok: true; value: unknown } | { id: number; ok
 if (parentPort !== null) {
   const port = parentPort
   const database = openReader((workerData as { path: string }).path)
-  const reads = new Reads(database)
+  const rows = new Rows(database)
+  const reads = createReads(rows)
   port.on('message', (question: Question | 'close') => {
     if (question === 'close') {
       database.close()
       port.close()
       return
     }
-    const { id, name, args } = question
+    const { id, topic, name, args } = question
     let answer: Answer
     try {
       database.exec('BEGIN')
-      const read = reads[name] as (...args: unknown[]) => unknown
-      answer = { id, ok: true, value: read.apply(reads, args) }
+      const asked = reads[topic] as unknown as Record<string, (...args: unknown[]) => unknown>
+      answer = { id, ok: true, value: asked[name]?.(...args) }
     } catch (error) {
       answer = { id, ok: false, message: (error as Error).message, invalidCursor: error instanceof InvalidCursor }
     }
     // Not if the beginning failed, or SQLite ended it because the disk could not be read.
     if (database.isTransaction) database.exec('ROLLBACK')
-    reads.forget()
+    rows.forget()
     port.postMessage(answer)
   })
 }

@@ -25,12 +25,16 @@ export class ReadingThread {
     this.#worker.on('exit', () => this.#fail(new Error('the reading thread has ended')))
   }
 
-  ask<K extends keyof Reads>(name: K, ...args: Parameters<Reads[K]>): Promise<ReturnType<Reads[K]>> {
+  ask<T extends keyof Reads, K extends keyof Reads[T] & string>(
+    topic: T,
+    name: K,
+    ...args: Reads[T][K] extends (...args: infer A) => unknown ? A : never
+  ): Promise<Reads[T][K] extends (...args: never) => infer R ? R : never> {
     if (this.#gone) return Promise.reject(new StoreUnavailable(this.#gone.message, { cause: this.#gone }))
     const id = ++this.#last
     return new Promise((resolve, reject) => {
       this.#asked.set(id, { resolve, reject })
-      this.#worker.postMessage({ id, name, args } satisfies Question, [])
+      this.#worker.postMessage({ id, topic, name, args } satisfies Question, [])
     })
   }
 

@@ -1,7 +1,7 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
 // memory, the forming of groups, and the handing over of new work. See group-commit.ts, writer.ts, reads.ts.
 
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import { readStoredBody } from '../../stored-messages.ts'
@@ -12,18 +12,15 @@ import {
   type ClaimedShipment,
   type Configuration,
   type ControlStore,
-  type Destination,
-  type NewDestination,
   type RowId,
   type SegmentContent,
   type Settlement,
   type Shipment,
-  type Source,
   type Store,
   type Taker,
-  WriteKeyTaken,
 } from '../store.ts'
-import type { AcceptCommand, ClaimReply, StoredDestination } from './commands.ts'
+import { type AcceptCommand, auditNote, type ClaimReply } from './commands.ts'
+import { Configuring } from './configuring.ts'
 import { type Seed, sourceSeed } from './fingerprint.ts'
 import { GroupCommit } from './group-commit.ts'
 import { ReadingThread } from './reading-thread.ts'
@@ -68,12 +65,10 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
 class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
   readonly #reader: ReadingThread
-  readonly #secretBox: SecretBox
   readonly #retentionDays: number
-  readonly #listeners: ((configuration: Configuration) => void)[] = []
+  readonly #configuring: Configuring
   readonly #seeds = new Map<string, Seed>()
   readonly #tallies: Tallies
-  #configuration: Configuration = { sources: new Map(), destinations: new Map(), suppressions: new Map() }
   #taker: Taker | null = null
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   #background = new Set<Promise<unknown>>()
@@ -84,7 +79,13 @@ class Sqlite implements SqliteStore {
   constructor(writer: GroupCommit, reader: ReadingThread, { secretBox, retentionDays }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
-    this.#secretBox = secretBox
+    this.#configuring = new Configuring({
+      writer,
+      reader,
+      secretBox,
+      nowMs: () => this.#clock.wallMs(),
+      onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
+    })
     this.#retentionDays = retentionDays
     this.#tallies = new Tallies((command) => writer.run<'tally'>(command, { again: true }))
   }
@@ -102,18 +103,18 @@ class Sqlite implements SqliteStore {
   }
 
   async load(): Promise<void> {
-    await this.#reload()
-    const { cancelling, purging } = await this.#reader.ask('unfinished')
+    await this.#configuring.reload()
+    const { cancelling, purging } = await this.#reader.ask('configuration', 'unfinished')
     for (const destinationId of cancelling) this.#run(this.#cancel(destinationId))
     for (const deletion of purging) this.#run(this.#purge(deletion))
   }
 
   configuration(): Configuration {
-    return this.#configuration
+    return this.#configuring.configuration
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
-    this.#listeners.push(listener)
+    this.#configuring.listen(listener)
   }
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
@@ -235,7 +236,9 @@ class Sqlite implements SqliteStore {
         shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })),
       })
       // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
-      const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.#configuration.destinations.has(id)))
+      const deleted = new Set(
+        shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)),
+      )
       this.#run(released.then(async () => void (await Promise.all([...deleted].map((id) => this.#cancel(id))))))
     },
     settle: async (settlement) => {
@@ -246,93 +249,44 @@ class Sqlite implements SqliteStore {
   async #settle(settlement: Settlement): Promise<void> {
     await this.#writer.run<'settle'>(settleCommand(settlement), { again: true })
     const { destinationId, remaining } = settlement
-    if (remaining.length > 0 && !this.#configuration.destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
+    if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
   }
 
   // ── Control ──
 
   readonly control: ControlStore = {
-    createSource: (source) =>
-      this.#inTurn(async () => {
-        this.#refuseTakenKeys(source.writeKeys, null)
-        const created: Source = { ...source, id: newId('src'), createdAtMs: this.#clock.wallMs() }
-        await this.#writer.run<'putSource'>({ kind: 'putSource', source: created, create: true })
-        this.#putSource(created)
-        return created
-      }),
-    updateSource: (id, change) =>
-      this.#inTurn(async () => {
-        const before = this.#configuration.sources.get(id)
-        if (before === undefined) return undefined
-        if (change.writeKeys) this.#refuseTakenKeys(change.writeKeys, id)
-        const source: Source = { ...before, ...change }
-        await this.#writer.run<'putSource'>({ kind: 'putSource', source, create: false })
-        this.#putSource(source)
-        return source
-      }),
-    deleteSource: (id) =>
-      this.#inTurn(async () => {
-        for (const destination of this.#configuration.destinations.values()) {
-          if (!destination.sourceIds.includes(id)) continue
-          const detached = { ...destination, sourceIds: destination.sourceIds.filter((sourceId) => sourceId !== id) }
-          await this.#writer.run<'putDestination'>({ kind: 'putDestination', destination: this.#sealed(detached), create: false })
-          this.#putDestination(detached)
-        }
-        if (!(await this.#writer.run<'deleteSource'>({ kind: 'deleteSource', id }))) return false
-        const sources = new Map(this.#configuration.sources)
-        sources.delete(id)
-        this.#change({ sources })
-        return true
-      }),
-    createDestination: (destination) =>
-      this.#inTurn(async () => {
-        const created: Destination = { ...destination, id: newId('dst'), createdAtMs: this.#clock.wallMs() }
-        await this.#writer.run<'putDestination'>({ kind: 'putDestination', destination: this.#sealed(created), create: true })
-        this.#putDestination(created)
-        return created
-      }),
-    updateDestination: (id, change: Partial<NewDestination>) =>
-      this.#inTurn(async () => {
-        const before = this.#configuration.destinations.get(id)
-        if (before === undefined) return undefined
-        const destination: Destination = { ...before, ...change }
-        await this.#writer.run<'putDestination'>({ kind: 'putDestination', destination: this.#sealed(destination), create: false })
-        this.#putDestination(destination)
-        return destination
-      }),
-    deleteDestination: (id) =>
-      this.#inTurn(async () => {
-        if (!(await this.#writer.run<'deleteDestination'>({ kind: 'deleteDestination', id }))) return false
-        const destinations = new Map(this.#configuration.destinations)
-        destinations.delete(id)
-        this.#change({ destinations })
-        this.#run(this.#cancel(id))
-        return true
-      }),
-    getSetting: (name) => this.#reader.ask('setting', name),
+    createSource: (source, audit) => this.#configuring.createSource(source, audit),
+    updateSource: (id, change, audit) => this.#configuring.updateSource(id, change, audit),
+    deleteSource: (id, audit) => this.#configuring.deleteSource(id, audit),
+    createDestination: (destination, audit) => this.#configuring.createDestination(destination, audit),
+    updateDestination: (id, change, audit) => this.#configuring.updateDestination(id, change, audit),
+    deleteDestination: (id, audit) => this.#configuring.deleteDestination(id, audit),
+    getSetting: (name) => this.#reader.ask('configuration', 'setting', name),
     setSetting: async (name, value) => {
       await this.#writer.run<'setSetting'>({ kind: 'setSetting', name, value })
     },
-    ledger: async () => withAll(await this.#reader.ask('ledger'), this.#configuration),
-    recount: async () => withAll(await this.#reader.ask('recount'), this.#configuration),
-    oldestPendingAtMs: (destinationId) => this.#reader.ask('oldestPendingAtMs', destinationId),
+    ledger: async () => withAll(await this.#reader.ask('books', 'ledger'), this.configuration()),
+    recount: async () => withAll(await this.#reader.ask('books', 'recount'), this.configuration()),
+    oldestPendingAtMs: (destinationId) => this.#reader.ask('books', 'oldestPendingAtMs', destinationId),
     messages: async (filter, page) => {
-      if (filter.messageId === undefined) return this.#reader.ask('messages', filter, page)
+      if (filter.messageId === undefined) return this.#reader.ask('messages', 'list', filter, page)
       const found = await this.#writer.run<'find'>({ kind: 'find', messageId: filter.messageId })
-      return this.#reader.ask('messagesIn', found, filter, page)
+      return this.#reader.ask('messages', 'listFound', found, filter, page)
     },
-    message: async (id) => this.#reader.ask('message', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
-    deliveries: (filter, page) => this.#reader.ask('deliveries', filter, page),
-    delivery: (id) => this.#reader.ask('delivery', id),
-    replay: async (deliveryId) => {
-      const { destinationId, ...result } = await this.#writer.run<'replay'>({ kind: 'replay', deliveryId, atMs: this.#clock.wallMs() })
+    message: async (id) => this.#reader.ask('messages', 'one', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
+    deliveries: (filter, page) => this.#reader.ask('deliveries', 'list', filter, page),
+    delivery: (id) => this.#reader.ask('deliveries', 'one', id),
+    replay: async (deliveryId, audit) => {
+      const atMs = this.#clock.wallMs()
+      const note = auditNote(audit?.({ deliveryId }, null), atMs)
+      const { destinationId, ...result } = await this.#writer.run<'replay'>({ kind: 'replay', deliveryId, atMs, ...note })
       if (destinationId !== undefined) this.#taker?.wake(destinationId)
       return result
     },
-    rejections: () => this.#reader.ask('rejections'),
-    sourceCounts: () => this.#reader.ask('sourceCounts'),
-    createDeletion: async (deletion) => {
-      const { sources, destinations } = this.#configuration
+    rejections: () => this.#reader.ask('books', 'rejections'),
+    sourceCounts: () => this.#reader.ask('books', 'sourceCounts'),
+    createDeletion: async (deletion, audit) => {
+      const { sources, destinations } = this.configuration()
       const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
       const userIds = [...new Set(deletion.userIds)]
       const targets = sourceIds.map((sourceId) => ({
@@ -341,7 +295,7 @@ class Sqlite implements SqliteStore {
           .filter(({ enabled, sourceIds: of }) => enabled && of.includes(sourceId))
           .map(({ id }) => id),
       }))
-      const id = newId('del')
+      const id = `del_${randomUUID()}`
       const atMs = this.#clock.wallMs()
       const { num, destinationIds } = await this.#writer.run<'createDeletion'>({
         kind: 'createDeletion',
@@ -349,83 +303,25 @@ class Sqlite implements SqliteStore {
         deletion: { ...deletion, userIds },
         atMs,
         targets,
+        ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
       })
-      if (deletion.suppress) await this.#inTurn(() => this.#reload())
+      if (deletion.suppress) await this.#configuring.inTurn(() => this.#configuring.reload())
       this.#run(this.#purge(num))
       for (const destinationId of destinationIds) this.#taker?.wake(destinationId)
-      const detail = await this.#reader.ask('deletion', id)
+      const detail = await this.#reader.ask('deletions', 'one', id)
       if (detail === undefined) throw new Error(`deletion ${id} is not there`)
       return detail
     },
-    deletions: (page) => this.#reader.ask('deletions', page),
-    deletion: (id) => this.#reader.ask('deletion', id),
-    suppressions: (page) => this.#reader.ask('suppressions', page),
-    deleteSuppression: async (userId, sourceId) => {
-      const removed = await this.#writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId })
-      if (removed > 0) await this.#inTurn(() => this.#reload())
+    deletions: (page) => this.#reader.ask('deletions', 'list', page),
+    deletion: (id) => this.#reader.ask('deletions', 'one', id),
+    suppressions: (page) => this.#reader.ask('deletions', 'suppressions', page),
+    deleteSuppression: async (userId, sourceId, audit) => {
+      const note = auditNote(audit?.(null, { userId, sourceId }), this.#clock.wallMs())
+      const removed = await this.#writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId, ...note })
+      if (removed > 0) await this.#configuring.inTurn(() => this.#configuring.reload())
       return removed
     },
-  }
-
-  // ── Configuration in memory ──
-
-  async #reload(): Promise<void> {
-    const { sources, destinations, suppressions } = await this.#reader.ask('configuration')
-    const suppressed = new Map<string, Set<string>>()
-    for (const { sourceId, userId } of suppressions) {
-      const users = suppressed.get(sourceId) ?? new Set()
-      suppressed.set(sourceId, users.add(userId))
-    }
-    this.#change({
-      sources: new Map(sources.map((source) => [source.id, source])),
-      destinations: new Map(destinations.map((destination) => [destination.id, this.#opened(destination)])),
-      suppressions: suppressed,
-    })
-  }
-
-  /** One change at a time: each is made from what the one before left. */
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const result = this.#lastChange.then(change)
-    this.#lastChange = result.catch(() => {})
-    return result
-  }
-  #lastChange: Promise<unknown> = Promise.resolve()
-
-  #change(change: Partial<Configuration>): void {
-    this.#configuration = { ...this.#configuration, ...change }
-    for (const listener of this.#listeners) listener(this.#configuration)
-  }
-
-  #putSource(source: Source): void {
-    this.#change({ sources: new Map(this.#configuration.sources).set(source.id, source) })
-  }
-
-  #putDestination(destination: Destination): void {
-    this.#change({ destinations: new Map(this.#configuration.destinations).set(destination.id, destination) })
-  }
-
-  #refuseTakenKeys(keys: readonly string[], exceptId: string | null): void {
-    for (const source of this.#configuration.sources.values()) {
-      if (source.id !== exceptId && source.writeKeys.some((key) => keys.includes(key))) throw new WriteKeyTaken()
-    }
-  }
-
-  #sealed(destination: Destination): StoredDestination {
-    const { sharedSecret, signingSecrets, id } = destination
-    return {
-      ...destination,
-      sharedSecret: sharedSecret === null ? null : this.#secretBox.seal(sharedSecret, id),
-      signingSecrets: signingSecrets.map((secret) => this.#secretBox.seal(secret, id)),
-    }
-  }
-
-  #opened(destination: StoredDestination): Destination {
-    const { sharedSecret, signingSecrets, id } = destination
-    return {
-      ...destination,
-      sharedSecret: sharedSecret === null ? null : this.#secretBox.open(sharedSecret, id),
-      signingSecrets: signingSecrets.map((secret) => this.#secretBox.open(secret, id)),
-    }
+    audit: (filter, page) => this.#reader.ask('audit', 'list', filter, page),
   }
 
   #seedOf(sourceId: string): Seed {
@@ -460,7 +356,7 @@ class Sqlite implements SqliteStore {
     await this.#writer.run<'forgetKeys'>({ kind: 'forgetKeys', beforeMs: nowMs - DEDUP_MS })
     // The line first, then what is pinned: between the two nothing old can become owed again.
     const line = await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs })
-    await this.#writer.run<'retentionPin'>({ kind: 'retentionPin', segments: await this.#reader.ask('pinned', line) })
+    await this.#writer.run<'retentionPin'>({ kind: 'retentionPin', segments: await this.#reader.ask('books', 'pinned', line) })
     while (!this.#closed && (await this.#writer.run<'retentionStep'>({ kind: 'retentionStep' })));
   }
 
@@ -493,7 +389,3 @@ function withAll<T extends { destinationId: string }>(
 }
 
 const NOTHING = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
-
-function newId(prefix: string): string {
-  return prefix === 'del' ? `del_${randomUUID()}` : `${prefix}_${randomBytes(9).toString('base64url').replaceAll(/[-_]/g, 'x')}`
-}

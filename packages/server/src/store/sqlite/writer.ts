@@ -18,6 +18,7 @@ import { ClaimReader } from './read-claims.ts'
 import { Retention } from './retention.ts'
 import { SourceCounts } from './source-counts.ts'
 import { AcceptWriter } from './write-accept.ts'
+import { AuditWriter } from './write-audit.ts'
 import { ControlWriter } from './write-control.ts'
 import { DeletionWriter } from './write-deletions.ts'
 import { SettleWriter } from './write-settle.ts'
@@ -50,6 +51,7 @@ class Writer {
   readonly #control: ControlWriter
   readonly #deletions: DeletionWriter
   readonly #retention: Retention
+  readonly #audit: AuditWriter
   readonly #reader: ClaimReader
   readonly #lock: { release(): void }
   readonly seed: Seed
@@ -82,6 +84,7 @@ class Writer {
     this.#retention = new Retention(database, this.#duplicates, this.#ids)
     this.#control = new ControlWriter({ ...parts, settler: this.#settle, retention: this.#retention })
     this.#deletions = new DeletionWriter(parts)
+    this.#audit = new AuditWriter(database, this.#ids)
     this.#reader = new ClaimReader(database, this.#claims, this.#sources, this.#destinations)
   }
 
@@ -123,7 +126,7 @@ class Writer {
     let failed: unknown
     try {
       this.#database.exec('BEGIN IMMEDIATE')
-      for (const at of inside) replies[at] = { ok: true, value: this.#apply(commands[at] as Command, buffer) }
+      for (const at of inside) replies[at] = { ok: true, value: this.#noted(commands[at] as Command, buffer) }
       this.#ledger.write()
       this.#counts.write()
       this.#duplicates.writeSome()
@@ -173,6 +176,12 @@ class Writer {
       this.#claims.rolledBack()
       return failure(error)
     }
+  }
+
+  #noted(command: Command, buffer: ArrayBuffer | null): Replies[Command['kind']] {
+    const value = this.#apply(command, buffer)
+    if (command.audit !== undefined && hasChanged(value)) this.#audit.insert(command.audit)
+    return value
   }
 
   #apply(command: Command, buffer: ArrayBuffer | null): Replies[Command['kind']] {
@@ -286,6 +295,7 @@ class Writer {
       newest('SELECT max(id) AS newest FROM attempts'),
       newest('SELECT max(id) AS newest FROM failures'),
       newest('SELECT max(origin) AS newest FROM replays'),
+      newest('SELECT max(id) AS newest FROM audit'),
       Number(this.#setting('last_id') ?? 0),
     )
   }
@@ -299,6 +309,11 @@ function openLocked(options: WriterOptions): Writer {
     lock.release()
     throw error
   }
+}
+
+/** Commands that found nothing to change say so by false, 0, or a refusal. */
+function hasChanged(value: unknown): boolean {
+  return value !== false && value !== 0 && (value as { ok?: boolean } | null)?.ok !== false
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -1,0 +1,57 @@
+// Who did what, as it is asked for: newest first.
+
+import type { JsonObject } from '@switchyard/protocol'
+import type { AuditEntry, AuditFilter, Page, PageRequest } from '../store.ts'
+import { rowIdAt } from './ids.ts'
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
+import type { Rows } from './rows.ts'
+
+interface AuditRow {
+  id: number
+  at: number
+  actor: string
+  actor_name: string
+  action: string
+  subject: string | null
+  before: string | null
+  after: string | null
+}
+
+export class AuditReads {
+  readonly #rows: Rows
+
+  constructor(rows: Rows) {
+    this.#rows = rows
+  }
+
+  list({ actorId, action, subject, fromMs, toMs }: AuditFilter, { limit, cursor }: PageRequest): Page<AuditEntry> {
+    const [start] = cursorOf('a', cursor, [toMs === undefined ? NEWEST : rowIdAt(toMs + 1) - 1])
+    const end = fromMs === undefined ? 0 : rowIdAt(fromMs)
+    const rows =
+      subject === undefined
+        ? this.#rows.database.prepare('SELECT * FROM audit WHERE id <= ? AND id >= ? ORDER BY id DESC').iterate(start, end)
+        : this.#rows.database
+            .prepare('SELECT * FROM audit WHERE subject = ? AND id <= ? AND id >= ? ORDER BY id DESC')
+            .iterate(subject, start, end)
+    const data: AuditEntry[] = []
+    let seen = 0
+    for (const row of rows as unknown as Iterable<AuditRow>) {
+      if (++seen > ROWS_PER_PAGE || data.length === limit) return { data, next: JSON.stringify(['a', row.id]) }
+      if ((actorId !== undefined && row.actor !== actorId) || (action !== undefined && row.action !== action)) continue
+      data.push({
+        id: String(row.id),
+        atMs: row.at,
+        actor: { id: row.actor, name: row.actor_name },
+        action: row.action,
+        subject: row.subject,
+        before: parsed(row.before),
+        after: parsed(row.after),
+      })
+    }
+    return { data, next: null }
+  }
+}
+
+function parsed(text: string | null): JsonObject | null {
+  return text === null ? null : (JSON.parse(text) as JsonObject)
+}

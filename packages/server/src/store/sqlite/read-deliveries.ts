@@ -1,0 +1,241 @@
+// Deliveries as they are asked for: what is pending from the shipments, what ended from the attempts and the failures.
+
+import type { DeliveryDetail, DeliveryFilter, DeliveryRow, FinalStateName, Page, PageRequest } from '../store.ts'
+import { type AttemptDoc, requestsOf } from './attempt-doc.ts'
+import { rowAndIndex, type StoredPart } from './commands.ts'
+import { msOfRowId, rowIdAt } from './ids.ts'
+import { resolveOrigin, stateOf } from './origins.ts'
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
+import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
+import { messageIdOf, only, type Rows } from './rows.ts'
+
+interface FailureRow {
+  id: number
+  destination: number
+  state: FinalStateName
+  reason: string | null
+  origin: number
+  idx: number
+  segment: number
+  attempts: number
+  replay: number
+  at: number
+}
+
+interface AttemptRow {
+  id: number
+  origin: number
+  destination: number
+  segment: number
+  at: number
+  attempt: number
+  replay: number
+  delivered: number
+  failed: number
+  expired: number
+  cancelled: number
+  doc: string
+}
+
+export class DeliveryReads {
+  readonly #rows: Rows
+
+  constructor(rows: Rows) {
+    this.#rows = rows
+  }
+
+  list(filter: DeliveryFilter, page: PageRequest): Page<DeliveryRow> {
+    const destination = filter.destinationId === undefined ? null : this.#rows.destinations.num(filter.destinationId)
+    if (destination === undefined) return { data: [], next: null }
+    const { state, reason } = filter
+    if (state === 'pending') return reason === undefined ? this.#pending(filter, destination, page, null) : { data: [], next: null }
+    if (state === 'delivered') return reason === undefined ? this.#settled(filter, destination, page) : { data: [], next: null }
+    if (state !== undefined || reason !== undefined) return this.#failures(filter, destination, page)
+    // Everything: first what is pending, then what has ended.
+    const ended = JSON.stringify(['s'])
+    if (page.cursor?.startsWith('["s"') ?? false) return this.#settled(filter, destination, page)
+    const pending = this.#pending(filter, destination, page, ended)
+    if (pending.data.length >= page.limit || pending.next !== ended) return pending
+    const settled = this.#settled(filter, destination, { limit: page.limit - pending.data.length, cursor: null })
+    return { data: [...pending.data, ...settled.data], next: settled.next }
+  }
+
+  one(id: string): DeliveryDetail | undefined {
+    const named = rowAndIndex(id)
+    const origin = named && resolveOrigin(this.#rows.database, named.row)
+    if (!named || !origin) return undefined
+    const { index } = named
+    const row = this.#rows.segment(origin.segment)
+    if (!row || (origin.indexes === 0 ? index >= row.count : !origin.indexes.includes(index))) return undefined
+    const absent = absentIndexes(row.absent)
+    if (absent.includes(index)) return undefined
+    const content = this.#rows.contentOf(row)
+    const { attempts, final } = stateOf(this.#rows.database, named.row, index)
+    const rows = this.#rows.all('SELECT attempt, doc FROM attempts WHERE origin = ? ORDER BY id', named.row) as {
+      attempt: number
+      doc: string
+    }[]
+    const history = rows.flatMap(({ attempt, doc }) =>
+      requestsOf(JSON.parse(doc) as AttemptDoc)
+        .filter(({ indexes }) => indexes.includes(index))
+        .map((request) => Object.assign(request, { attempt })),
+    )
+    return {
+      id,
+      destinationId: this.#rows.destinations.id(origin.destination),
+      messageId: messageIdOf(content, index),
+      segment: origin.segment,
+      index,
+      state: final?.state ?? 'pending',
+      reason: final?.reason ?? null,
+      attempts,
+      replay: origin.replay,
+      atMs: final ? final.atMs : this.#dueAtMs(origin.destination, named.row, index),
+      content: content.items[index] == null ? null : only(content, history.at(-1)?.indexes ?? [index]),
+      history,
+    }
+  }
+
+  /** Rows lie by destination, class, due and id, which the cursor names, with the place in the row. `then` follows the last. */
+  #pending(filter: DeliveryFilter, destination: number | null, page: PageRequest, then: string | null): Page<DeliveryRow> {
+    const [fromDestination, fromClass, fromDue, fromId, skip] = cursorOf('p', page.cursor, [destination ?? 0, 0, 0, 0, 0])
+    const { fromMs = 0, toMs = NEWEST } = filter
+    // With the destination as an equation, or SQLite would begin at its first row and not at the cursor.
+    const rows =
+      destination === null
+        ? this.#rows.database
+            .prepare('SELECT * FROM shipments WHERE (destination, class, due, id) >= (?, ?, ?, ?) ORDER BY destination, class, due, id')
+            .iterate(fromDestination, fromClass, fromDue, fromId)
+        : this.#rows.database
+            .prepare('SELECT * FROM shipments WHERE destination = ? AND (class, due, id) >= (?, ?, ?) ORDER BY class, due, id')
+            .iterate(destination, fromClass, fromDue, fromId)
+    const data: DeliveryRow[] = []
+    let seen = 0
+    for (const row of rows as unknown as Iterable<ShipmentRow>) {
+      const key = ['p', row.destination, row.class, row.due, row.id]
+      if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify([...key, 0]) }
+      const entries = this.#owedIn(row)
+      const isFirst = row.destination === fromDestination && row.class === fromClass && row.due === fromDue && row.id === fromId
+      for (let place = isFirst ? skip : 0; place < entries.length; place++) {
+        const { origin, segment, index } = entries[place] as (typeof entries)[number]
+        const acceptedMs = msOfRowId(origin)
+        if (acceptedMs < fromMs || acceptedMs > toMs) continue
+        if (data.length === page.limit) return { data, next: JSON.stringify([...key, place]) }
+        const content = this.#rows.content(segment)
+        data.push({
+          id: `${origin}-${index}`,
+          destinationId: this.#rows.destinations.id(row.destination),
+          messageId: content && messageIdOf(content, index),
+          segment,
+          index,
+          state: 'pending',
+          reason: null,
+          attempts: row.attempt,
+          replay: row.replay === 1,
+          atMs: row.attempt > 0 ? row.due : null,
+        })
+      }
+    }
+    return { data, next: then }
+  }
+
+  /** The deliveries of a shipment. */
+  #owedIn(row: ShipmentRow): { origin: number; segment: number; index: number }[] {
+    return (JSON.parse(row.parts) as StoredPart[]).flatMap(([origin, segment, stored]) => {
+      const indexes = stored === 0 ? this.#allOf(segment) : stored
+      return indexes.map((index) => ({ origin, segment, index }))
+    })
+  }
+
+  #allOf(segment: number): number[] {
+    const row = this.#rows.get('SELECT count, absent FROM segments WHERE seq = ?', segment) as
+      | { count: number; absent: string | null }
+      | undefined
+    return row ? owedIndexes(row.count, absentIndexes(row.absent)) : []
+  }
+
+  /** From the attempts, newest first: with a state `delivered` those alone, otherwise everything that ended. */
+  #settled(filter: DeliveryFilter, destination: number | null, page: PageRequest): Page<DeliveryRow> {
+    const newest = filter.toMs === undefined ? NEWEST : rowIdAt(filter.toMs + 1) - 1
+    const [start, skip] = cursorOf('s', page.cursor === JSON.stringify(['s']) ? null : page.cursor, [newest, 0])
+    const end = filter.fromMs === undefined ? 0 : rowIdAt(filter.fromMs)
+    const rows = this.#rows.database
+      .prepare(`SELECT * FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id <= ? AND id >= ? ORDER BY id DESC`)
+      .iterate(...(destination === null ? [] : [destination]), start, end)
+    const data: DeliveryRow[] = []
+    let seen = 0
+    for (const row of rows as unknown as Iterable<AttemptRow>) {
+      if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify(['s', row.id, 0]) }
+      if (row.delivered + (filter.state === undefined ? row.failed + row.expired + row.cancelled : 0) === 0) continue
+      const ended = (JSON.parse(row.doc) as AttemptDoc).f
+        .filter(([state]) => filter.state === undefined || filter.state === state)
+        .flatMap(([state, reason, indexes]) => indexes.map((index) => ({ state, reason, index })))
+      for (let place = row.id === start ? skip : 0; place < ended.length; place++) {
+        if (data.length === page.limit) return { data, next: JSON.stringify(['s', row.id, place]) }
+        const { state, reason, index } = ended[place] as (typeof ended)[number]
+        const content = this.#rows.content(row.segment)
+        data.push({
+          id: `${row.origin}-${index}`,
+          destinationId: this.#rows.destinations.id(row.destination),
+          messageId: content && messageIdOf(content, index),
+          segment: row.segment,
+          index,
+          state,
+          reason,
+          attempts: row.attempt,
+          replay: row.replay === 1,
+          atMs: row.at,
+        })
+      }
+    }
+    return { data, next: null }
+  }
+
+  #failures({ state, reason, fromMs, toMs }: DeliveryFilter, destination: number | null, page: PageRequest): Page<DeliveryRow> {
+    const [start] = cursorOf('f', page.cursor, [toMs === undefined ? NEWEST : rowIdAt(toMs + 1) - 1])
+    const end = fromMs === undefined ? 0 : rowIdAt(fromMs)
+    // By the index where it leads to just these rows in their order; otherwise all are passed by number and chosen here,
+    // so that a page is bounded by what it looks at.
+    const rows =
+      destination !== null && state !== undefined
+        ? this.#rows.database
+            .prepare('SELECT * FROM failures WHERE destination = ? AND state = ? AND id <= ? AND id >= ? ORDER BY id DESC')
+            .iterate(destination, state, start, end)
+        : this.#rows.database.prepare('SELECT * FROM failures WHERE id <= ? AND id >= ? ORDER BY id DESC').iterate(start, end)
+    const data: DeliveryRow[] = []
+    let seen = 0
+    for (const row of rows as unknown as Iterable<FailureRow>) {
+      if (++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify(['f', row.id]) }
+      if (destination !== null && row.destination !== destination) continue
+      if (state !== undefined && row.state !== state) continue
+      if (reason !== undefined && row.reason !== reason) continue
+      if (data.length === page.limit) return { data, next: JSON.stringify(['f', row.id]) }
+      const content = this.#rows.content(row.segment)
+      data.push({
+        id: `${row.origin}-${row.idx}`,
+        destinationId: this.#rows.destinations.id(row.destination),
+        messageId: content && messageIdOf(content, row.idx),
+        segment: row.segment,
+        index: row.idx,
+        state: row.state,
+        reason: row.reason,
+        attempts: row.attempts,
+        replay: row.replay === 1,
+        atMs: row.at,
+      })
+    }
+    return { data, next: null }
+  }
+
+  /** When a pending delivery is tried next; null: at once, or not found among as many rows as may be looked at. */
+  #dueAtMs(destination: number, origin: number, index: number): number | null {
+    const rows = this.#rows.database
+      .prepare('SELECT due, parts FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT ?')
+      .iterate(destination, ROWS_PER_PAGE) as unknown as Iterable<{ due: number; parts: string }>
+    for (const { due, parts } of rows) {
+      const isIn = ([from, , indexes]: StoredPart): boolean => from === origin && (indexes === 0 || indexes.includes(index))
+      if ((JSON.parse(parts) as StoredPart[]).some(isIn)) return due
+    }
+    return null
+  }
+}
