@@ -3,13 +3,20 @@
 
 import { after, before, beforeEach, suite } from 'node:test'
 import { accepting } from './conformance/accepting.ts'
+import { auditing } from './conformance/auditing.ts'
+import { authorizing } from './conformance/authorizing.ts'
 import { configuring } from './conformance/configuring.ts'
 import { conserving } from './conformance/conserving.ts'
+import { counting } from './conformance/counting.ts'
 import { deleting } from './conformance/deleting.ts'
 import { delivering } from './conformance/delivering.ts'
 import { type Ground, type Open, type OpenStore, RecordingTaker } from './conformance/ground.ts'
+import { inspecting } from './conformance/inspecting.ts'
 import { reading } from './conformance/reading.ts'
+import { replaySequences } from './conformance/replay-sequences.ts'
+import { replaying } from './conformance/replaying.ts'
 import { retaining } from './conformance/retaining.ts'
+import { telling } from './conformance/telling.ts'
 
 export type { Open, OpenStore } from './conformance/ground.ts'
 
@@ -29,9 +36,16 @@ export function conformance(name: string, open: Open): void {
     suite('accepting', () => accepting(ground))
     suite('delivering', () => delivering(ground))
     suite('reading', () => reading(ground))
+    suite('telling', () => telling(ground))
     suite('configuring', () => configuring(ground))
+    suite('authorizing', () => authorizing(ground))
     suite('deleting', () => deleting(ground))
+    suite('auditing', () => auditing(ground))
     suite('retaining', () => retaining(ground))
     suite('conserving', () => conserving(ground))
+    suite('inspecting', () => inspecting(ground))
+    suite('replaying', () => replaying(ground))
+    suite('replaying in any sequence', () => replaySequences(ground))
+    suite('counting', () => counting(ground))
   })
 }

@@ -77,6 +77,19 @@ export interface OAuthKey {
   createdAtMs: number
 }
 
+/** What a control token may do: a viewer only looks. */
+export type Role = 'admin' | 'viewer'
+
+/** A token of the control API beside the one of the settings. Of the token itself only a hash is known. */
+export interface ControlToken {
+  id: string
+  name: string
+  role: Role
+  /** Never in an answer. */
+  hash: string
+  createdAtMs: number
+}
+
 /** Everything that the hot paths need to know, replaced as a whole when something changes. */
 export interface Configuration {
   sources: ReadonlyMap<string, Source>
@@ -84,11 +97,13 @@ export interface Configuration {
   /** Source id → users whose new messages are dropped. */
   suppressions: ReadonlyMap<string, ReadonlySet<string>>
   oauthApps: ReadonlyMap<string, OAuthApp>
+  tokens: ReadonlyMap<string, ControlToken>
 }
 
 export type NewSource = Omit<Source, 'id' | 'createdAtMs'>
 export type NewDestination = Omit<Destination, 'id' | 'createdAtMs'>
 export type NewOAuthApp = Omit<OAuthApp, 'id' | 'createdAtMs'>
+export type NewControlToken = Omit<ControlToken, 'id' | 'createdAtMs'>
 
 // ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -104,8 +119,16 @@ export interface SegmentContent {
   /** The batch's own, under each message's. */
   context: JsonObject | null
   integrations: JsonObject | null
+  /** The caller's trace, which the webhooks' requests carry on. */
+  trace: TraceContext | null
   /** By their index. Null where a message was a duplicate or has been purged. */
   items: readonly (JsonObject | null)[]
+}
+
+/** W3C Trace Context, as it came: both are valid header values. */
+export interface TraceContext {
+  traceparent: string
+  tracestate: string | null
 }
 
 /** Why a message is not owed to a destination; without a destination, why it is owed to nobody. */
@@ -117,6 +140,10 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
 
+/** Which rule of a destination's filter kept a message back. */
+export const FILTER_RULES = ['type_denied', 'type_not_allowed', 'event_denied', 'event_not_allowed'] as const
+export type FilterRule = (typeof FILTER_RULES)[number]
+
 export interface PlannedShipment {
   destinationId: string
   /** Null: every message of the batch. */
@@ -126,6 +153,8 @@ export interface PlannedShipment {
 export interface Skip {
   destinationId: string | null
   reason: SkipReason
+  /** Of `filtered`. */
+  rule?: FilterRule | undefined
   indexes: readonly number[] | null
 }
 
@@ -136,6 +165,13 @@ export interface Plan {
 }
 
 // ── Outcomes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Messages of one segment in a shipment. A delivery is named by the shipment that first owed it and its index. */
+export interface Part {
+  origin: RowId
+  segment: RowId
+  indexes: readonly number[]
+}
 
 /** What became of an attempt: delivery's Outcome, as it is kept. */
 export interface RequestRecord {
@@ -153,6 +189,15 @@ export interface RequestRecord {
   responseStart: string | null
   /** Which of the record's messages the request carried. */
   indexes: readonly number[]
+  /** Of a request that carried messages of several records. */
+  gathered?: Gathered | undefined
+}
+
+/** All that a request carried, in order. Kept with the record of its first part alone; the others' say whose that is. */
+export interface Gathered {
+  /** The origin of the first part. */
+  lead: RowId
+  parts: readonly Part[] | null
 }
 
 export type FinalStateName = 'delivered' | 'failed' | 'expired' | 'cancelled'

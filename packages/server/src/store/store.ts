@@ -4,10 +4,12 @@
 // be settled. No SQL, no HTTP and no policy here: when to retry and whether to give up is delivery's knowledge.
 
 import type { ControlStore } from './control-store.ts'
-import type { Configuration, FinalStateName, Plan, RequestRecord, RowId, SegmentContent } from './model.ts'
+import type { Configuration, FinalStateName, Part, Plan, RequestRecord, RowId, SegmentContent } from './model.ts'
+import type { OAuthStore, SecretStore } from './oauth-store.ts'
 
 export * from './control-store.ts'
 export * from './model.ts'
+export * from './oauth-store.ts'
 
 // ── Ingest ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -52,13 +54,6 @@ export class StoreUnavailable extends Error {
 }
 
 // ── Delivery ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Messages of one segment in a shipment. A delivery is named by the shipment that first owed it and its index. */
-export interface Part {
-  origin: RowId
-  segment: RowId
-  indexes: readonly number[]
-}
 
 /** Deliveries to one destination that are attempted together. */
 export interface Shipment {
@@ -168,6 +163,8 @@ export interface Store {
   ingest: IngestStore
   delivery: DeliveryStore
   control: ControlStore
+  oauth: OAuthStore
+  secrets: SecretStore
   /** Whether a commit can be made now, tried by making one; what /readyz answers. */
   check(): Promise<{ ok: true } | { ok: false; message: string }>
   /** Drops whole days that are older than retention, in small steps. Called by a timer of the app, or by a test. */

@@ -38,7 +38,7 @@ export function accepting({ store, reopen, open }: Ground): void {
     assert.deepEqual(duplicates, [])
     await reopen()
     const { shipment, contents } = await claimOne(store(), destinationId)
-    assert.deepEqual(contents.get(segment as number), { sourceId, ...batch, items })
+    assert.deepEqual(contents.get(segment as number), { sourceId, ...batch, trace: null, items })
     assert.deepEqual(
       shipment.parts.map(({ segment: of, indexes }) => [of, indexes]),
       [[segment, [0, 1]]],

@@ -80,6 +80,24 @@ export function configuring({ store, reopen, open }: Ground): void {
     assert.deepEqual(store().configuration().destinations.get(id)?.sourceIds, [other.id])
   })
 
+  test('a source is deleted together with every mention of it: there is no moment with one and without the other', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { store: watched } = other
+    const { id: sourceId } = await newSource(watched)
+    for (let count = 0; count < 3; count++) await newDestination(watched, sourceId, { sharedSecret: 'a secret' })
+    await watched.control.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
+    const seen: boolean[][] = []
+    watched.onConfiguration(({ sources, destinations, oauthApps }) => {
+      const naming = [...destinations.values(), ...oauthApps.values()].map(({ sourceIds }) => sourceIds.includes(sourceId))
+      seen.push([sources.has(sourceId), ...naming])
+    })
+    assert.equal(await watched.control.deleteSource(sourceId), true)
+    assert.deepEqual(seen, [[false, false, false, false, false]])
+    const [first] = watched.configuration().destinations.values()
+    assert.equal(first?.sharedSecret, 'a secret')
+    await other.dispose()
+  })
+
   test('listeners are told of every change, after it is made and in order', async () => {
     const other = await open({ retentionDays: 7 })
     const { store: watched } = other

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DeletionDetail, Store } from '../store.ts'
+import type { DeletionDetail, DeletionState, DeletionTarget, SegmentContent, Store } from '../store.ts'
 import {
   accept,
   allPages,
   claim,
   claimOne,
   counts,
+  DAY_MS,
   deliveriesOf,
   type Ground,
   ledgerOf,
@@ -25,19 +26,23 @@ import {
   until,
 } from './ground.ts'
 
+type WithTargets = DeletionDetail & { targets: DeletionTarget[] }
+
 export function deleting({ store, reopen, open }: Ground): void {
-  const detail = async (from: Store, id: string): Promise<DeletionDetail> => {
+  const detail = async (from: Store, id: string): Promise<WithTargets> => {
     const found = await from.control.deletion(id)
     assert.ok(found !== undefined)
-    return found
+    const { data, next } = found.firstTargets
+    if (next === null) return { ...found, targets: data }
+    return { ...found, targets: await allPages((page) => from.control.deletionTargets(id, {}, page), 1_000) }
   }
-  const untilPurged = (id: string, purged: number): Promise<DeletionDetail> =>
+  const untilPurged = (id: string, purged: number): Promise<WithTargets> =>
     until(
       () => detail(store(), id),
       (deletion) => deletion.purged === purged,
       `${purged} messages are purged`,
     )
-  const states = ({ targets }: DeletionDetail): string[] =>
+  const states = ({ targets }: WithTargets): string[] =>
     targets.map(({ userId, destinationId, state }) => `${userId} ${destinationId} ${state}`).sort()
 
   test('a delete message is owed for each user, source and enabled destination, and is alone in its shipment', async () => {
@@ -49,7 +54,8 @@ export function deleting({ store, reopen, open }: Ground): void {
     const taker = new RecordingTaker()
     store().delivery.attach(taker)
     const sourceIds = [sourceId, otherSource, bare, sourceId]
-    const deletion = await store().control.createDeletion({ userIds: ['u1', 'u2', 'u1'], sourceIds, suppress: false })
+    const { id } = await store().control.createDeletion({ userIds: ['u1', 'u2', 'u1'], sourceIds, suppress: false })
+    const deletion = await detail(store(), id)
     assert.deepEqual([deletion.userCount, deletion.suppress, [...deletion.sourceIds]], [2, false, [sourceId, otherSource, bare]])
     assert.deepEqual(
       states(deletion).map((state) => state.replace(/finished|running/, 'purging')),
@@ -75,15 +81,37 @@ export function deleting({ store, reopen, open }: Ground): void {
 
   test('a deletion without sources is for every source there is', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    const { sourceIds, targets } = await store().control.createDeletion({ userIds: ['all over'], sourceIds: null, suppress: false })
+    const { id, sourceIds } = await store().control.createDeletion({ userIds: ['all over'], sourceIds: null, suppress: false })
+    const { targets } = await detail(store(), id)
     assert.deepEqual([...sourceIds].sort(), [...store().configuration().sources.keys()].sort())
     assert.ok(targets.some((target) => target.sourceId === sourceId && target.destinationId === destinationId))
+  })
+
+  test('a deletion without sources also purges what came by sources that were deleted since; one with sources does not', async () => {
+    const gone = await newSource(store())
+    const { id: left } = await newSource(store())
+    await accept(store(), gone.id, [track('of-a-deleted-source', { userId: 'still there' })])
+    assert.equal(await store().control.deleteSource(gone.id), true)
+    const found = async (): Promise<number> => {
+      const { data } = await store().control.messages({ userId: 'still there' }, { limit: 10, cursor: null })
+      return data.filter(({ content }) => content.items.some((item) => item?.['type'] === 'track')).length
+    }
+    const some = await store().control.createDeletion({ userIds: ['still there'], sourceIds: [left], suppress: false })
+    await until(
+      () => detail(store(), some.id),
+      ({ state }) => state === 'finished',
+      'the first is over',
+    )
+    assert.equal(await found(), 1)
+    const all = await store().control.createDeletion({ userIds: ['still there'], sourceIds: null, suppress: false })
+    await untilPurged(all.id, 1)
+    assert.equal(await found(), 0)
   })
 
   test('the status of a deletion follows its deliveries and its purge', async () => {
     const { sourceId, destinationId } = await newWay(store())
     const { id } = await store().control.createDeletion({ userIds: ['a', 'b', 'c'], sourceIds: [sourceId], suppress: false })
-    const isPurged = (): Promise<DeletionDetail> =>
+    const isPurged = (): Promise<WithTargets> =>
       until(
         () => detail(store(), id),
         ({ state }) => state === 'pending',
@@ -112,8 +140,9 @@ export function deleting({ store, reopen, open }: Ground): void {
     await reopen()
     const end = await detail(store(), id)
     assert.deepEqual([end.state, ...states(end).map((state) => state.split(' ').at(-1))], ['failed', 'finished', 'finished', 'failed'])
-    const [summary] = (await store().control.deletions({ limit: 1, cursor: null })).data
-    const { targets: _, ...expected } = end
+    assert.deepEqual(end.targetCounts, { pending: 0, running: 0, finished: 2, failed: 1 })
+    const [summary] = (await store().control.deletions({}, { limit: 1, cursor: null })).data
+    const { targets: _, targetCounts: __, firstTargets: ___, ...expected } = end
     assert.deepEqual(summary, expected)
   })
 
@@ -153,8 +182,10 @@ export function deleting({ store, reopen, open }: Ground): void {
     const { segment } = await accept(store(), sourceId, [track('z'), track('w', { userId: 'gone' })], [destinationId])
     const { id } = await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await untilPurged(id, 2)
-    assert.ok(
-      taker.purges.some(([of, indexes]) => of === segment && indexes.join() === '1'),
+    // A reader may see it before whoever holds it is told.
+    await until(
+      async () => ((await detail(store(), id)).purged === 2 ? taker.purges : []),
+      (purges) => purges.some(([of, indexes]) => of === segment && indexes.join() === '1'),
       'whoever holds it is told',
     )
     const [first] = (await claim(store(), destinationId, { maxFresh: 1 })).shipments
@@ -210,6 +241,50 @@ export function deleting({ store, reopen, open }: Ground): void {
     await other.dispose()
   })
 
+  test('a duplicate that came with messages of others is purged too', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id: sourceId } = await newSource(other.store)
+    const secret = (secret: string) => track('d-1', { userId: 'gone', properties: { secret } })
+    await accept(other.store, sourceId, [secret('FIRST-SECRET')])
+    await accept(other.store, sourceId, [secret('AGAIN-SECRET'), track('d-2', { properties: { plain: 'STAYS' } })])
+    const { id } = await other.store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { purged } = await until(
+      () => detail(other.store, id),
+      ({ state }) => state === 'finished',
+      'finished',
+    )
+    assert.equal(purged, 1, 'it counts once')
+    const bytes = await other.closeAndRead()
+    assert.ok(bytes.includes('STAYS'))
+    assert.ok(!bytes.includes('FIRST-SECRET') && !bytes.includes('AGAIN-SECRET'))
+    await other.dispose()
+  })
+
+  test('of a call whose messages are all purged, nothing is left of what came with them', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id: sourceId } = await newSource(other.store)
+    const about = (name: string): Partial<SegmentContent> => ({
+      ip: `${name}-IP`,
+      trace: { traceparent: `${name}-TRACE`, tracestate: null },
+      context: { device: `${name}-CONTEXT` },
+      integrations: { All: true, [`${name}-INTEGRATION`]: true },
+    })
+    await accept(other.store, sourceId, [track('w-1', { userId: 'gone' }), track('w-2', { userId: 'gone' })], [], about('WHOLE'))
+    await accept(other.store, sourceId, [track('p-1', { userId: 'gone' }), track('p-2', { userId: 'stays' })], [], about('PART'))
+    const { id } = await other.store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(
+      () => detail(other.store, id),
+      ({ state }) => state === 'finished',
+      'finished',
+    )
+    const bytes = await other.closeAndRead()
+    for (const what of ['IP', 'TRACE', 'CONTEXT', 'INTEGRATION']) {
+      assert.ok(bytes.includes(`PART-${what}`), 'what the others came with stays')
+      assert.ok(!bytes.includes(`WHOLE-${what}`), what)
+    }
+    await other.dispose()
+  })
+
   test('users are suppressed by source until that is taken back', async () => {
     const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
     const before = Date.now()
@@ -221,7 +296,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     await reopen()
     assert.deepEqual(suppressed(one), ['s1', 's2', 's\0\u00e9'].sort())
     for (const limit of [1, 2, 7]) {
-      const all = await allPages((page) => store().control.suppressions(page), limit)
+      const all = await allPages((page) => store().control.suppressions({}, page), limit)
       const own = all.filter(({ sourceId }) => sourceId === one || sourceId === other)
       assert.equal(own.length, 6)
       assert.equal(new Set(own.map((each) => `${each.sourceId} ${each.userId}`)).size, 6)
@@ -243,7 +318,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       for (let at = 0; at < 9; at++) made.unshift((await request()).id)
       const arrivals = { left: 3 }
       const listed = await allPages(
-        (page) => store().control.deletions(page),
+        (page) => store().control.deletions({}, page),
         limit,
         async () => {
           if (arrivals.left-- > 0) await request()
@@ -266,9 +341,8 @@ export function deleting({ store, reopen, open }: Ground): void {
       userIds.slice(0, 2_500).map((userId) => track(userId, { userId })),
       [destinationId],
     )
-    const { id, targets } = await store().control.createDeletion({ userIds, sourceIds: [sourceId], suppress: false })
-    assert.equal(targets.length, 5_000)
-    await untilPurged(id, 2_500)
+    const { id } = await store().control.createDeletion({ userIds, sourceIds: [sourceId], suppress: false })
+    assert.equal((await untilPurged(id, 2_500)).targets.length, 5_000)
     const { shipments } = await claim(store(), destinationId)
     assert.equal(shipments.length, 5_001)
     await Promise.all(
@@ -280,10 +354,220 @@ export function deleting({ store, reopen, open }: Ground): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 7_500, delivered: 5_000, cancelled: 2_500 }))
   })
 
+  test('targets are listed by state and user, on pages of any size, and counted', async () => {
+    const { sourceId, destinationId: one } = await newWay(store())
+    const { id: two } = await newDestination(store(), sourceId)
+    const { id: quiet } = await newSource(store())
+    const userIds = ['t-1', 't-2', 't-3']
+    const { id } = await store().control.createDeletion({ userIds, sourceIds: [sourceId, quiet], suppress: false })
+    await until(
+      () => detail(store(), id),
+      ({ targetCounts }) => targetCounts.finished === 3,
+      'purged',
+    )
+    const { shipments } = await claim(store(), one)
+    for (const [at, claimed] of shipments.entries())
+      await settle(store(), claimed, (['delivered', 'failed', 'retry'] as const)[at] as 'failed')
+    const name = ({ userId, destinationId, state }: DeletionTarget): string => `${userId} ${destinationId} ${state}`
+    const ends: DeletionState[] = ['finished', 'failed', 'running']
+    const expected = userIds.flatMap((userId, at) => [
+      `${userId} ${one} ${ends[at]}`,
+      `${userId} ${two} pending`,
+      `${userId} null finished`,
+    ])
+    for (const limit of [1, 2, 4, 100]) {
+      const list = async (filter: Parameters<Store['control']['deletionTargets']>[1]): Promise<string[]> =>
+        (await allPages((page) => store().control.deletionTargets(id, filter, page), limit)).map(name)
+      assert.deepEqual(await list({}), expected, 'in the order of the request')
+      assert.deepEqual(await list({ userId: 't-2' }), expected.slice(3, 6))
+      assert.deepEqual(await list({ userId: 't-3', state: 'running' }), [`t-3 ${one} running`])
+      assert.deepEqual(
+        await list({ state: 'pending' }),
+        expected.filter((text) => text.endsWith('pending')),
+      )
+      assert.deepEqual(await list({ userId: 'nobody' }), [])
+    }
+    const { targetCounts, state } = await detail(store(), id)
+    assert.deepEqual([targetCounts, state], [{ pending: 3, running: 1, finished: 4, failed: 1 }, 'running'])
+  })
+
+  test('deletions are listed by state and user', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { control } = other.store
+    const { sourceId } = await newWay(other.store)
+    const { id: quiet } = await newSource(other.store)
+    const pending = await control.createDeletion({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
+    const finished = await control.createDeletion({ userIds: ['b', 'c'], sourceIds: [quiet], suppress: false })
+    const list = async (filter: Parameters<typeof control.deletions>[0]): Promise<string[]> =>
+      (await allPages((page) => control.deletions(filter, page), 1)).map(({ id }) => id)
+    await until(
+      async () => [await list({ state: 'pending' }), await list({ state: 'finished' })],
+      (lists) => lists.every(({ length }) => length === 1),
+      'purged',
+    )
+    assert.deepEqual(await list({ state: 'pending' }), [pending.id])
+    assert.deepEqual(await list({ state: 'finished' }), [finished.id])
+    assert.deepEqual(await list({ state: 'failed' }), [])
+    assert.deepEqual(await list({ userId: 'b' }), [finished.id, pending.id])
+    assert.deepEqual(await list({ userId: 'b', state: 'pending' }), [pending.id])
+    assert.deepEqual(await list({ userId: 'B' }), [])
+    await other.dispose()
+  })
+
+  test('a suppression leaves the rest of the configuration as it is, and is whole when many come at once', async () => {
+    const { id: one } = await newSource(store())
+    const { id: other } = await newSource(store())
+    const { sources, destinations } = store().configuration()
+    const userIds = Array.from({ length: 20 }, (_, at) => `at once ${at}`)
+    await Promise.all([
+      ...userIds.map((userId) => store().control.createSuppressions({ userIds: [userId], sourceIds: [one] })),
+      store().control.createDeletion({ userIds: ['with a deletion'], sourceIds: [one, other], suppress: true }),
+    ])
+    const suppressed = (sourceId: string): string[] => [...(store().configuration().suppressions.get(sourceId) ?? [])].sort()
+    const expected = [...userIds, 'with a deletion'].sort()
+    assert.deepEqual([suppressed(one), suppressed(other)], [expected, ['with a deletion']])
+    await Promise.all([
+      store().control.deleteSuppression('at once 0', null),
+      store().control.createSuppressions({ userIds: ['at once 0'], sourceIds: [other] }),
+      store().control.deleteSuppression('with a deletion', other),
+    ])
+    const inMemory = [suppressed(one), suppressed(other)]
+    assert.equal(store().configuration().sources, sources)
+    assert.equal(store().configuration().destinations, destinations)
+    await reopen()
+    assert.deepEqual([suppressed(one), suppressed(other)], inMemory)
+    assert.deepEqual(inMemory, [expected.filter((userId) => userId !== 'at once 0'), ['at once 0']])
+  })
+
+  test('suppressions are added without a deletion, and listed by user and source', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { control } = other.store
+    const [{ id: one }, { id: two }] = [await newSource(other.store), await newSource(other.store)]
+    assert.equal(await control.createSuppressions({ userIds: ['x', 'y', 'x'], sourceIds: null }), 4)
+    assert.equal(
+      await control.createSuppressions({ userIds: ['y', 'z'], sourceIds: [two] }),
+      1,
+      'those who were suppressed before are not counted',
+    )
+    assert.deepEqual([...(other.store.configuration().suppressions.get(two) ?? [])].sort(), ['x', 'y', 'z'])
+    await assert.rejects(control.createSuppressions({ userIds: ['w'], sourceIds: [one, 'src_unknown'] }))
+    const list = async (filter: Parameters<typeof control.suppressions>[0], limit: number): Promise<string[]> =>
+      (await allPages((page) => control.suppressions(filter, page), limit)).map(({ userId, sourceId }) => `${userId} ${sourceId}`)
+    for (const limit of [1, 2, 10]) {
+      assert.deepEqual(await list({}, limit), [`x ${one}`, `y ${one}`, `x ${two}`, `y ${two}`, `z ${two}`])
+      assert.deepEqual(await list({ userId: 'y' }, limit), [`y ${one}`, `y ${two}`])
+      assert.deepEqual(await list({ sourceId: two }, limit), [`x ${two}`, `y ${two}`, `z ${two}`])
+      assert.deepEqual(await list({ sourceId: two, userId: 'x' }, limit), [`x ${two}`])
+      assert.deepEqual(await list({ sourceId: 'src_unknown' }, limit), [])
+      assert.deepEqual(await list({ userId: 'nobody' }, limit), [])
+    }
+    await other.dispose()
+  })
+
+  test('users of a deletion that ended before the retention time stand in it by pseudonym, and are found by their ids', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { control } = other.store
+    const { sourceId, destinationId } = await newWay(other.store)
+    const { id: quiet } = await newSource(other.store)
+    const request = { userIds: ['FORGOTTEN-1', 'FORGOTTEN-2'], sourceIds: [sourceId, quiet], suppress: false }
+    const { id } = await control.createDeletion(request)
+    const { id: open1 } = await control.createDeletion({ userIds: ['STAYS-1'], sourceIds: [sourceId], suppress: false })
+    await until(
+      () => detail(other.store, id),
+      ({ targetCounts }) => targetCounts.finished === 2,
+      'purged',
+    )
+    for (const claimed of (await claim(other.store, destinationId, { maxFresh: 2 })).shipments)
+      await settle(other.store, claimed, 'delivered')
+    await other.store.dropExpired(Date.now())
+    const before = await detail(other.store, id)
+    assert.deepEqual(
+      [before.state, new Set(before.targets.map(({ userId }) => userId))],
+      ['finished', new Set(request.userIds)],
+      'not at once',
+    )
+    await other.store.dropExpired(Date.now() + 30 * DAY_MS)
+    const ended = await detail(other.store, id)
+    const pseudonyms = await Promise.all(request.userIds.map((userId) => control.pseudonym(userId)))
+    assert.deepEqual(
+      ended.targets,
+      before.targets.map((target) => ({ ...target, userId: pseudonyms[request.userIds.indexOf(target.userId)] })),
+    )
+    assert.deepEqual({ ...ended, targets: [], firstTargets: null }, { ...before, targets: [], firstTargets: null })
+    const page = { limit: 10, cursor: null }
+    assert.deepEqual(
+      (await control.deletions({ userId: 'FORGOTTEN-2' }, page)).data.map((deletion) => deletion.id),
+      [id],
+    )
+    assert.equal((await control.deletionTargets(id, { userId: 'FORGOTTEN-2' }, page)).data.length, 2)
+    assert.deepEqual(
+      (await detail(other.store, open1)).targets.map(({ userId }) => userId),
+      ['STAYS-1'],
+      'it has not ended',
+    )
+    const again = await other.reopen()
+    assert.equal(await again.control.pseudonym('FORGOTTEN-2'), pseudonyms[1])
+    assert.notEqual(pseudonyms[0], pseudonyms[1])
+    const bytes = await other.closeAndRead()
+    assert.ok(bytes.includes('STAYS-1'))
+    assert.ok(!bytes.includes('FORGOTTEN-'))
+    await other.dispose()
+  })
+
+  test('a delete message that failed and is replayed brings its request to its end', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { id } = await store().control.createDeletion({ userIds: ['r-1', 'r-2'], sourceIds: [sourceId], suppress: false })
+    const settleAs = async (fates: readonly ('delivered' | 'failed')[]): Promise<void> => {
+      const { shipments } = await claim(store(), destinationId)
+      assert.equal(shipments.length, fates.length)
+      for (const [at, claimed] of shipments.entries()) await settle(store(), claimed, fates[at] as 'failed')
+    }
+    const ended = (state: DeletionState): Promise<WithTargets> =>
+      until(
+        () => detail(store(), id),
+        (deletion) => deletion.state === state,
+        state,
+      )
+    await settleAs(['delivered', 'failed'])
+    const [good, bad] = (await ended('failed')).targets as [DeletionTarget, DeletionTarget]
+    await store().dropExpired(Date.now())
+    const again = await store().control.replay(bad.deliveryId as string)
+    assert.ok(again.ok)
+    const open = await detail(store(), id)
+    assert.deepEqual([open.state, open.targets[1]?.state, open.targets[1]?.deliveryId], ['running', 'pending', again.deliveryId])
+    await settleAs(['failed'])
+    await ended('failed')
+    assert.ok((await store().control.replay(again.deliveryId)).ok)
+    await settleAs(['delivered'])
+    await ended('finished')
+    assert.ok((await store().control.replay(good.deliveryId as string)).ok)
+    const sentAgain = await detail(store(), id)
+    assert.deepEqual([sentAgain.state, sentAgain.targets[0]], ['finished', good], 'one that was delivered stays so')
+  })
+
+  test('whichever of its deliveries a failed delete message is replayed from, the last replay tells its end', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { id } = await store().control.createDeletion({ userIds: ['r-3'], sourceIds: [sourceId], suppress: false })
+    const settleAs = async (fate: 'delivered' | 'failed'): Promise<void> => settle(store(), await claimOne(store(), destinationId), fate)
+    await settleAs('failed')
+    const { deliveryId } = (await detail(store(), id)).targets[0] as DeletionTarget
+    for (const fate of ['failed', 'delivered'] as const) {
+      assert.ok((await store().control.replay(deliveryId as string)).ok)
+      await settleAs(fate)
+    }
+    const after = await until(
+      () => detail(store(), id),
+      ({ state }) => state !== 'running',
+      'over',
+    )
+    assert.equal(after.state, 'finished')
+  })
+
   test('a deletion that is not there is not found, and one for an unknown source is refused', async () => {
     assert.equal(await store().control.deletion('del_unknown'), undefined)
     await assert.rejects(store().control.createDeletion({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }))
-    const { data } = await store().control.suppressions({ limit: 1_000, cursor: null })
+    assert.deepEqual(await store().control.deletionTargets('del_unknown', {}, { limit: 1, cursor: null }), { data: [], next: null })
+    const { data } = await store().control.suppressions({}, { limit: 1_000, cursor: null })
     assert.ok(!data.some(({ sourceId }) => sourceId === 'src_unknown'))
     await accept(store(), (await newSource(store())).id, tracks(1))
   })

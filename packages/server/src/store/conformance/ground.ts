@@ -34,8 +34,8 @@ import { NO_FILTER } from '../store.ts'
 /** A store under test, on data of its own. */
 export interface OpenStore {
   store: Store
-  /** Closes it and opens it again on the same data. */
-  reopen(): Promise<Store>
+  /** Closes it and opens it again on the same data, with another secret key if one is given. */
+  reopen(secretKey?: string): Promise<Store>
   /** Closes it and gives every byte that it left behind. */
   closeAndRead(): Promise<Buffer>
   /** Closes it and removes the data. */
@@ -103,6 +103,7 @@ export function contentOf(sourceId: string, items: readonly JsonObject[], more: 
     sentAt: null,
     context: null,
     integrations: null,
+    trace: null,
     items,
     ...more,
   }

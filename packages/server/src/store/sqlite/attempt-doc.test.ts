@@ -23,6 +23,16 @@ const request: fc.Arbitrary<RequestRecord> = fc.record({
   responseStart: text,
   indexes,
 })
+/** As delivery makes them: the requests of a batch to its URLs have the same indexes, and those of another have others. */
+const gathered = fc
+  .array(fc.tuple(fc.array(request, { minLength: 1, maxLength: 3 }), indexes, fc.constantFrom('none', 'lead', 'led')), { maxLength: 4 })
+  .map((units) =>
+    units.flatMap(([requests, of, kind], at) => {
+      const parts = [0, 1].map((part) => ({ origin: at * 2 + part, segment: part, indexes: of }))
+      const about = { lead: at, parts: kind === 'lead' ? parts : null }
+      return requests.map((one): RequestRecord => ({ ...one, indexes: of, ...(kind === 'none' ? {} : { gathered: about }) }))
+    }),
+  )
 const final: fc.Arbitrary<FinalState> = fc.record({
   state: fc.constantFrom('delivered', 'failed', 'expired', 'cancelled'),
   reason: text,
@@ -91,4 +101,27 @@ test('a success on a warm connection is short', () => {
   const finals: FinalState[] = [{ state: 'delivered', reason: null, indexes: [0] }]
   const doc = writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one, one, one], finals })
   assert.ok(doc.length < 240, doc)
+})
+
+test('what a request carried beside its own is read as it was written, and written once for all URLs', () => {
+  const about = { origin: 1, segment: 1, attempt: 1, atMs: 1, finals: [] }
+  fc.assert(
+    fc.property(gathered, (requests) => {
+      assert.deepEqual(requestsOf(JSON.parse(writeAttemptDoc({ ...about, requests })) as AttemptDoc), requests)
+    }),
+  )
+  const one = fc.sample(request, { numRuns: 1, seed: 1 })[0] as RequestRecord
+  const part = { origin: 123_456_789, segment: 987_654_321, indexes: [0] }
+  const written = writeAttemptDoc({
+    ...about,
+    requests: ['a', 'b', 'c'].map((url) =>
+      Object.assign(structuredClone(one), { url, indexes: part.indexes, gathered: { lead: 1, parts: [part] } }),
+    ),
+  })
+  assert.equal(written.split('987654321').length, 2)
+})
+
+test('a record whose requests carried nothing else says nothing of it', () => {
+  const one = fc.sample(request, { numRuns: 1, seed: 1 })[0] as RequestRecord
+  assert.ok(!('g' in (JSON.parse(writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one], finals: [] })) as object)))
 })

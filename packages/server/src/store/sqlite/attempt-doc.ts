@@ -1,7 +1,8 @@
 // The doc column of attempts: requests and ended messages as short arrays, because there is one for every request ever
 // made. Written on the main thread, where the outcomes are, and read by the reading thread.
 
-import type { AttemptRecord, FinalStateName, RequestRecord } from '../store.ts'
+import type { AttemptRecord, FinalStateName, Part, RequestRecord } from '../store.ts'
+import type { StoredPart } from './commands.ts'
 
 type StoredRequest = [
   url: number,
@@ -25,6 +26,8 @@ export interface AttemptDoc {
   r: StoredRequest[]
   /** What ended: state, reason, indexes. */
   f: [state: FinalStateName, reason: string | null, indexes: readonly number[]][]
+  /** Of requests that carried others' messages too: their places in `r`, whose record says what they carried, and there what. */
+  g?: [requests: number[], lead: number, parts?: StoredPart[]][]
 }
 
 export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
@@ -43,11 +46,31 @@ export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
     }
   }
   const doc: AttemptDoc = { u: urls, r: stored, f: finals.map(({ state, reason, indexes }) => [state, reason, indexes]) }
+  const gathered = gatheredOf(requests)
+  if (gathered.length > 0) doc.g = gathered
   return JSON.stringify(doc)
 }
 
+/** The requests of one batch to its URLs stand together, and what they carried is written once. */
+function gatheredOf(requests: readonly RequestRecord[]): NonNullable<AttemptDoc['g']> {
+  const all: NonNullable<AttemptDoc['g']> = []
+  for (const [at, { gathered, indexes }] of requests.entries()) {
+    if (gathered === undefined) continue
+    const last = all.at(-1)
+    if (last !== undefined && last[0].at(-1) === at - 1 && requests[at - 1]?.indexes === indexes) {
+      last[0].push(at)
+      continue
+    }
+    const { lead, parts } = gathered
+    const stored = parts?.map(({ origin, segment, indexes: of }): StoredPart => [origin as number, segment as number, of])
+    all.push(stored === undefined ? [[at], lead as number] : [[at], lead as number, stored])
+  }
+  return all
+}
+
 export function requestsOf(doc: AttemptDoc): RequestRecord[] {
-  return doc.r.map((stored) => {
+  return doc.r.map((stored, at) => {
+    const gathered = doc.g?.find(([places]) => places.includes(at))
     const [url, startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart] = stored
     return {
       url: doc.u[url] as string,
@@ -63,8 +86,14 @@ export function requestsOf(doc: AttemptDoc): RequestRecord[] {
       reason: reason ?? null,
       error: error ?? null,
       responseStart: responseStart ?? null,
+      ...(gathered && { gathered: { lead: gathered[1], parts: gathered[2]?.map(partOf) ?? null } }),
     }
   })
+}
+
+function partOf([origin, segment, indexes]: StoredPart): Part {
+  // 0 stands for all only where shipments are stored.
+  return { origin, segment, indexes: indexes === 0 ? [] : indexes }
 }
 
 function brief(ms: number): number

@@ -1,20 +1,30 @@
 // What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
 // the bodies and keys of its batches lie in one buffer that is handed over, not copied. Plain data only.
 
+import type { AskedReplayState } from '../replay-jobs.ts'
 import type {
   ClaimRequest,
+  ControlToken,
   Destination,
   NewAuditEntry,
   NewDeletion,
+  OAuthApp,
   Part,
   PlannedShipment,
   Rejection,
+  ReplayJobState,
   ReplayResult,
+  ReplayStep,
+  ReplayStepResult,
   Shipment,
   ShipmentDraft,
   Skip,
   Source,
+  StatRow,
+  TraceContext,
+  UsedAssertion,
 } from '../store.ts'
+import type { ReplayDoc } from './replay-rows.ts'
 
 export interface AcceptCommand {
   kind: 'accept'
@@ -22,6 +32,8 @@ export interface AcceptCommand {
   receivedAtMs: number
   ip: string | null
   browser: boolean
+  /** As the column holds it. */
+  trace: string | null
   count: number
   /** Words into the group's buffer. */
   keysAt: number
@@ -81,6 +93,7 @@ export interface RawSegment {
   receivedAtMs: number
   ip: string | null
   browser: boolean
+  trace: TraceContext | null
   absent: number[]
   body: Uint8Array
 }
@@ -112,21 +125,67 @@ type Change =
   | { kind: 'release'; shipments: { id: number; claim: number }[] }
   | TallyCommand
   | { kind: 'putSource'; source: Source; create: boolean }
-  | { kind: 'deleteSource'; id: string }
+  /** With what named it, as it is without it. */
+  | { kind: 'deleteSource'; id: string; destinations: readonly StoredDestination[]; apps: readonly OAuthApp[] }
   | { kind: 'putDestination'; destination: StoredDestination; create: boolean }
   | { kind: 'deleteDestination'; id: string }
+  | { kind: 'putOAuthApp'; app: OAuthApp; create: boolean }
+  | { kind: 'deleteOAuthApp'; id: string }
+  | { kind: 'useAssertion'; assertion: UsedAssertion; nowMs: number }
+  | { kind: 'keepSecret'; name: string; sealed: string }
+  | { kind: 'reseal'; destinations: readonly StoredDestination[]; settings: readonly ResealedSetting[] }
   | { kind: 'cancelStep'; destinationId: string; atMs: number }
   | { kind: 'setSetting'; name: string; value: string }
   | { kind: 'find'; messageId: string }
   | { kind: 'replay'; deliveryId: string; atMs: number }
+  | { kind: 'replayBound' }
+  | CreateReplayCommand
+  | UpdateReplayCommand
+  | { kind: 'replayStep'; step: ReplayStep; atMs: number }
   | { kind: 'createDeletion'; id: string; deletion: NewDeletion; atMs: number; targets: DeletionTargets[] }
   | { kind: 'purgeStep'; deletion: number }
+  | { kind: 'createSuppressions'; userIds: readonly string[]; sourceIds: readonly string[]; atMs: number }
   | { kind: 'deleteSuppression'; userId: string; sourceId: string | null }
+  | { kind: 'endDeletion'; after: number; beforeMs: number; pseudonymKey: string }
+  | { kind: 'createToken'; token: ControlToken }
+  | { kind: 'deleteToken'; id: string }
+  | { kind: 'useToken'; id: string; atMs: number }
+  | { kind: 'note' }
+  | { kind: 'dropAudit'; beforeMs: number }
+  | { kind: 'dropReplays'; beforeMs: number }
   | { kind: 'retentionBegin'; beforeMs: number }
   | { kind: 'retentionPin'; segments: Float64Array }
   | { kind: 'retentionStep' }
   | { kind: 'forgetKeys'; beforeMs: number }
   | { kind: 'mark'; scheduleMs: number }
+  | { kind: 'addStats'; rows: readonly StatRow[] }
+  | { kind: 'dropStats'; minutesBeforeMs: number; hoursBeforeMs: number }
+
+export interface CreateReplayCommand {
+  kind: 'createReplay'
+  id: string
+  doc: ReplayDoc
+  ratePerSecond: number | null
+  /** Rows from here on are not part of it. */
+  bound: number
+  total: number
+  destinationIds: readonly string[]
+  atMs: number
+}
+
+export interface UpdateReplayCommand {
+  kind: 'updateReplay'
+  id: string
+  /** How it is believed to stand. */
+  from: { state: ReplayJobState; ratePerSecond: number | null }
+  state: AskedReplayState
+  ratePerSecond: number | null
+  atMs: number
+}
+
+export type ReplayStepReply =
+  | (Extract<ReplayStepResult, { ok: true }> & { destinationIds: string[] })
+  | Extract<ReplayStepResult, { ok: false }>
 
 /** The affected sources, and which enabled destinations each has. */
 export interface DeletionTargets {
@@ -139,6 +198,9 @@ export interface FoundKey {
   segment: number
   fingerprint: Uint32Array
 }
+
+/** Null: it is taken away. */
+export type ResealedSetting = readonly [name: string, sealed: string | null]
 
 /** As it lies in the store: secrets encrypted. */
 export type StoredDestination = Omit<Destination, 'sharedSecret' | 'signingSecrets'> & {
@@ -157,14 +219,37 @@ export interface Replies {
   deleteSource: boolean
   putDestination: null
   deleteDestination: boolean
+  putOAuthApp: null
+  deleteOAuthApp: boolean
+  /** Whether it was the first use. */
+  useAssertion: boolean
+  /** What is stored under the name. */
+  keepSecret: string
+  reseal: null
   /** How many shipments were cancelled. */
   cancelStep: number
   setSetting: null
   find: FoundKey[]
   replay: ReplayResult & { destinationId?: string }
+  /** A number after every row that there is. */
+  replayBound: number
+  createReplay: null
+  updateReplay: { ok: boolean }
+  replayStep: ReplayStepReply
   createDeletion: { num: number; destinationIds: string[] }
   purgeStep: { over: boolean; purged: { segment: number; indexes: number[] }[] }
+  createSuppressions: number
   deleteSuppression: number
+  /** The number of the deletion that was looked at; null when there is none after. */
+  endDeletion: number | null
+  createToken: null
+  deleteToken: boolean
+  useToken: null
+  note: null
+  /** How many entries went. */
+  dropAudit: number
+  /** How many jobs went. */
+  dropReplays: number
   /** The number before which rows go. */
   retentionBegin: number
   retentionPin: null
@@ -172,6 +257,9 @@ export interface Replies {
   retentionStep: boolean
   forgetKeys: null
   mark: null
+  addStats: null
+  /** False when everything older has gone. */
+  dropStats: boolean
 }
 
 export interface Group {
@@ -185,6 +273,7 @@ export const OUTSIDE: ReadonlySet<Command['kind']> = new Set([
   'claimOverdue',
   'release',
   'find',
+  'replayBound',
   'retentionBegin',
   'retentionPin',
   'forgetKeys',
@@ -196,6 +285,8 @@ export type Reply = { ok: true; value: unknown } | { ok: false; unavailable: boo
 export interface Answered {
   replies: Reply[]
   buffer: ArrayBuffer | null
+  /** How long the group's transaction took; null when it had none. */
+  commitMs: number | null
 }
 
 /** Rows name deliveries by shipment and index, and messages by segment and index. */

@@ -2,22 +2,28 @@
 // it, and seen after; one at a time, each made from what the one before left. Secrets are sealed on the way to the file.
 
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
 import {
   type Audit,
   type Configuration,
   type ControlStore,
+  type ControlToken,
   type Destination,
   type NewAuditEntry,
+  type NewControlToken,
   type NewDestination,
+  type NewOAuthApp,
   type NewSource,
   NO_FILTER,
+  type OAuthApp,
   type Source,
   WriteKeyTaken,
 } from '../store.ts'
 import { type AuditNote, auditNote, type StoredDestination } from './commands.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { ReadingThread } from './reading-thread.ts'
+import { SECRET_PREFIX } from './write-secrets.ts'
 
 export interface ConfiguringParts {
   writer: GroupCommit
@@ -30,16 +36,35 @@ export interface ConfiguringParts {
 
 type Changes = Pick<
   ControlStore,
-  'createSource' | 'updateSource' | 'deleteSource' | 'createDestination' | 'updateDestination' | 'deleteDestination'
+  | 'createSource'
+  | 'updateSource'
+  | 'deleteSource'
+  | 'createDestination'
+  | 'updateDestination'
+  | 'deleteDestination'
+  | 'createOAuthApp'
+  | 'updateOAuthApp'
+  | 'deleteOAuthApp'
+  | 'createToken'
+  | 'deleteToken'
 >
 
 export class Configuring implements Changes {
   readonly #parts: ConfiguringParts
   readonly #listeners: ((configuration: Configuration) => void)[] = []
-  #configuration: Configuration = { sources: new Map(), destinations: new Map(), suppressions: new Map(), oauthApps: new Map() }
+  #configuration: Configuration = {
+    sources: new Map(),
+    destinations: new Map(),
+    suppressions: new Map(),
+    oauthApps: new Map(),
+    tokens: new Map(),
+  }
+
+  #secretBox: SecretBox
 
   constructor(parts: ConfiguringParts) {
     this.#parts = parts
+    this.#secretBox = parts.secretBox
   }
 
   get configuration(): Configuration {
@@ -66,6 +91,7 @@ export class Configuring implements Changes {
       if (before === undefined) return undefined
       if (change.writeKeys) this.#refuseTakenKeys(change.writeKeys, id)
       const source: Source = { ...before, ...change }
+      if (isDeepStrictEqual(source, before)) return before
       await this.#parts.writer.run<'putSource'>({ kind: 'putSource', source, create: false, ...this.#note(audit?.(source, before)) })
       this.#putSource(source)
       return source
@@ -76,16 +102,16 @@ export class Configuring implements Changes {
     return this.inTurn(async () => {
       const before = this.#configuration.sources.get(id)
       if (before === undefined) return false
-      for (const destination of this.#configuration.destinations.values()) {
-        if (!destination.sourceIds.includes(id)) continue
-        const detached = { ...destination, sourceIds: destination.sourceIds.filter((sourceId) => sourceId !== id) }
-        await this.#write(detached, false)
-        this.#putDestination(detached)
-      }
-      if (!(await this.#parts.writer.run<'deleteSource'>({ kind: 'deleteSource', id, ...this.#note(audit?.(null, before)) }))) return false
-      const sources = new Map(this.#configuration.sources)
-      sources.delete(id)
-      this.#change({ sources })
+      const { sources, destinations, oauthApps } = this.#configuration
+      const detached = detachedFrom(destinations, id)
+      const apps = detachedFrom(oauthApps, id)
+      const stored = detached.map((destination) => sealed(destination, this.#secretBox))
+      const note = this.#note(audit?.(null, before))
+      const command = { kind: 'deleteSource' as const, id, destinations: stored, apps, ...note }
+      if (!(await this.#parts.writer.run<'deleteSource'>(command))) return false
+      const left = new Map(sources)
+      left.delete(id)
+      this.#change({ sources: left, destinations: withThose(destinations, detached), oauthApps: withThose(oauthApps, apps) })
       return true
     })
   }
@@ -104,6 +130,7 @@ export class Configuring implements Changes {
       const before = this.#configuration.destinations.get(id)
       if (before === undefined) return undefined
       const destination: Destination = { ...before, ...change }
+      if (isDeepStrictEqual(destination, before)) return before
       await this.#write(destination, false, audit?.(destination, before))
       this.#putDestination(destination)
       return destination
@@ -128,9 +155,111 @@ export class Configuring implements Changes {
     })
   }
 
-  /** From the file, at the start and after a change that was made there alone. */
+  createOAuthApp(app: NewOAuthApp, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
+    return this.inTurn(async () => {
+      const created: OAuthApp = { ...app, id: newId('app'), createdAtMs: this.#parts.nowMs() }
+      const note = this.#note(audit?.(created, null))
+      await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app: created, create: true, ...note })
+      this.#putOAuthApp(created)
+      return created
+    })
+  }
+
+  updateOAuthApp(id: string, change: Partial<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
+    return this.inTurn(async () => {
+      const before = this.#configuration.oauthApps.get(id)
+      if (before === undefined) return undefined
+      const app: OAuthApp = { ...before, ...change }
+      if (isDeepStrictEqual(app, before)) return before
+      await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app, create: false, ...this.#note(audit?.(app, before)) })
+      this.#putOAuthApp(app)
+      return app
+    })
+  }
+
+  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>): Promise<boolean> {
+    return this.inTurn(async () => {
+      const before = this.#configuration.oauthApps.get(id)
+      if (before === undefined) return false
+      const note = this.#note(audit?.(null, before))
+      if (!(await this.#parts.writer.run<'deleteOAuthApp'>({ kind: 'deleteOAuthApp', id, ...note }))) return false
+      const oauthApps = new Map(this.#configuration.oauthApps)
+      oauthApps.delete(id)
+      this.#change({ oauthApps })
+      return true
+    })
+  }
+
+  createToken(token: NewControlToken, audit?: Audit<ControlToken>): Promise<ControlToken> {
+    return this.inTurn(async () => {
+      const created: ControlToken = { ...token, id: newId('tok'), createdAtMs: this.#parts.nowMs() }
+      await this.#parts.writer.run<'createToken'>({ kind: 'createToken', token: created, ...this.#note(audit?.(created, null)) })
+      this.#change({ tokens: new Map(this.#configuration.tokens).set(created.id, created) })
+      return created
+    })
+  }
+
+  deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean> {
+    return this.inTurn(async () => {
+      const before = this.#configuration.tokens.get(id)
+      if (before === undefined) return false
+      const note = this.#note(audit?.(null, before))
+      if (!(await this.#parts.writer.run<'deleteToken'>({ kind: 'deleteToken', id, ...note }))) return false
+      const tokens = new Map(this.#configuration.tokens)
+      tokens.delete(id)
+      this.#change({ tokens })
+      return true
+    })
+  }
+
+  keepSecret(name: string, fresh: string): Promise<string> {
+    const setting = SECRET_PREFIX + name
+    return this.inTurn(async () => {
+      const sealed = this.#secretBox.seal(fresh, setting)
+      return this.#secretBox.open(await this.#parts.writer.run<'keepSecret'>({ kind: 'keepSecret', name: setting, sealed }), setting)
+    })
+  }
+
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly string[] = []): Promise<number> {
+    const removed = new Set(without.map((name) => SECRET_PREFIX + name))
+    return this.inTurn(async () => {
+      const { reader, writer } = this.#parts
+      const destinations = [...this.#configuration.destinations.values()].map((destination) => sealed(destination, box))
+      const stored = await reader.ask('configuration', 'secrets')
+      const settings = stored.map(
+        ({ name, value }) => [name, removed.has(name) ? null : box.seal(this.#secretBox.open(value, name), name)] as const,
+      )
+      const inDestinations = destinations.flatMap(({ sharedSecret, signingSecrets }) => [sharedSecret ?? [], signingSecrets].flat())
+      const secrets = inDestinations.length + settings.filter(([, value]) => value !== null).length
+      await writer.run<'reseal'>({ kind: 'reseal', destinations, settings, ...this.#note(audit?.({ secrets }, null)) })
+      this.#secretBox = box
+      return secrets
+    })
+  }
+
+  /** As it was written by others; read from the file again it would take long, and wait for whoever reads there. */
+  suppress(sourceIds: readonly string[], userIds: readonly string[]): void {
+    const suppressions = new Map(this.#configuration.suppressions)
+    for (const sourceId of sourceIds) suppressions.set(sourceId, new Set([...(suppressions.get(sourceId) ?? []), ...userIds]))
+    this.#change({ suppressions })
+  }
+
+  /** Null: of all sources. */
+  unsuppress(userId: string, sourceId: string | null): void {
+    const suppressions = new Map(this.#configuration.suppressions)
+    for (const [id, users] of this.#configuration.suppressions) {
+      if ((sourceId !== null && id !== sourceId) || !users.has(userId)) continue
+      const left = new Set(users)
+      left.delete(userId)
+      if (left.size === 0) suppressions.delete(id)
+      else suppressions.set(id, left)
+    }
+    this.#change({ suppressions })
+  }
+
+  /** From the file, at the start. */
   async reload(): Promise<void> {
-    const { sources, destinations, suppressions } = await this.#parts.reader.ask('configuration', 'all')
+    const { sources, destinations, suppressions, oauthApps, tokens } = await this.#parts.reader.ask('configuration', 'all')
     const suppressed = new Map<string, Set<string>>()
     for (const { sourceId, userId } of suppressions) {
       const users = suppressed.get(sourceId) ?? new Set()
@@ -140,7 +269,14 @@ export class Configuring implements Changes {
       sources: new Map(sources.map((source) => [source.id, source])),
       destinations: new Map(destinations.map((destination) => [destination.id, this.#opened(destination)])),
       suppressions: suppressed,
+      oauthApps: new Map(oauthApps.map((app) => [app.id, app])),
+      tokens: new Map(tokens.map((token) => [token.id, token])),
     })
+  }
+
+  /** Throws SecretBoxError for secrets that the key does not open; those of destinations are opened by `reload`. */
+  async checkSecrets(): Promise<void> {
+    for (const { name, value } of await this.#parts.reader.ask('configuration', 'secrets')) this.#secretBox.open(value, name)
   }
 
   /** One change at a time. */
@@ -164,11 +300,15 @@ export class Configuring implements Changes {
     this.#change({ destinations: new Map(this.#configuration.destinations).set(destination.id, destination) })
   }
 
+  #putOAuthApp(app: OAuthApp): void {
+    this.#change({ oauthApps: new Map(this.#configuration.oauthApps).set(app.id, app) })
+  }
+
   async #write(destination: Destination, create: boolean, audit?: NewAuditEntry): Promise<void> {
     const { writer, nowMs } = this.#parts
     await writer.run<'putDestination'>({
       kind: 'putDestination',
-      destination: this.#sealed(destination),
+      destination: sealed(destination, this.#secretBox),
       create,
       ...auditNote(audit, nowMs()),
     })
@@ -184,19 +324,9 @@ export class Configuring implements Changes {
     }
   }
 
-  #sealed(destination: Destination): StoredDestination {
-    const { sharedSecret, signingSecrets, id } = destination
-    const { secretBox } = this.#parts
-    return {
-      ...destination,
-      sharedSecret: sharedSecret === null ? null : secretBox.seal(sharedSecret, id),
-      signingSecrets: signingSecrets.map((secret) => secretBox.seal(secret, id)),
-    }
-  }
-
   #opened(destination: StoredDestination): Destination {
     const { sharedSecret, signingSecrets, id } = destination
-    const { secretBox } = this.#parts
+    const secretBox = this.#secretBox
     return {
       ...destination,
       // Destinations that were stored before there were filters have none.
@@ -205,6 +335,29 @@ export class Configuring implements Changes {
       signingSecrets: signingSecrets.map((secret) => secretBox.open(secret, id)),
     }
   }
+}
+
+function sealed(destination: Destination, secretBox: SecretBox): StoredDestination {
+  const { sharedSecret, signingSecrets, id } = destination
+  return {
+    ...destination,
+    sharedSecret: sharedSecret === null ? null : secretBox.seal(sharedSecret, id),
+    signingSecrets: signingSecrets.map((secret) => secretBox.seal(secret, id)),
+  }
+}
+
+/** Those that name the source, as they are without it. */
+function detachedFrom<T extends { sourceIds: readonly string[] }>(things: ReadonlyMap<string, T>, sourceId: string): T[] {
+  const detached: T[] = []
+  for (const thing of things.values()) {
+    const sourceIds = thing.sourceIds.filter((id) => id !== sourceId)
+    if (sourceIds.length < thing.sourceIds.length) detached.push({ ...thing, sourceIds })
+  }
+  return detached
+}
+
+function withThose<T extends { id: string }>(things: ReadonlyMap<string, T>, changed: readonly T[]): Map<string, T> {
+  return new Map([...things, ...changed.map((thing) => [thing.id, thing] as const)])
 }
 
 export function newId(prefix: string): string {

@@ -160,7 +160,7 @@ test('what every list and claim asks is found by an index', (t) => {
     ],
     [
       'SELECT origin, destination FROM replays WHERE segment = ? AND idx = ? ORDER BY origin',
-      /^SEARCH replays USING INDEX replays_by_segment \(segment=\? AND idx=\?\)$/,
+      /^SEARCH replays USING COVERING INDEX replays_by_segment \(segment=\? AND idx=\?\); USE TEMP B-TREE FOR ORDER BY$/,
     ],
   ]
   for (const [sql, by] of searches) assert.match(plan(sql), by, sql)
@@ -176,4 +176,14 @@ test('a store in a folder that is not there yet makes it', async (t) => {
   assert.equal((await claim(store, destinationId)).shipments.length, 1)
   assert.equal((await ledgerOf(store, destinationId)).owed, 1)
   await store.close()
+})
+
+test('the files of a new store are for their owner alone, whatever the umask', async (t) => {
+  const path = pathFor(t)
+  const umask = process.umask(0o000)
+  t.after(() => process.umask(umask))
+  const database = openWriter(path)
+  database.exec('CREATE TABLE written (id INTEGER)')
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) assert.equal(statSync(file).mode & 0o777, 0o600, file)
+  database.close()
 })

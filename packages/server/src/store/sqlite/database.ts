@@ -1,7 +1,7 @@
 // Opens the file: one process at a time, the settings that make a commit durable, and the schema brought up to date.
 // Checkpoints are made by whoever commits, between two commits, and never by SQLite in the middle of one.
 
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MIGRATIONS } from './migrations.ts'
@@ -44,7 +44,23 @@ export function lockStore(path: string): { release(): void } {
   return { release: () => lock.close() }
 }
 
+/** Whether a process holds the store now. Asked by reading, which leaves the lock alone. */
+export function isLocked(path: string): boolean {
+  const lock = new DatabaseSync(`${path}.lock`, { readOnly: true })
+  try {
+    lock.prepare('SELECT count(*) FROM sqlite_master').get()
+    return false
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return true
+    throw error
+  } finally {
+    lock.close()
+  }
+}
+
 export function openWriter(path: string): DatabaseSync {
+  // What people did is in it: for its owner alone, whatever the umask. SQLite gives the files beside it the same mode.
+  closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
     configure(database)

@@ -61,6 +61,11 @@ export class Duplicates {
     return true
   }
 
+  /** The segment that has a key which `add` refused. */
+  holder(words: Uint32Array, at: number): number {
+    return this.#frozen?.find(words, at) || this.#recent.find(words, at) || this.#runs.find(words, at)
+  }
+
   /** In the transaction, before its commit: writes a part of a full table. */
   writeSome(): void {
     if (this.#writer === null || this.#completed) return

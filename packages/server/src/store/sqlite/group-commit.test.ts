@@ -35,6 +35,23 @@ test('what is given while a group is being committed makes up the next, and one 
   await commit.close()
 })
 
+test('every transaction is told, with how long it took and how many commands shared it', async (t) => {
+  const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
+  const told: [commitMs: number, commands: number][] = []
+  commit.onCommit = (commitMs, commands) => told.push([commitMs, commands])
+  const set = (value: string): Promise<null> => commit.run<'setSetting'>({ kind: 'setSetting', name: 'n', value })
+  await Promise.all([set('a'), set('b'), set('c')])
+  // Changes nothing that is stored, so there is no transaction.
+  await commit.run<'find'>({ kind: 'find', messageId: 'm' })
+  await set('d')
+  await commit.close()
+  assert.deepEqual(
+    told.map(([, commands]) => commands),
+    [3, 1],
+  )
+  for (const [commitMs] of told) assert.ok(commitMs > 0 && commitMs < 60_000, String(commitMs))
+})
+
 test('more than fits in memory is refused as unavailable, and what was taken is stored', { timeout: 60_000 }, async (t) => {
   const store = await openFor(t, pathFor(t))
   const { sourceId, destinationId } = await newWay(store)

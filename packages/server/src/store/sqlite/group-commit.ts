@@ -22,7 +22,7 @@ const EARLY = 8
  * Nobody waits for these: they ride along with the next accepted batch, or go after a moment. A commit of their own for each
  * settlement cost more than the settling. What was delivered in that moment may be sent again after a crash, as what is in flight.
  */
-const LAZY = new Set<Command['kind']>(['settle', 'release', 'tally'])
+const LAZY = new Set<Command['kind']>(['settle', 'release', 'tally', 'addStats'])
 const LAZY_MS = 3
 const LAZY_AT_MOST = 256
 const LEAST_BUFFER_BYTES = 256 * 1024
@@ -55,6 +55,8 @@ export class GroupCommit {
   readonly seed: Seed
   readonly scheduleMs: number
   readonly #onState: (problem: string | null) => void
+  /** Told of every transaction: how long it took, and of how many commands its group was. */
+  onCommit: ((commitMs: number, commands: number) => void) | undefined
   #waiting: Waiting[] = []
   #waitingBytes = 0
   /** Sent and not answered, in order. */
@@ -76,8 +78,9 @@ export class GroupCommit {
     this.seed = start.seed
     this.scheduleMs = start.scheduleMs
     this.#onState = onState
-    worker.on('message', ({ replies, buffer }: Answered) => {
+    worker.on('message', ({ replies, buffer, commitMs }: Answered) => {
       if (buffer !== null) this.#spare.push(buffer)
+      if (commitMs !== null) this.onCommit?.(commitMs, replies.length)
       this.#answer(replies)
     })
     worker.on('error', (error) => this.#fail(error as Error))

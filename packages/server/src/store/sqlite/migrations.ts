@@ -176,33 +176,102 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX audit_by_subject ON audit (subject, id);
 
+  -- How a deletion request ended, once it has; and whether its users stand in it by pseudonym: see write-deletion-ends.ts.
+  ALTER TABLE deletions ADD COLUMN ended TEXT;
+  -- Asked for without naming sources: what came by sources that were deleted is purged too.
+  ALTER TABLE deletions ADD COLUMN every_source INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE deletions ADD COLUMN pseudonyms INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX deletions_by_name ON deletions (num, created_at, ended) WHERE pseudonyms = 0;
+
   CREATE TABLE oauth_apps (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, doc TEXT NOT NULL) STRICT;
   -- Assertions that were used, until they would be refused for their age.
   CREATE TABLE oauth_assertions (app TEXT NOT NULL, jti TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (app, jti)) WITHOUT ROWID, STRICT;
   CREATE INDEX oauth_assertions_by_expiry ON oauth_assertions (expires_at);
 
-  -- Replays of many deliveries, and how far each has come.
+  -- Deliveries owed once more. Those of one segment that a job replays together share an origin, as accepted ones do.
+  ALTER TABLE replays RENAME TO single_replays;
+  CREATE TABLE replays (
+    origin INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    destination INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    replay_of TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    job INTEGER,
+    -- NULL before the first attempt, then 'retrying', then how it ended.
+    state TEXT,
+    PRIMARY KEY (origin, idx)
+  ) WITHOUT ROWID, STRICT;
+  INSERT INTO replays (origin, idx, destination, segment, replay_of, at, state)
+    SELECT origin, idx, destination, segment, replay_of, at, (
+      SELECT CASE WHEN sum(delivered) > 0 THEN 'delivered' WHEN sum(failed) > 0 THEN 'failed' WHEN sum(expired) > 0 THEN 'expired'
+                  WHEN sum(cancelled) > 0 THEN 'cancelled' WHEN count(*) > 0 THEN 'retrying' END
+      FROM attempts WHERE attempts.origin = single_replays.origin)
+    FROM single_replays;
+  DROP TABLE single_replays;
+  CREATE INDEX replays_by_segment ON replays (segment, idx, destination);
+  -- Those that speak against one more; a message may have failed a hundred times beside them: see replay-rows.ts.
+  CREATE INDEX replays_that_stand ON replays (segment, idx, destination) WHERE state IS NULL OR state IN ('retrying', 'delivered');
+
+  -- Replays of many deliveries, how far each has come, and what became of what it replayed.
   CREATE TABLE replay_jobs (
     num INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     created_at INTEGER NOT NULL,
     finished_at INTEGER,
     state TEXT NOT NULL,
+    rate INTEGER,
     doc TEXT NOT NULL,
+    -- Rows from here on, in time, are not part of it.
+    bound INTEGER NOT NULL,
     total INTEGER NOT NULL,
-    done INTEGER NOT NULL DEFAULT 0,
-    skipped INTEGER NOT NULL DEFAULT 0,
-    cursor TEXT
+    position INTEGER NOT NULL DEFAULT 0,
+    replayed INTEGER NOT NULL DEFAULT 0,
+    skipped TEXT NOT NULL DEFAULT '{}',
+    delivered INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    expired INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0
   ) STRICT;
-  CREATE INDEX replays_by_original ON replays (replay_of);
+  CREATE INDEX replay_jobs_by_state ON replay_jobs (state, num);
+  -- Per destination, so that one that takes nothing does not hold the others up; destination 0 for a list of deliveries.
+  CREATE TABLE replay_parts (
+    job INTEGER NOT NULL,
+    destination INTEGER NOT NULL,
+    -- Which of the job's states, from which row, and from which place in it.
+    state INTEGER NOT NULL DEFAULT 0,
+    next INTEGER NOT NULL DEFAULT 0,
+    place INTEGER NOT NULL DEFAULT 0,
+    over INTEGER NOT NULL DEFAULT 0,
+    -- Replayed and not attempted yet.
+    waiting INTEGER NOT NULL DEFAULT 0,
+    -- The position of the job when it last had its turn.
+    turn INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (job, destination)
+  ) WITHOUT ROWID, STRICT;
 
-  -- Counts per minute, of sources and of destinations.
+  -- Messages that came again, as fingerprints, under the segment that has them: see repeats.ts.
+  CREATE TABLE repeats (
+    segment INTEGER NOT NULL,
+    digest INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    fingerprints BLOB NOT NULL,
+    PRIMARY KEY (segment, digest)
+  ) WITHOUT ROWID, STRICT;
+
+  -- The caller's trace, where it sent one: see trace-column.ts.
+  ALTER TABLE segments ADD COLUMN trace TEXT;
+
+  -- Counts per minute and per hour (step, in milliseconds): of sources, of destinations, and of all together.
   CREATE TABLE stats (
-    minute INTEGER NOT NULL,
     kind TEXT NOT NULL,
     subject TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    at INTEGER NOT NULL,
     doc TEXT NOT NULL,
-    PRIMARY KEY (minute, kind, subject)
+    PRIMARY KEY (kind, subject, step, at)
   ) WITHOUT ROWID, STRICT;
+  CREATE INDEX stats_by_age ON stats (step, at);
   `,
 ]

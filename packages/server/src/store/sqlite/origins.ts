@@ -21,10 +21,15 @@ export interface OriginState {
 }
 
 export function resolveOrigin(database: DatabaseSync, origin: number): Origin | undefined {
-  const replay = database.prepare('SELECT destination, segment, idx FROM replays WHERE origin = ?').get(origin) as
-    | { destination: number; segment: number; idx: number }
-    | undefined
-  if (replay) return { destination: replay.destination, segment: replay.segment, indexes: [replay.idx], replay: true }
+  const replays = database.prepare('SELECT destination, segment, idx FROM replays WHERE origin = ? ORDER BY idx').all(origin) as {
+    destination: number
+    segment: number
+    idx: number
+  }[]
+  if (replays[0]) {
+    const { destination, segment } = replays[0]
+    return { destination, segment, indexes: replays.map(({ idx }) => idx), replay: true }
+  }
   const row = database.prepare('SELECT seq, routes FROM segments WHERE seq < ? ORDER BY seq DESC LIMIT 1').get(origin) as
     | { seq: number; routes: string }
     | undefined

@@ -17,6 +17,9 @@ interface AuditRow {
   after: string | null
 }
 
+/** Of one page: an entry may hold all of a destination, twice, and a page a thousand of them. */
+const CHARACTERS_PER_PAGE = 8 * 1024 * 1024
+
 export class AuditReads {
   readonly #rows: Rows
 
@@ -35,9 +38,12 @@ export class AuditReads {
             .iterate(subject, start, end)
     const data: AuditEntry[] = []
     let seen = 0
+    let characters = 0
     for (const row of rows as unknown as Iterable<AuditRow>) {
-      if (++seen > ROWS_PER_PAGE || data.length === limit) return { data, next: JSON.stringify(['a', row.id]) }
+      const isFull = data.length === limit || characters > CHARACTERS_PER_PAGE
+      if (++seen > ROWS_PER_PAGE || isFull) return { data, next: JSON.stringify(['a', row.id]) }
       if ((actorId !== undefined && row.actor !== actorId) || (action !== undefined && row.action !== action)) continue
+      characters += (row.before?.length ?? 0) + (row.after?.length ?? 0)
       data.push({
         id: String(row.id),
         atMs: row.at,

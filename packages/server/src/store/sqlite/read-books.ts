@@ -1,6 +1,6 @@
 // The books as they are read: the ledger and its recount, what is oldest, what was refused, what each source sent.
 
-import type { LedgerRow, RejectionRow, SourceCounts } from '../store.ts'
+import type { LedgerRow, OldestPending, RejectionRow, SourceCounts } from '../store.ts'
 import type { StoredPart } from './commands.ts'
 import { msOfRowId } from './ids.ts'
 import { type LedgerCountsRow, recount } from './ledger.ts'
@@ -31,6 +31,15 @@ export class BooksReads {
     const rows = [oldest('class = 0 ORDER BY due, id'), oldest('class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt')]
     const origins = rows.flatMap((row) => (row ? (JSON.parse(row.parts) as StoredPart[]).map(([origin]) => origin) : []))
     return origins.length === 0 ? null : msOfRowId(Math.min(...origins))
+  }
+
+  oldestPending(): OldestPending[] {
+    return this.ledger()
+      .filter(({ pending }) => pending > 0)
+      .flatMap(({ destinationId }) => {
+        const atMs = this.oldestPendingAtMs(destinationId)
+        return atMs === null ? [] : [{ destinationId, atMs }]
+      })
   }
 
   /** Segments that are still owed and lie before a line. */

@@ -7,6 +7,7 @@ import { unpackBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
 import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from './commands.ts'
 import type { Names } from './names.ts'
+import { readTrace } from './trace-column.ts'
 
 export interface ShipmentRow {
   destination: number
@@ -31,6 +32,7 @@ interface SegmentRow {
   count: number
   absent: string | null
   body: Uint8Array
+  trace: string | null
 }
 
 export class ClaimReader {
@@ -51,7 +53,7 @@ export class ClaimReader {
     this.#overdue = database.prepare(
       'SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY first_attempt',
     )
-    this.#segment = database.prepare('SELECT seq, source, received_at, ip, browser, count, absent, body FROM segments WHERE seq = ?')
+    this.#segment = database.prepare('SELECT seq, source, received_at, ip, browser, count, absent, body, trace FROM segments WHERE seq = ?')
   }
 
   claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimCommand): ClaimReply {
@@ -128,6 +130,7 @@ export class ClaimReader {
       receivedAtMs: row.received_at,
       ip: row.ip,
       browser: row.browser === 1,
+      trace: readTrace(row.trace),
       count: row.count,
       absent: absentIndexes(row.absent),
       body: unpackBody(row.body),

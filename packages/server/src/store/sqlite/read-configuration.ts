@@ -1,8 +1,9 @@
 // What the store keeps in memory and reads at its start: the configuration, and work that a crash left in the middle.
 
-import type { Source } from '../store.ts'
+import type { ControlToken, OAuthApp, Source } from '../store.ts'
 import type { StoredDestination } from './commands.ts'
 import type { Rows } from './rows.ts'
+import { SECRET_PREFIX } from './write-secrets.ts'
 
 export class ConfigurationReads {
   readonly #rows: Rows
@@ -11,14 +12,23 @@ export class ConfigurationReads {
     this.#rows = rows
   }
 
-  all(): { sources: Source[]; destinations: StoredDestination[]; suppressions: { sourceId: string; userId: string }[] } {
+  all(): {
+    sources: Source[]
+    destinations: StoredDestination[]
+    suppressions: { sourceId: string; userId: string }[]
+    oauthApps: OAuthApp[]
+    tokens: ControlToken[]
+  } {
     const docs = (table: string): unknown[] =>
       (this.#rows.all(`SELECT doc FROM ${table} WHERE deleted = 0 ORDER BY num`) as { doc: string }[]).map(({ doc }) => JSON.parse(doc))
+    const apps = this.#rows.all('SELECT doc FROM oauth_apps ORDER BY num') as { doc: string }[]
     const suppressed = this.#rows.all('SELECT s.id AS sourceId, user_id AS userId FROM suppressions JOIN sources s ON s.num = source')
     return {
       sources: docs('sources') as Source[],
       destinations: docs('destinations') as StoredDestination[],
       suppressions: suppressed as { sourceId: string; userId: string }[],
+      oauthApps: apps.map(({ doc }) => JSON.parse(doc) as OAuthApp),
+      tokens: this.#rows.all('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num') as ControlToken[],
     }
   }
 
@@ -29,6 +39,19 @@ export class ConfigurationReads {
     ) as { id: string }[]
     const purging = this.#rows.all('SELECT num FROM deletions WHERE purge_cursor < purge_end ORDER BY num') as { num: number }[]
     return { cancelling: deleted.map(({ id }) => id), purging: purging.map(({ num }) => num) }
+  }
+
+  /** Sealed, by the names of their settings. */
+  secrets(): { name: string; value: string }[] {
+    return this.#rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX) as {
+      name: string
+      value: string
+    }[]
+  }
+
+  tokenUses(): { id: string; atMs: number }[] {
+    const rows = this.#rows.all('SELECT id, last_used_at AS atMs FROM tokens WHERE last_used_at IS NOT NULL')
+    return rows as { id: string; atMs: number }[]
   }
 
   setting(name: string): string | undefined {

@@ -1,6 +1,17 @@
 // Deliveries as they are asked for: what is pending from the shipments, what ended from the attempts and the failures.
 
-import type { DeliveryDetail, DeliveryFilter, DeliveryRow, FinalStateName, Page, PageRequest } from '../store.ts'
+import type { StatementSync } from 'node:sqlite'
+import type {
+  DeliveryDetail,
+  DeliveryFilter,
+  DeliveryRow,
+  FinalStateName,
+  GatheredPart,
+  Page,
+  PageRequest,
+  Part,
+  RequestRecord,
+} from '../store.ts'
 import { type AttemptDoc, requestsOf } from './attempt-doc.ts'
 import { rowAndIndex, type StoredPart } from './commands.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
@@ -36,6 +47,9 @@ interface AttemptRow {
   cancelled: number
   doc: string
 }
+
+/** Segments that one answer may read for what a batch carried: a batch may take one message of each of a thousand large calls. */
+const GATHERED_BYTES = 32 * 1024 * 1024
 
 export class DeliveryReads {
   readonly #rows: Rows
@@ -93,7 +107,38 @@ export class DeliveryReads {
       atMs: final ? final.atMs : this.#dueAtMs(origin.destination, named.row, index),
       content: content.items[index] == null ? null : only(content, history.at(-1)?.indexes ?? [index]),
       history,
+      owedAtMs: (origin.replay ? this.#replayedAtMs(named.row, index) : undefined) ?? row.received_at,
+      gathered: this.#gathered(named.row, index, history.at(-1)),
+      ...this.#replays(origin.destination, origin.segment, named.row, index),
     }
+  }
+
+  #replayedAtMs(origin: number, index: number): number | undefined {
+    return (this.#rows.get('SELECT at FROM replays WHERE origin = ? AND idx = ?', origin, index) as { at: number } | undefined)?.at
+  }
+
+  #gathered(origin: number, index: number, last: RequestRecord | undefined): GatheredPart[] | null {
+    if (last?.gathered === undefined) return null
+    const parts = last.gathered.parts ?? this.#ledParts(last.gathered.lead as number, last, origin, index)
+    let bytes = 0
+    const found = parts?.map(({ origin: of, segment, indexes }): GatheredPart => {
+      const row = bytes > GATHERED_BYTES ? undefined : this.#rows.segment(segment as number)
+      bytes += row?.body.length ?? 0
+      return { origin: of, segment, indexes, content: row === undefined ? null : only(this.#rows.contentOf(row), indexes) }
+    })
+    return found ?? null
+  }
+
+  /** What a request carried stands with the first of those it carried. */
+  #ledParts(lead: number, { url, startedAtMs }: RequestRecord, origin: number, index: number): readonly Part[] | null {
+    const docs = this.#rows.all('SELECT doc FROM attempts WHERE origin = ? ORDER BY id DESC', lead) as { doc: string }[]
+    for (const { doc } of docs) {
+      for (const request of requestsOf(JSON.parse(doc) as AttemptDoc)) {
+        const parts = request.url === url && request.startedAtMs === startedAtMs ? request.gathered?.parts : undefined
+        if (parts?.some((part) => part.origin === origin && part.indexes.includes(index))) return parts
+      }
+    }
+    return null
   }
 
   /** Rows lie by destination, class, due and id, which the cursor names, with the place in the row. `then` follows the last. */
@@ -133,6 +178,7 @@ export class DeliveryReads {
           attempts: row.attempt,
           replay: row.replay === 1,
           atMs: row.attempt > 0 ? row.due : null,
+          ...this.#replays(row.destination, segment, origin, index),
         })
       }
     }
@@ -185,6 +231,7 @@ export class DeliveryReads {
           attempts: row.attempt,
           replay: row.replay === 1,
           atMs: row.at,
+          ...this.#replays(row.destination, row.segment, row.origin, index),
         })
       }
     }
@@ -222,10 +269,36 @@ export class DeliveryReads {
         attempts: row.attempts,
         replay: row.replay === 1,
         atMs: row.at,
+        ...this.#replays(row.destination, row.segment, row.origin, row.idx),
       })
     }
     return { data, next: null }
   }
+
+  /** What it repeats, and what repeats it. Nearly always nothing, which is one look. */
+  #replays(
+    destination: number,
+    segment: number,
+    origin: number,
+    index: number,
+  ): Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> {
+    this.#selectNewest ??= this.#rows.database.prepare(
+      'SELECT origin FROM replays WHERE segment = ? AND idx = ? AND destination = ? ORDER BY origin DESC LIMIT 1',
+    )
+    const newest = this.#selectNewest.get(segment, index, destination) as { origin: number } | undefined
+    this.#selectReplay ??= this.#rows.database.prepare(
+      `SELECT r.replay_of AS replayOf, j.id AS jobId FROM replays r LEFT JOIN replay_jobs j ON j.num = r.job
+       WHERE r.origin = ? AND r.idx = ?`,
+    )
+    const own = newest && (this.#selectReplay.get(origin, index) as { replayOf: string; jobId: string | null } | undefined)
+    return {
+      replayOf: own?.replayOf ?? null,
+      replayJobId: own?.jobId ?? null,
+      replayedBy: newest && newest.origin > origin ? `${newest.origin}-${index}` : null,
+    }
+  }
+  #selectNewest: StatementSync | undefined
+  #selectReplay: StatementSync | undefined
 
   /** When a pending delivery is tried next; null: at once, or not found among as many rows as may be looked at. */
   #dueAtMs(destination: number, origin: number, index: number): number | null {

@@ -1,17 +1,21 @@
 // Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
 // where not and why.
 
-import type { MessageFilter, Page, PageRequest, SegmentContent, SkipReason, StoredMessage } from '../store.ts'
+import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, SegmentContent, SkipReason, StoredMessage } from '../store.ts'
 import { type FoundKey, rowAndIndex } from './commands.ts'
 import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
+import { absentIndexes } from './read-claims.ts'
+import { repeatsOf } from './repeats.ts'
 import { only, type Rows, type SegmentRow } from './rows.ts'
-import { candidates, indexOfKey } from './segment-keys.ts'
+import { candidates, fingerprintAt, indexOfKey } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
 /** Bodies that one page may read, some 200 ms of parsing. */
 const BYTES_PER_PAGE = 32 * 1024 * 1024
+/** Messages of one messageId: of several sources, or some days apart. */
+const MAX_TRAILS = 20
 
 export class MessageReads {
   readonly #rows: Rows
@@ -76,6 +80,26 @@ export class MessageReads {
     return newest && this.#message(newest.row, newest.content, newest.index)
   }
 
+  trails(id: string, found: readonly FoundKey[]): MessageTrail[] {
+    const named = rowAndIndex(id)
+    const row = named && this.#rows.segment(named.row)
+    const places = row && named.index < row.count ? [{ row, content: this.#rows.contentOf(row), index: named.index }] : []
+    // Of a purged message only the key is left, and it is all but certain that no other id has the same.
+    for (const { segment, fingerprint } of [...found].sort((a, b) => b.segment - a.segment).slice(0, MAX_TRAILS)) {
+      const row = this.#rows.segment(segment)
+      const index = row === undefined ? -1 : indexOfKey(row.keys, fingerprint)
+      if (row !== undefined && index !== -1) places.push({ row, content: this.#rows.contentOf(row), index })
+    }
+    const seen = new Set<string>()
+    return places
+      .filter(({ row, index }) => !seen.has(`${row.seq}-${index}`) && seen.add(`${row.seq}-${index}`))
+      .filter(({ row, content, index }) => content.items[index] !== null || !absentIndexes(row.absent).includes(index))
+      .map(({ row, content, index }) => {
+        const repeats = repeatsOf(this.#rows.database, row.seq, fingerprintAt(row.keys, index))
+        return Object.assign(this.#message(row, content, index), { repeats })
+      })
+  }
+
   /** Newest first. A fingerprint is all but certain, and the message itself is. */
   #places(found: readonly FoundKey[], messageId: string | undefined): { row: SegmentRow; content: SegmentContent; index: number }[] {
     return [...found]
@@ -108,10 +132,11 @@ export class MessageReads {
     }
     const skips = (routes.k ?? [])
       .filter(([, , indexes]) => has(indexes))
-      .map(([destination, reason]) => ({
-        destinationId: destination === 0 ? null : this.#rows.destinations.id(destination),
-        reason: reason as SkipReason,
-      }))
+      .map(([destination, stored]) => {
+        const [reason, rule] = stored.split(' ') as [SkipReason, FilterRule?]
+        const destinationId = destination === 0 ? null : this.#rows.destinations.id(destination)
+        return rule === undefined ? { destinationId, reason } : { destinationId, reason, rule }
+      })
     return { id: `${row.seq}-${index}`, segment: row.seq, index, content: only(content, [index]), deliveries, skips }
   }
 }

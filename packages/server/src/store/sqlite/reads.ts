@@ -6,6 +6,8 @@ import { ConfigurationReads } from './read-configuration.ts'
 import { DeletionReads } from './read-deletions.ts'
 import { DeliveryReads } from './read-deliveries.ts'
 import { MessageReads } from './read-messages.ts'
+import { ReplayReads } from './read-replays.ts'
+import { StatsReads } from './read-stats.ts'
 import type { Rows } from './rows.ts'
 
 export function createReads(rows: Rows) {
@@ -16,6 +18,8 @@ export function createReads(rows: Rows) {
     deliveries: new DeliveryReads(rows),
     deletions: new DeletionReads(rows),
     audit: new AuditReads(rows),
+    stats: new StatsReads(rows),
+    replays: new ReplayReads(rows),
   }
 }
 

@@ -6,6 +6,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Duplicates } from './duplicates.ts'
 import { type RowIds, rowIdAt } from './ids.ts'
+import { dropRepeats } from './repeats.ts'
 import type { Routes } from './write-accept.ts'
 
 const ROWS_PER_STEP = 300
@@ -31,6 +32,7 @@ type Table = 'segments' | 'attempts' | 'failures' | 'replays'
 const START = { segments: 0, attempts: 0, failures: 0, replays: 0 }
 
 export class Retention {
+  readonly #database: DatabaseSync
   readonly #duplicates: Duplicates
   readonly #ids: RowIds
   readonly #select: Record<Table, StatementSync>
@@ -46,6 +48,7 @@ export class Retention {
   #committed: Record<Table, number> = { ...START }
 
   constructor(database: DatabaseSync, duplicates: Duplicates, ids: RowIds) {
+    this.#database = database
     this.#duplicates = duplicates
     this.#ids = ids
     const select = (columns: string, table: Table, key: string): StatementSync =>
@@ -54,7 +57,10 @@ export class Retention {
       segments: select('seq, routes', 'segments', 'seq'),
       attempts: select('id, origin, destination, segment, delivered, failed, expired, cancelled', 'attempts', 'id'),
       failures: select('id, segment', 'failures', 'id'),
-      replays: select('origin, destination, segment', 'replays', 'origin'),
+      // Up to a hundred rows have the same origin, and go together.
+      replays: database.prepare(
+        'SELECT origin, destination, segment, count(*) AS count FROM replays WHERE origin > ? AND origin < ? GROUP BY origin ORDER BY origin LIMIT 30',
+      ),
     }
     this.#delete = {
       segments: database.prepare('DELETE FROM segments WHERE seq = ?'),
@@ -94,7 +100,12 @@ export class Retention {
   step(): boolean {
     if (!this.#isPinned) throw new Error('what is pinned is not known')
     return (
-      this.#dropSegments() || this.#dropAttempts() || this.#dropFailures() || this.#dropReplays() || this.#duplicates.dropStep(this.#line)
+      this.#dropSegments() ||
+      this.#dropAttempts() ||
+      this.#dropFailures() ||
+      this.#dropReplays() ||
+      dropRepeats(this.#database, this.#line) ||
+      this.#duplicates.dropStep(this.#line)
     )
   }
 
@@ -148,12 +159,12 @@ export class Retention {
 
   /** A replay of a pinned segment may be what is still owed of it, and its name must stay resolvable. */
   #dropReplays(): boolean {
-    const rows = this.#next('replays') as { origin: number; destination: number; segment: number }[]
+    const rows = this.#next('replays') as { origin: number; destination: number; segment: number; count: number }[]
     const counts = new Map<number, Counts>()
-    for (const { origin, destination, segment } of rows) {
+    for (const { origin, destination, segment, count } of rows) {
       this.#read.replays = origin
       if (this.#pinned.has(segment)) continue
-      of(counts, destination).owed += 1
+      of(counts, destination).owed += count
       this.#delete.replays.run(origin)
     }
     this.#write(counts)

@@ -7,6 +7,7 @@ import type { SegmentContent } from '../store.ts'
 import { unpackBody } from './body-bytes.ts'
 import { Names } from './names.ts'
 import { absentIndexes } from './read-claims.ts'
+import { readTrace } from './trace-column.ts'
 
 export interface SegmentRow {
   seq: number
@@ -19,6 +20,7 @@ export interface SegmentRow {
   routes: string
   keys: Uint8Array
   body: Uint8Array
+  trace: string | null
 }
 
 const KEPT_SEGMENTS = 64
@@ -57,7 +59,8 @@ export class Rows {
   }
 
   contentOf(row: SegmentRow): SegmentContent {
-    const about = { sourceId: this.sources.id(row.source), receivedAtMs: row.received_at, ip: row.ip, browser: row.browser === 1 }
+    const { received_at: receivedAtMs, ip, browser, trace } = row
+    const about = { sourceId: this.sources.id(row.source), receivedAtMs, ip, browser: browser === 1, trace: readTrace(trace) }
     return readStoredBody(row.body, about, absentIndexes(row.absent))
   }
 

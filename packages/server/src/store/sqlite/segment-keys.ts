@@ -25,13 +25,23 @@ export function writeKeys(
   }
 }
 
+export function fingerprintAt(keys: Uint8Array, index: number): Uint32Array {
+  return new Uint32Array(keys.slice(index * KEY_WORDS * 4, (index * KEY_WORDS + FINGERPRINT_WORDS) * 4).buffer)
+}
+
 /** False for a message that was found to be a duplicate, or was purged. */
 export function isKey(words: Uint32Array, at: number): boolean {
   return words[at] !== 0 || words[at + 1] !== 0 || words[at + 2] !== 0 || words[at + 3] !== 0
 }
 
-export function clearKey(words: Uint32Array, at: number): void {
-  words.fill(0, at, at + KEY_WORDS)
+/** Whoever asks for the message finds it elsewhere, or nowhere. */
+export function clearFingerprint(words: Uint32Array, at: number): void {
+  words.fill(0, at, at + FINGERPRINT_WORDS)
+}
+
+/** What points to the message's user. */
+export function clearUser(words: Uint32Array, at: number): void {
+  words.fill(0, at + FINGERPRINT_WORDS, at + KEY_WORDS)
 }
 
 /** Indexes of the messages that may be of a user whose hash is in the set. */
@@ -46,8 +56,12 @@ export function candidates(keys: Uint8Array, hashes: ReadonlySet<number>): numbe
 }
 
 export function indexOfKey(keys: Uint8Array, fingerprintWords: Uint32Array): number {
-  const words = new Uint32Array(keys.slice().buffer)
-  for (let base = 0, index = 0; base < words.length; base += KEY_WORDS, index++) {
+  return indexOfFingerprint(new Uint32Array(keys.slice().buffer), fingerprintWords, KEY_WORDS)
+}
+
+/** Its place among entries of `stride` words, from one of them on; -1 when it is not there. */
+export function indexOfFingerprint(words: Uint32Array, fingerprintWords: Uint32Array, stride: number, from = 0): number {
+  for (let base = from * stride, index = from; base < words.length; base += stride, index++) {
     if (
       words[base] === fingerprintWords[0] &&
       words[base + 1] === fingerprintWords[1] &&

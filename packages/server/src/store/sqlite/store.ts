@@ -1,7 +1,6 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
 // memory, the forming of groups, and the handing over of new work. See group-commit.ts, writer.ts, reads.ts.
 
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import { readStoredBody } from '../../stored-messages.ts'
@@ -21,12 +20,16 @@ import {
 } from '../store.ts'
 import { type AcceptCommand, auditNote, type ClaimReply } from './commands.ts'
 import { Configuring } from './configuring.ts'
+import { Deleting } from './deleting.ts'
 import { type Seed, sourceSeed } from './fingerprint.ts'
 import { GroupCommit } from './group-commit.ts'
+import { inspectSqlite } from './inspect.ts'
 import { ReadingThread } from './reading-thread.ts'
+import { Replaying } from './replaying.ts'
 import { writeKeys } from './segment-keys.ts'
 import { settleCommand } from './settle-command.ts'
 import { Tallies } from './tallies.ts'
+import { writeTrace } from './trace-column.ts'
 
 export interface SqliteStoreOptions {
   path: string
@@ -35,6 +38,8 @@ export interface SqliteStoreOptions {
   retentionDays: number
   /** What keeps the store from working, for the log; null when it works again. */
   onState?: (problem: string | null) => void
+  /** Told of every commit: how long it took, and how many commands shared it. */
+  onCommit?: (commitMs: number, commands: number) => void
 }
 
 export interface SqliteStore extends Store {
@@ -47,9 +52,13 @@ export interface SqliteStore extends Store {
 const DAY_MS = 86_400_000
 const DEDUP_MS = DAY_MS
 const MARK_EVERY_MS = 5_000
+const STAT_HOURS_MS = 90 * DAY_MS
+/** More than a year, so that what was done at the same time last year can be looked at. */
+const AUDIT_MS = 400 * DAY_MS
 
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const writer = await GroupCommit.start({ path: options.path, dedupMs: DEDUP_MS }, options.onState ?? (() => {}))
+  writer.onCommit = options.onCommit
   const reader = new ReadingThread(options.path)
   try {
     const store = new Sqlite(writer, reader, options)
@@ -66,7 +75,10 @@ class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
   readonly #reader: ReadingThread
   readonly #retentionDays: number
+  readonly #path: string
   readonly #configuring: Configuring
+  readonly #replaying: Replaying
+  readonly #deleting: Deleting
   readonly #seeds = new Map<string, Seed>()
   readonly #tallies: Tallies
   #taker: Taker | null = null
@@ -76,7 +88,7 @@ class Sqlite implements SqliteStore {
   #dropping: Promise<void> | null = null
   #marks: NodeJS.Timeout | undefined
 
-  constructor(writer: GroupCommit, reader: ReadingThread, { secretBox, retentionDays }: SqliteStoreOptions) {
+  constructor(writer: GroupCommit, reader: ReadingThread, { path, secretBox, retentionDays }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
     this.#configuring = new Configuring({
@@ -86,7 +98,24 @@ class Sqlite implements SqliteStore {
       nowMs: () => this.#clock.wallMs(),
       onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
     })
+    this.#replaying = new Replaying({
+      writer,
+      reader,
+      nowMs: () => this.#clock.wallMs(),
+      configuration: () => this.configuration(),
+      wake: (destinationId) => this.#taker?.wake(destinationId),
+    })
+    this.#deleting = new Deleting({
+      writer,
+      reader,
+      configuring: this.#configuring,
+      nowMs: () => this.#clock.wallMs(),
+      taker: () => this.#taker,
+      isClosed: () => this.#closed,
+      run: (work) => this.#run(work),
+    })
     this.#retentionDays = retentionDays
+    this.#path = path
     this.#tallies = new Tallies((command) => writer.run<'tally'>(command, { again: true }))
   }
 
@@ -104,9 +133,10 @@ class Sqlite implements SqliteStore {
 
   async load(): Promise<void> {
     await this.#configuring.reload()
+    await this.#configuring.checkSecrets()
     const { cancelling, purging } = await this.#reader.ask('configuration', 'unfinished')
     for (const destinationId of cancelling) this.#run(this.#cancel(destinationId))
-    for (const deletion of purging) this.#run(this.#purge(deletion))
+    for (const deletion of purging) this.#run(this.#deleting.purge(deletion))
   }
 
   configuration(): Configuration {
@@ -168,6 +198,7 @@ class Sqlite implements SqliteStore {
       receivedAtMs: content.receivedAtMs,
       ip: content.ip,
       browser: content.browser,
+      trace: writeTrace(content.trace),
       count: messageIds.length,
       keysAt: 0,
       bodyAt: 0,
@@ -261,6 +292,15 @@ class Sqlite implements SqliteStore {
     createDestination: (destination, audit) => this.#configuring.createDestination(destination, audit),
     updateDestination: (id, change, audit) => this.#configuring.updateDestination(id, change, audit),
     deleteDestination: (id, audit) => this.#configuring.deleteDestination(id, audit),
+    createOAuthApp: (app, audit) => this.#configuring.createOAuthApp(app, audit),
+    updateOAuthApp: (id, change, audit) => this.#configuring.updateOAuthApp(id, change, audit),
+    deleteOAuthApp: (id, audit) => this.#configuring.deleteOAuthApp(id, audit),
+    createToken: (token, audit) => this.#configuring.createToken(token, audit),
+    deleteToken: (id, audit) => this.#configuring.deleteToken(id, audit),
+    tokenUses: () => this.#reader.ask('configuration', 'tokenUses'),
+    useToken: async (id, atMs) => {
+      await this.#writer.run<'useToken'>({ kind: 'useToken', id, atMs })
+    },
     getSetting: (name) => this.#reader.ask('configuration', 'setting', name),
     setSetting: async (name, value) => {
       await this.#writer.run<'setSetting'>({ kind: 'setSetting', name, value })
@@ -268,12 +308,15 @@ class Sqlite implements SqliteStore {
     ledger: async () => withAll(await this.#reader.ask('books', 'ledger'), this.configuration()),
     recount: async () => withAll(await this.#reader.ask('books', 'recount'), this.configuration()),
     oldestPendingAtMs: (destinationId) => this.#reader.ask('books', 'oldestPendingAtMs', destinationId),
+    inspect: (deadlineMs) => inspectSqlite(this.#path, deadlineMs),
+    oldestPending: () => this.#reader.ask('books', 'oldestPending'),
     messages: async (filter, page) => {
       if (filter.messageId === undefined) return this.#reader.ask('messages', 'list', filter, page)
       const found = await this.#writer.run<'find'>({ kind: 'find', messageId: filter.messageId })
       return this.#reader.ask('messages', 'listFound', found, filter, page)
     },
     message: async (id) => this.#reader.ask('messages', 'one', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
+    trails: async (id) => this.#reader.ask('messages', 'trails', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
     deliveries: (filter, page) => this.#reader.ask('deliveries', 'list', filter, page),
     delivery: (id) => this.#reader.ask('deliveries', 'one', id),
     replay: async (deliveryId, audit) => {
@@ -283,45 +326,41 @@ class Sqlite implements SqliteStore {
       if (destinationId !== undefined) this.#taker?.wake(destinationId)
       return result
     },
+    countReplay: (selection) => this.#replaying.countReplay(selection),
+    createReplay: (job, audit) => this.#replaying.createReplay(job, audit),
+    updateReplay: (id, change, audit) => this.#replaying.updateReplay(id, change, audit),
+    replays: (filter, page) => this.#replaying.replays(filter, page),
+    replayJob: (id) => this.#replaying.replayJob(id),
+    replayStep: (step) => this.#replaying.replayStep(step),
     rejections: () => this.#reader.ask('books', 'rejections'),
     sourceCounts: () => this.#reader.ask('books', 'sourceCounts'),
-    createDeletion: async (deletion, audit) => {
-      const { sources, destinations } = this.configuration()
-      const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
-      const userIds = [...new Set(deletion.userIds)]
-      const targets = sourceIds.map((sourceId) => ({
-        sourceId,
-        destinationIds: [...destinations.values()]
-          .filter(({ enabled, sourceIds: of }) => enabled && of.includes(sourceId))
-          .map(({ id }) => id),
-      }))
-      const id = `del_${randomUUID()}`
-      const atMs = this.#clock.wallMs()
-      const { num, destinationIds } = await this.#writer.run<'createDeletion'>({
-        kind: 'createDeletion',
-        id,
-        deletion: { ...deletion, userIds },
-        atMs,
-        targets,
-        ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
-      })
-      if (deletion.suppress) await this.#configuring.inTurn(() => this.#configuring.reload())
-      this.#run(this.#purge(num))
-      for (const destinationId of destinationIds) this.#taker?.wake(destinationId)
-      const detail = await this.#reader.ask('deletions', 'one', id)
-      if (detail === undefined) throw new Error(`deletion ${id} is not there`)
-      return detail
+    addStats: async (rows) => {
+      await this.#writer.run<'addStats'>({ kind: 'addStats', rows })
     },
-    deletions: (page) => this.#reader.ask('deletions', 'list', page),
-    deletion: (id) => this.#reader.ask('deletions', 'one', id),
-    suppressions: (page) => this.#reader.ask('deletions', 'suppressions', page),
-    deleteSuppression: async (userId, sourceId, audit) => {
-      const note = auditNote(audit?.(null, { userId, sourceId }), this.#clock.wallMs())
-      const removed = await this.#writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId, ...note })
-      if (removed > 0) await this.#configuring.inTurn(() => this.#configuring.reload())
-      return removed
-    },
+    stats: (query) => this.#reader.ask('stats', 'series', query),
+    createDeletion: (deletion, audit) => this.#deleting.createDeletion(deletion, audit),
+    deletions: (filter, page) => this.#deleting.deletions(filter, page),
+    deletion: (id) => this.#deleting.deletion(id),
+    deletionTargets: (id, filter, page) => this.#deleting.deletionTargets(id, filter, page),
+    suppressions: (filter, page) => this.#deleting.suppressions(filter, page),
+    createSuppressions: (suppressions, audit) => this.#deleting.createSuppressions(suppressions, audit),
+    deleteSuppression: (userId, sourceId, audit) => this.#deleting.deleteSuppression(userId, sourceId, audit),
+    pseudonym: (userId) => this.#deleting.pseudonym(userId),
     audit: (filter, page) => this.#reader.ask('audit', 'list', filter, page),
+    noteAudit: async (entry) => {
+      await this.#writer.run<'note'>({ kind: 'note', ...auditNote(entry, this.#clock.wallMs()) })
+    },
+  }
+
+  // ── OAuth and secrets ──
+
+  readonly oauth: Store['oauth'] = {
+    useAssertion: (assertion, nowMs) => this.#writer.run<'useAssertion'>({ kind: 'useAssertion', assertion, nowMs }),
+  }
+
+  readonly secrets: Store['secrets'] = {
+    keep: (name, fresh) => this.#configuring.keepSecret(name, fresh),
+    reseal: (box, audit, without) => this.#configuring.reseal(box, audit, without),
   }
 
   #seedOf(sourceId: string): Seed {
@@ -343,14 +382,6 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  async #purge(deletion: number): Promise<void> {
-    for (;;) {
-      const { over, purged } = await this.#writer.run<'purgeStep'>({ kind: 'purgeStep', deletion }, { again: true })
-      for (const { segment, indexes } of purged) this.#taker?.purged(segment, indexes)
-      if (over || this.#closed) return
-    }
-  }
-
   async #drop(nowMs: number): Promise<void> {
     const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
     await this.#writer.run<'forgetKeys'>({ kind: 'forgetKeys', beforeMs: nowMs - DEDUP_MS })
@@ -358,6 +389,12 @@ class Sqlite implements SqliteStore {
     const line = await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs })
     await this.#writer.run<'retentionPin'>({ kind: 'retentionPin', segments: await this.#reader.ask('books', 'pinned', line) })
     while (!this.#closed && (await this.#writer.run<'retentionStep'>({ kind: 'retentionStep' })));
+    const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
+    while (!this.#closed && (await this.#writer.run<'dropAudit'>({ kind: 'dropAudit', beforeMs: auditMs })) > 0);
+    while (!this.#closed && (await this.#writer.run<'dropReplays'>({ kind: 'dropReplays', beforeMs: auditMs })) > 0);
+    await this.#deleting.end(lineMs)
+    const stats = { minutesBeforeMs: lineMs, hoursBeforeMs: Math.min(lineMs, nowMs - STAT_HOURS_MS) }
+    while (!this.#closed && (await this.#writer.run<'dropStats'>({ kind: 'dropStats', ...stats })));
   }
 
   /** Steps that go on until they are over; taken up again at the next start if they are not. */
@@ -369,8 +406,8 @@ class Sqlite implements SqliteStore {
 
 function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
   const contents = new Map<RowId, SegmentContent>()
-  for (const { seq, sourceId, receivedAtMs, ip, browser, absent, body } of segments) {
-    contents.set(seq, readStoredBody(body, { sourceId, receivedAtMs, ip, browser }, absent))
+  for (const { seq, sourceId, receivedAtMs, ip, browser, trace, absent, body } of segments) {
+    contents.set(seq, readStoredBody(body, { sourceId, receivedAtMs, ip, browser, trace }, absent))
   }
   return shipments.map(({ shipment, bytes }) => {
     const own = shipment.parts.map(({ segment }) => [segment, contents.get(segment)] as const)

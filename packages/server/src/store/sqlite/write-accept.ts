@@ -1,5 +1,5 @@
 // Accepting, inside the group's transaction: duplicates out, the segment in, one shipment per destination, the books.
-// A batch that brings nothing new writes nothing.
+// A batch that brings nothing new writes nothing but that it came.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Shipment, Skip } from '../store.ts'
@@ -10,7 +10,8 @@ import type { Duplicates } from './duplicates.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
-import { clearKey, KEY_WORDS } from './segment-keys.ts'
+import { RepeatWriter } from './repeats.ts'
+import { clearFingerprint, KEY_WORDS } from './segment-keys.ts'
 import type { SourceCounts } from './source-counts.ts'
 
 export interface Parts {
@@ -24,7 +25,10 @@ export interface Parts {
   counts: SourceCounts
 }
 
-/** Where messages went, as the segment keeps it: `s` shipments, `k` what was kept back and why. 0 for all, or for no destination. */
+/**
+ * Where messages went, as the segment keeps it: `s` shipments, `k` what was kept back and why, which of a filter is
+ * followed by its rule. 0 for all, or for no destination.
+ */
 export interface Routes {
   s: [destination: number, origin: number, indexes: readonly number[] | 0, count: number][]
   k?: [destination: number, reason: string, indexes: readonly number[] | 0][]
@@ -35,12 +39,14 @@ export class AcceptWriter {
   readonly #insertSegment: StatementSync
   readonly #insertShipment: StatementSync
   readonly #isLive: StatementSync
+  readonly #repeats: RepeatWriter
 
   constructor(parts: Parts) {
     this.#parts = parts
     const { database } = parts
+    this.#repeats = new RepeatWriter(database, parts.duplicates)
     this.#insertSegment = database.prepare(
-      'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#insertShipment = database.prepare(
       'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, ?, 0, 0, 0, ?)',
@@ -57,7 +63,10 @@ export class AcceptWriter {
     const repeated = this.#repeated(keys, command.count, seq)
     const news = command.count - repeated.length
     counts.add(source, 'accepted', news)
-    if (repeated.length > 0) counts.add(source, 'duplicates', repeated.length)
+    if (repeated.length > 0) {
+      counts.add(source, 'duplicates', repeated.length)
+      this.#repeats.add(keys, repeated, command.receivedAtMs)
+    }
     if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
     const reply: AcceptReply = { segment: seq, duplicates: repeated, owned: [], left: [] }
     const routes = this.#ship(command, seq, repeated, reply)
@@ -72,6 +81,7 @@ export class AcceptWriter {
       JSON.stringify(routes),
       storedKeys(keys, repeated),
       packBody(new Uint8Array(buffer, command.bodyAt, command.bodyBytes)),
+      command.trace,
     )
     return reply
   }
@@ -123,9 +133,9 @@ export class AcceptWriter {
       reply.owned.push(shipment)
     }
     if (skips.length > 0) {
-      routes.k = skips.map(({ destinationId, reason, indexes }) => [
+      routes.k = skips.map(({ destinationId, reason, rule, indexes }) => [
         destinationId === null ? 0 : (destinations.num(destinationId) ?? 0),
-        reason,
+        rule === undefined ? reason : `${reason} ${rule}`,
         indexes ?? 0,
       ])
     }
@@ -134,10 +144,11 @@ export class AcceptWriter {
 }
 
 /** In a copy: when the group fails because of another, this batch is accepted again from the same buffer. */
+/** A duplicate's user stays in them: its bytes are in the body, and a purge has to find them. */
 function storedKeys(keys: Uint32Array, repeated: readonly number[]): Uint8Array {
   if (repeated.length === 0) return new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)
   const stored = keys.slice()
-  for (const index of repeated) clearKey(stored, index * KEY_WORDS)
+  for (const index of repeated) clearFingerprint(stored, index * KEY_WORDS)
   return new Uint8Array(stored.buffer)
 }
 

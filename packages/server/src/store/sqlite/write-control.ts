@@ -1,30 +1,21 @@
 // What operators change, inside the group's transaction: sources and destinations, settings, suppressions, cancelling what
-// a deleted destination is owed, and owing one delivery again.
+// a deleted destination is owed.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { readStoredBody } from '../../stored-messages.ts'
-import type { ReplayResult, Source } from '../store.ts'
+import type { Source } from '../store.ts'
 import { writeAttemptDoc } from './attempt-doc.ts'
-import { unpackBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
-import { rowAndIndex, type StoredDestination, type StoredPart } from './commands.ts'
-import type { RowIds } from './ids.ts'
-import type { Ledger } from './ledger.ts'
+import type { StoredDestination, StoredPart } from './commands.ts'
 import type { Names } from './names.ts'
-import { resolveOrigin, stateOf } from './origins.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
-import type { Retention } from './retention.ts'
 import type { SettleWriter } from './write-settle.ts'
 
 interface Parts {
   database: DatabaseSync
-  ids: RowIds
   sources: Names
   destinations: Names
-  ledger: Ledger
   claims: Claims
   settler: SettleWriter
-  retention: Retention
 }
 
 /** Deliveries, each with a row of its own: some 5 ms of a commit that others wait for. */
@@ -104,37 +95,6 @@ export class ControlWriter {
     return rows.length
   }
 
-  replay(deliveryId: string, atMs: number): ReplayResult & { destinationId?: string } {
-    const { database, ids, destinations, ledger, settler, retention } = this.#parts
-    const named = rowAndIndex(deliveryId)
-    const origin = named && resolveOrigin(database, named.row)
-    if (!named || !origin || (origin.indexes !== 0 && !origin.indexes.includes(named.index))) return { ok: false, reason: 'not_found' }
-    const { row, index } = named
-    if (stateOf(database, row, index).final === undefined) {
-      return { ok: false, reason: this.#isIn(origin.segment, index) ? 'still_pending' : 'not_found' }
-    }
-    if (!this.#isIn(origin.segment, index) || retention.isDropping(origin.segment)) return { ok: false, reason: 'message_gone' }
-    const live = database.prepare('SELECT id FROM destinations WHERE num = ? AND deleted = 0').get(origin.destination)
-    if (live === undefined) return { ok: false, reason: 'destination_gone' }
-    const id = ids.next()
-    const destinationId = destinations.id(origin.destination)
-    database
-      .prepare('INSERT INTO replays (origin, destination, segment, idx, replay_of, at) VALUES (?, ?, ?, ?, ?, ?)')
-      .run(id, origin.destination, origin.segment, index, deliveryId, atMs)
-    settler.insertShipment(origin.destination, {
-      destinationId,
-      attempt: 0,
-      firstAttemptAtMs: null,
-      dueAtMs: 0,
-      unit: false,
-      urls: null,
-      replay: true,
-      parts: [{ origin: id, segment: origin.segment, indexes: [index] }],
-    })
-    ledger.owe(origin.destination, 1)
-    return { ok: true, deliveryId: `${id}-${index}`, destinationId }
-  }
-
   #put(table: 'sources' | 'destinations', thing: { id: string }, create: boolean): void {
     const { database } = this.#parts
     const doc = JSON.stringify(thing)
@@ -148,15 +108,5 @@ export class ControlWriter {
       absent: string | null
     }
     return owedIndexes(row.count, absentIndexes(row.absent))
-  }
-
-  /** Whether the message is still stored. */
-  #isIn(segment: number, index: number): boolean {
-    const row = this.#parts.database.prepare('SELECT absent, body FROM segments WHERE seq = ?').get(segment) as
-      | { absent: string | null; body: Uint8Array }
-      | undefined
-    if (row === undefined) return false
-    const absent = absentIndexes(row.absent)
-    return readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent).items[index] != null
   }
 }

@@ -12,7 +12,7 @@ import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { absentIndexes } from './read-claims.ts'
-import { candidates, clearKey, KEY_WORDS } from './segment-keys.ts'
+import { candidates, clearUser, KEY_WORDS } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
 interface Parts {
@@ -41,6 +41,7 @@ export class DeletionWriter {
   readonly #insertSuppression: StatementSync
   readonly #selectBody: StatementSync
   readonly #updateBody: StatementSync
+  readonly #forgetCall: StatementSync
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -57,9 +58,10 @@ export class DeletionWriter {
     this.#insertSuppression = database.prepare('INSERT OR IGNORE INTO suppressions (source, user_id, since) VALUES (?, ?, ?)')
     this.#selectBody = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
     this.#updateBody = database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
+    this.#forgetCall = database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?')
   }
 
-  create(id: string, { userIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
+  create(id: string, { userIds, sourceIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
     const { database, ids, sources } = this.#parts
     // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
     const end = ids.next()
@@ -69,8 +71,8 @@ export class DeletionWriter {
       return source
     })
     const { lastInsertRowid } = database
-      .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, purge_end) VALUES (?, ?, ?, ?, ?, ?)')
-      .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), end)
+      .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end) VALUES (?, ?, ?, ?, ?, ?, ?)')
+      .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), sourceIds === null ? 1 : 0, end)
     const num = Number(lastInsertRowid)
     for (const { sourceId, destinationIds } of targets) {
       const source = sources.num(sourceId) as number
@@ -80,6 +82,18 @@ export class DeletionWriter {
       }
     }
     return { num, destinationIds: [...new Set(targets.flatMap(({ destinationIds }) => destinationIds))] }
+  }
+
+  /** How many were not suppressed before. */
+  suppress(userIds: readonly string[], sourceIds: readonly string[], atMs: number): number {
+    const { sources } = this.#parts
+    let added = 0
+    for (const sourceId of sourceIds) {
+      const source = sources.num(sourceId)
+      if (source === undefined) throw new Error(`unknown source ${sourceId}`)
+      for (const userId of userIds) added += Number(this.#insertSuppression.run(source, userId, atMs).changes)
+    }
+    return added
   }
 
   /** A segment of its own for each, so that a delete message is never in a batch with others. */
@@ -130,30 +144,33 @@ export class DeletionWriter {
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
     const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
     const absent = absentIndexes(row.absent)
-    const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false }, absent)
+    // With the duplicates, whose bytes are there too.
+    const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false })
     const items = [...content.items]
-    const indexes = possible.filter((index) => {
+    const theirs = possible.filter((index) => {
       const { userId, previousId } = items[index] ?? {}
       return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
     })
-    if (indexes.length === 0) return indexes
+    if (theirs.length === 0) return theirs
     const words = new Uint32Array(keys.slice().buffer)
-    for (const index of indexes) {
+    for (const index of [...theirs, ...absent]) {
       items[index] = null
       // The message's own key stays: a late retry of it is still a duplicate. What points to the user goes.
-      words.fill(0, index * KEY_WORDS + 4, (index + 1) * KEY_WORDS)
+      clearUser(words, index * KEY_WORDS)
     }
-    for (const index of absent) clearKey(words, index * KEY_WORDS)
+    const isEmpty = items.every((item) => item == null)
     const { sentAt, context, integrations } = content
+    const body = writeStoredBody(isEmpty ? { batch: items } : { batch: items, sentAt, context, integrations })
     // Pages that become free are overwritten with zeros, and not only left unused until other data come to lie there.
     const { database } = this.#parts
     database.exec('PRAGMA secure_delete = ON')
     try {
-      this.#updateBody.run(new Uint8Array(words.buffer), packBody(writeStoredBody({ batch: items, sentAt, context, integrations })), seq)
+      this.#updateBody.run(new Uint8Array(words.buffer), packBody(body), seq)
+      if (isEmpty) this.#forgetCall.run(seq)
     } finally {
       database.exec('PRAGMA secure_delete = FAST')
     }
-    return indexes
+    return theirs.filter((index) => !absent.includes(index))
   }
 
   rolledBack(): void {
@@ -164,14 +181,17 @@ export class DeletionWriter {
     let purge = this.#purges.get(deletion)
     if (purge === undefined) {
       const { database, sources, seed } = this.#parts
-      const row = database.prepare('SELECT user_ids, sources, purge_end FROM deletions WHERE num = ?').get(deletion) as {
+      const row = database.prepare('SELECT user_ids, sources, every_source, purge_end FROM deletions WHERE num = ?').get(deletion) as {
         user_ids: string
         sources: string
+        every_source: number
         purge_end: number
       }
       const userIds = JSON.parse(row.user_ids) as string[]
       purge = { end: row.purge_end, users: new Map() }
-      for (const source of JSON.parse(row.sources) as number[]) {
+      // What came by a source stays when the source is deleted, until it is as old as the rest.
+      const deleted = row.every_source === 1 ? database.prepare('SELECT num FROM sources WHERE deleted = 1').all() : []
+      for (const source of [...(JSON.parse(row.sources) as number[]), ...deleted.map(({ num }) => num as number)]) {
         const own = sourceSeed(sources.id(source), seed)
         purge.users.set(source, { ids: new Set(userIds), hashes: new Set(userIds.map((userId) => userHash(userId, own))) })
       }

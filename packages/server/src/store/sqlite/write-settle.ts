@@ -9,6 +9,7 @@ import { type RecordRow, type SettleCommand, storedParts } from './commands.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
+import { ReplayOutcomes } from './write-replay-outcomes.ts'
 
 interface Parts {
   database: DatabaseSync
@@ -24,6 +25,7 @@ export class SettleWriter {
   readonly #insert: StatementSync
   readonly #insertAttempt: StatementSync
   readonly #insertFailure: StatementSync
+  readonly #replays: ReplayOutcomes
   /** Released when the transaction is committed. */
   readonly #ended: number[] = []
 
@@ -37,6 +39,7 @@ export class SettleWriter {
     this.#insertAttempt = database.prepare(
       'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
+    this.#replays = new ReplayOutcomes(database)
     this.#insertFailure = database.prepare(
       'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -106,6 +109,7 @@ export class SettleWriter {
     for (const { state, reason, index } of record.failures) {
       this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, Math.floor(atMs))
     }
+    if (record.replay) this.#replays.record(destination, record)
     return delivered + failed + expired + cancelled
   }
 

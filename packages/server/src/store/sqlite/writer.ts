@@ -20,8 +20,14 @@ import { SourceCounts } from './source-counts.ts'
 import { AcceptWriter } from './write-accept.ts'
 import { AuditWriter } from './write-audit.ts'
 import { ControlWriter } from './write-control.ts'
+import { DeletionEnds } from './write-deletion-ends.ts'
 import { DeletionWriter } from './write-deletions.ts'
+import { OAuthWriter } from './write-oauth.ts'
+import { ReplayWriter } from './write-replays.ts'
+import { SecretsWriter } from './write-secrets.ts'
 import { SettleWriter } from './write-settle.ts'
+import { StatsWriter } from './write-stats.ts'
+import { TokenWriter } from './write-tokens.ts'
 
 export interface WriterOptions {
   path: string
@@ -50,8 +56,14 @@ class Writer {
   readonly #settle: SettleWriter
   readonly #control: ControlWriter
   readonly #deletions: DeletionWriter
+  readonly #replays: ReplayWriter
+  readonly #oauth: OAuthWriter
+  readonly #secrets: SecretsWriter
   readonly #retention: Retention
   readonly #audit: AuditWriter
+  readonly #tokens: TokenWriter
+  readonly #deletionEnds: DeletionEnds
+  readonly #stats: StatsWriter
   readonly #reader: ClaimReader
   readonly #lock: { release(): void }
   readonly seed: Seed
@@ -82,15 +94,24 @@ class Writer {
     this.#accept = new AcceptWriter(parts)
     this.#settle = new SettleWriter(parts)
     this.#retention = new Retention(database, this.#duplicates, this.#ids)
-    this.#control = new ControlWriter({ ...parts, settler: this.#settle, retention: this.#retention })
+    this.#control = new ControlWriter({ ...parts, settler: this.#settle })
     this.#deletions = new DeletionWriter(parts)
+    this.#replays = new ReplayWriter({ ...parts, settler: this.#settle, retention: this.#retention })
+    this.#oauth = new OAuthWriter(database)
+    this.#secrets = new SecretsWriter(database)
     this.#audit = new AuditWriter(database, this.#ids)
+    this.#tokens = new TokenWriter(database)
+    this.#deletionEnds = new DeletionEnds(database)
+    this.#stats = new StatsWriter(database)
     this.#reader = new ClaimReader(database, this.#claims, this.#sources, this.#destinations)
   }
 
   get scheduleMs(): number {
     return Number(this.#setting('schedule_ms') ?? 0)
   }
+
+  /** How long the last group's transaction took; null when it had none. */
+  commitMs: number | null = null
 
   run({ buffer, commands }: Group): Reply[] {
     const replies = Array.from<Reply>({ length: commands.length })
@@ -103,7 +124,12 @@ class Writer {
       ;(kind === 'release' ? before : OUTSIDE.has(kind) ? outside : inside).push(at)
     }
     for (const at of before) replies[at] = this.#one(commands[at] as Command, buffer)
-    if (inside.length > 0) this.#commit(inside, commands, buffer, replies)
+    this.commitMs = null
+    if (inside.length > 0) {
+      const startedMs = performance.now()
+      this.#commit(inside, commands, buffer, replies)
+      this.commitMs = performance.now() - startedMs
+    }
     for (const at of outside) replies[at] = this.#one(commands[at] as Command, buffer)
     if (inside.length > 0) this.#checkpointIfLong()
     return replies
@@ -208,12 +234,27 @@ class Writer {
         this.#control.putSource(command.source, command.create)
         return null
       case 'deleteSource':
+        for (const destination of command.destinations) this.#control.putDestination(destination, false)
+        for (const app of command.apps) this.#oauth.put(app, false)
         return this.#control.delete('sources', command.id)
       case 'putDestination':
         this.#control.putDestination(command.destination, command.create)
         return null
       case 'deleteDestination':
+        this.#secrets.forget(command.id)
         return this.#control.delete('destinations', command.id)
+      case 'putOAuthApp':
+        this.#oauth.put(command.app, command.create)
+        return null
+      case 'deleteOAuthApp':
+        return this.#oauth.delete(command.id)
+      case 'useAssertion':
+        return this.#oauth.useAssertion(command.assertion, command.nowMs)
+      case 'keepSecret':
+        return this.#secrets.keep(command.name, command.sealed)
+      case 'reseal':
+        this.#secrets.replace(command.destinations, command.settings)
+        return null
       case 'cancelStep':
         return this.#control.cancelStep(command.destinationId, command.atMs)
       case 'setSetting':
@@ -222,11 +263,38 @@ class Writer {
       case 'find':
         return this.#find(command.messageId)
       case 'replay':
-        return this.#control.replay(command.deliveryId, command.atMs)
+        return this.#replays.replay(command.deliveryId, command.atMs)
+      case 'replayBound':
+        return this.#ids.next()
+      case 'createReplay':
+        this.#replays.create(command)
+        return null
+      case 'updateReplay':
+        return this.#replays.update(command)
+      case 'replayStep':
+        return this.#replays.step(command.step, command.atMs)
+      case 'dropReplays':
+        return this.#replays.drop(command.beforeMs)
       case 'createDeletion':
         return this.#deletions.create(command.id, command.deletion, command.atMs, command.targets)
       case 'purgeStep':
         return this.#deletions.purgeStep(command.deletion)
+      case 'createSuppressions':
+        return this.#deletions.suppress(command.userIds, command.sourceIds, command.atMs)
+      case 'endDeletion':
+        return this.#deletionEnds.step(command.after, command.beforeMs, command.pseudonymKey)
+      case 'createToken':
+        this.#tokens.create(command.token)
+        return null
+      case 'deleteToken':
+        return this.#tokens.delete(command.id)
+      case 'useToken':
+        this.#tokens.use(command.id, command.atMs)
+        return null
+      case 'note':
+        return null
+      case 'dropAudit':
+        return this.#audit.drop(command.beforeMs)
       case 'deleteSuppression':
         return this.#control.deleteSuppression(command.userId, command.sourceId)
       case 'retentionBegin':
@@ -243,6 +311,11 @@ class Writer {
         this.#control.setSetting('schedule_ms', String(command.scheduleMs))
         this.#control.setSetting('last_id', String(this.#ids.last))
         return null
+      case 'addStats':
+        this.#stats.add(command.rows)
+        return null
+      case 'dropStats':
+        return this.#stats.dropStep(command.minutesBeforeMs, command.hoursBeforeMs)
     }
   }
 
@@ -295,6 +368,7 @@ class Writer {
       newest('SELECT max(id) AS newest FROM attempts'),
       newest('SELECT max(id) AS newest FROM failures'),
       newest('SELECT max(origin) AS newest FROM replays'),
+      newest('SELECT max(bound) AS newest FROM replay_jobs'),
       newest('SELECT max(id) AS newest FROM audit'),
       Number(this.#setting('last_id') ?? 0),
     )
@@ -336,7 +410,8 @@ if (parentPort !== null) {
         port.close()
       } else {
         const { buffer } = group
-        port.postMessage({ replies: writer.run(group), buffer } satisfies Answered, buffer === null ? [] : [buffer])
+        const replies = writer.run(group)
+        port.postMessage({ replies, buffer, commitMs: writer.commitMs } satisfies Answered, buffer === null ? [] : [buffer])
       }
     })
     port.postMessage({ ok: true, seed: writer.seed, scheduleMs: writer.scheduleMs } satisfies WriterStart)

@@ -1,0 +1,76 @@
+// What is counted over time, and by which names: the words that whoever counts, the store and the API share. A series is
+// made of sparse counts by name, so that counts of several nodes, or of several minutes, are merged by adding. Durations
+// are counted in buckets that grow by a tenth each: a percentile read from them is right to within 5 %. Pure.
+
+export type StatCounts = Record<string, number>
+
+export const STAT_NAMES = [
+  'accepted',
+  'duplicates',
+  'suppressed',
+  'attempts',
+  'delivered',
+  'failed',
+  'expired',
+  'cancelled',
+  'retried',
+] as const
+export type StatName = (typeof STAT_NAMES)[number]
+
+const REJECTED = 'rejected.'
+const LATENCY = 'latency.'
+
+const LEAST_MS = 0.1
+const GROWTH = 1.1
+/** The last holds everything from about 11 minutes on. */
+export const LATENCY_BUCKETS = 166
+
+export function rejectedName(code: string): string {
+  return REJECTED + code
+}
+
+export function latencyName(bucket: number): string {
+  return LATENCY + String(bucket)
+}
+
+/** Bucket n holds what is over 0.1 ms × 1.1^(n-1) and up to 0.1 ms × 1.1^n. */
+export function latencyBucket(ms: number): number {
+  if (!(ms > LEAST_MS)) return 0
+  return Math.min(Math.ceil(Math.log(ms / LEAST_MS) / Math.log(GROWTH)), LATENCY_BUCKETS - 1)
+}
+
+export function addCounts(into: StatCounts, counts: Readonly<StatCounts>): void {
+  for (const [name, count] of Object.entries(counts)) into[name] = (Object.hasOwn(into, name) ? (into[name] as number) : 0) + count
+}
+
+export function countOf(counts: Readonly<StatCounts>, name: StatName): number {
+  return counts[name] ?? 0
+}
+
+export function rejectedByCode(counts: Readonly<StatCounts>): Record<string, number> {
+  const codes = Object.entries(counts).filter(([name]) => name.startsWith(REJECTED))
+  return Object.fromEntries(codes.map(([name, count]) => [name.slice(REJECTED.length), count]))
+}
+
+/** Null when nothing was measured. */
+export function latencyOf(counts: Readonly<StatCounts>): { p50: number; p95: number; p99: number } | null {
+  const buckets = Object.entries(counts)
+    .filter(([name]) => name.startsWith(LATENCY))
+    .map(([name, count]): [number, number] => [Number(name.slice(LATENCY.length)), count])
+    .sort(([a], [b]) => a - b)
+  const total = buckets.reduce((sum, [, count]) => sum + count, 0)
+  if (total === 0) return null
+  const at = (share: number): number => {
+    let below = 0
+    for (const [bucket, count] of buckets) {
+      below += count
+      if (below >= total * share) return middleOf(bucket)
+    }
+    return middleOf((buckets.at(-1) as [number, number])[0])
+  }
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}
+
+function middleOf(bucket: number): number {
+  return Math.round(LEAST_MS * GROWTH ** (bucket - 0.5) * 1_000) / 1_000
+}

@@ -1,0 +1,149 @@
+// Conformance: OAuth applications, assertions that are used once, and secrets under one key and then another.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { createSecretBox, SecretBoxError } from '../../secret-box.ts'
+import type { NewOAuthApp, OAuthApp, Store } from '../store.ts'
+import { type Ground, NOW_MS, newDestination, newSource } from './ground.ts'
+
+const ACTOR = { id: 'tok_1', name: 'somebody' }
+
+export function authorizing({ store, reopen, open }: Ground): void {
+  const newApp = (change: Partial<NewOAuthApp> = {}, of: Store = store()): Promise<OAuthApp> =>
+    of.control.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
+
+  test('applications are the same after the store is opened again', async () => {
+    const { id } = await newSource(store())
+    const keys = [
+      { id: 'key-1', publicKeyPem: '-----BEGIN\nüß\0', createdAtMs: 5 },
+      { id: '__proto__', publicKeyPem: '', createdAtMs: 6 },
+    ]
+    const [first, second] = [await newApp({ name: 'näme', sourceIds: [id], keys }), await newApp()]
+    assert.notEqual(first.id, second.id)
+    assert.equal((await store().control.updateOAuthApp(second.id, { revokedBeforeMs: 7 }))?.revokedBeforeMs, 7)
+    const before = store().configuration().oauthApps
+    assert.deepEqual(before.get(first.id), { ...first, name: 'näme', sourceIds: [id], keys })
+    await reopen()
+    assert.deepEqual(store().configuration().oauthApps, before)
+    assert.equal(await store().control.deleteOAuthApp(first.id), true)
+    assert.equal(await store().control.deleteOAuthApp(first.id), false)
+    assert.equal(await store().control.updateOAuthApp(first.id, { name: 'x' }), undefined)
+    await reopen()
+    assert.equal(store().configuration().oauthApps.has(first.id), false)
+    assert.equal(store().configuration().oauthApps.get(second.id)?.revokedBeforeMs, 7)
+  })
+
+  test('a deleted source is no longer one of an application', async () => {
+    const [one, other] = [await newSource(store()), await newSource(store())]
+    const { id } = await newApp({ sourceIds: [one.id, other.id] })
+    await store().control.deleteSource(one.id)
+    assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
+    await reopen()
+    assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
+  })
+
+  test('who changed an application is written down with the change', async () => {
+    const audit = (after: OAuthApp | null, before: OAuthApp | null) => ({
+      actor: ACTOR,
+      action: 'oauth-app.test',
+      subject: (after ?? before)?.id ?? null,
+      before: before === null ? null : { name: before.name },
+      after: after === null ? null : { name: after.name },
+    })
+    const { control } = store()
+    const { id } = await control.createOAuthApp({ name: 'one', sourceIds: [], keys: [], revokedBeforeMs: null }, audit)
+    await control.updateOAuthApp(id, { name: 'two' }, audit)
+    await control.deleteOAuthApp(id, audit)
+    await control.deleteOAuthApp(id, audit)
+    const { data } = await control.audit({ subject: id }, { limit: 10, cursor: null })
+    assert.deepEqual(
+      data.map(({ before, after }) => [before?.['name'] ?? null, after?.['name'] ?? null]),
+      [
+        ['two', null],
+        ['one', 'two'],
+        [null, 'one'],
+      ],
+    )
+  })
+
+  test('an assertion is used once, also when many try at the same moment and after the store was opened again', async () => {
+    const assertion = { appId: 'app_1', jti: randomUUID(), keepUntilMs: NOW_MS + 1_000 }
+    const use = (change = {}): Promise<boolean> => store().oauth.useAssertion({ ...assertion, ...change }, NOW_MS)
+    const tries = await Promise.all(Array.from({ length: 20 }, () => use()))
+    assert.equal(tries.filter(Boolean).length, 1)
+    await reopen()
+    assert.equal(await use(), false)
+    assert.equal(await use({ appId: 'app_2' }), true)
+    assert.equal(await use({ jti: `${assertion.jti}.` }), true)
+  })
+
+  test('an assertion is forgotten only after its time', async () => {
+    const assertion = { appId: 'app_1', jti: randomUUID(), keepUntilMs: NOW_MS + 1_000 }
+    const use = (change: object, nowMs: number): Promise<boolean> => store().oauth.useAssertion({ ...assertion, ...change }, nowMs)
+    assert.equal(await use({}, NOW_MS), true)
+    await use({ jti: randomUUID() }, assertion.keepUntilMs)
+    assert.equal(await use({}, assertion.keepUntilMs), false)
+    await use({ jti: randomUUID() }, assertion.keepUntilMs + 1)
+    assert.equal(await use({}, NOW_MS), true)
+  })
+
+  test('a secret is made once, whoever asks first, and is not readable in what is stored', async () => {
+    const other = await open({ retentionDays: 7 })
+    const asked = await Promise.all(['SECRET-1', 'SECRET-2', 'SECRET-3'].map((fresh) => other.store.secrets.keep('signing', fresh)))
+    assert.deepEqual([new Set(asked).size, asked[0]?.startsWith('SECRET-')], [1, true])
+    assert.equal(await other.store.secrets.keep('other', 'SECRET-4 ✓'), 'SECRET-4 ✓')
+    const reopened = await other.reopen()
+    assert.deepEqual(
+      [await reopened.secrets.keep('signing', 'SECRET-5'), await reopened.secrets.keep('other', '')],
+      [asked[0], 'SECRET-4 ✓'],
+    )
+    assert.ok(!(await other.closeAndRead()).includes('SECRET-'))
+    await other.dispose()
+  })
+
+  test('after resealing, the new key opens everything, the old one nothing, and nothing sealed with it is left', async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id } = await newSource(other.store)
+    const secrets = { sharedSecret: 'shared', signingSecrets: ['signing-1', 'signing-2'] }
+    const kept = await newDestination(other.store, id, secrets)
+    const plain = await newDestination(other.store, id)
+    const deleted = await newDestination(other.store, id, secrets)
+    await other.store.control.deleteDestination(deleted.id)
+    await other.store.secrets.keep('signing', 'the key')
+    const before = other.store.configuration()
+    const box = createSecretBox('another key')
+    assert.equal(await other.store.secrets.reseal(box), 4)
+    // What is stored after it is sealed with the new key too.
+    await other.store.control.updateDestination(plain.id, { sharedSecret: 'later' })
+    assert.equal(await other.store.secrets.keep('second', 'fresh'), 'fresh')
+
+    const reopened = await other.reopen('another key')
+    assert.deepEqual(reopened.configuration().destinations.get(kept.id), before.destinations.get(kept.id))
+    assert.equal(reopened.configuration().destinations.get(plain.id)?.sharedSecret, 'later')
+    assert.equal(await reopened.secrets.keep('signing', ''), 'the key')
+    const bytes = await other.closeAndRead()
+    assert.ok(bytes.includes(`v1.${box.keyId}.`))
+    assert.ok(!bytes.includes(`v1.${createSecretBox('a key for tests').keyId}.`))
+    await assert.rejects(other.reopen(), SecretBoxError)
+    await other.dispose()
+  })
+
+  test('a secret that resealing leaves out is gone, and made anew by who next asks for it', async () => {
+    const other = await open({ retentionDays: 7 })
+    for (const name of ['signing', 'kept']) await other.store.secrets.keep(name, `SECRET of ${name}`)
+    assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), undefined, ['signing', 'not there']), 1)
+    assert.equal(await other.store.secrets.keep('signing', 'fresh'), 'fresh')
+    const reopened = await other.reopen('another key')
+    assert.deepEqual([await reopened.secrets.keep('signing', ''), await reopened.secrets.keep('kept', '')], ['fresh', 'SECRET of kept'])
+    await other.dispose()
+  })
+
+  test('a wrong key is found at the opening, also where only a named secret was stored', async () => {
+    const other = await open({ retentionDays: 7 })
+    await other.store.secrets.keep('signing', 'the key')
+    await assert.rejects(other.reopen('a wrong key'), { name: 'SecretBoxError', reason: 'wrong_key' })
+    assert.equal(await (await other.reopen()).secrets.keep('signing', ''), 'the key')
+    await other.dispose()
+  })
+}

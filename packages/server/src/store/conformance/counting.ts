@@ -1,0 +1,115 @@
+// Conformance: counts over time, which are added to and never replaced.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { StatQuery, StatRow, Store } from '../store.ts'
+import { accept, DAY_MS, type Ground, newDestination, newWay, settleAll, tracks } from './ground.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** On the grid of every step. */
+const AT_MS = 20_000 * DAY_MS
+
+export function counting({ store, reopen, open }: Ground): void {
+  const row = (subject: string, atMs: number, counts: StatRow['counts'], kind: StatRow['kind'] = 'source'): StatRow => {
+    return { kind, subject, atMs, counts }
+  }
+  const series = (of: Store, subject: string, change: Partial<StatQuery> = {}) =>
+    of.control.stats({ kind: 'source', subject, fromMs: AT_MS, toMs: AT_MS + DAY_MS, stepMs: MINUTE_MS, ...change })
+
+  test('counts of one minute are added, whoever brings them and in whatever order', async () => {
+    const subject = randomUUID()
+    await Promise.all([
+      store().control.addStats([row(subject, AT_MS + 1, { accepted: 3, 'rejected.event_required': 1 })]),
+      store().control.addStats([row(subject, AT_MS + 59_999, { accepted: 4, duplicates: 2 })]),
+      store().control.addStats([row(subject, AT_MS + MINUTE_MS, { accepted: 100 })]),
+    ])
+    assert.deepEqual(await series(store(), subject), [
+      { atMs: AT_MS, counts: { accepted: 7, duplicates: 2, 'rejected.event_required': 1 } },
+      { atMs: AT_MS + MINUTE_MS, counts: { accepted: 100 } },
+    ])
+  })
+
+  test('counts are added up to the step that is asked for, and end before the end', async () => {
+    const subject = randomUUID()
+    const minutes = [0, 4, 5, 59, 60, 61, 1_439, 1_440]
+    await store().control.addStats(minutes.map((minute) => row(subject, AT_MS + minute * MINUTE_MS, { accepted: 1 })))
+    const counted = async (stepMs: number): Promise<[number, number | undefined][]> =>
+      (await series(store(), subject, { stepMs })).map(({ atMs, counts }) => [(atMs - AT_MS) / MINUTE_MS, counts['accepted']])
+    assert.deepEqual(await counted(5 * MINUTE_MS), [
+      [0, 2],
+      [5, 1],
+      [55, 1],
+      [60, 2],
+      [1_435, 1],
+    ])
+    assert.deepEqual(await counted(HOUR_MS), [
+      [0, 4],
+      [60, 2],
+      [1_380, 1],
+    ])
+    assert.deepEqual(await counted(DAY_MS), [[0, 7]])
+  })
+
+  test('sources, destinations and all together are counted apart, also under one name', async () => {
+    const subject = randomUUID()
+    await store().control.addStats([
+      row(subject, AT_MS, { attempts: 1 }),
+      row(subject, AT_MS, { attempts: 2 }, 'destination'),
+      row(subject, AT_MS, { attempts: 4 }, 'all'),
+      row('__proto__', AT_MS, { attempts: 8 }),
+    ])
+    for (const [kind, attempts] of [
+      ['source', 1],
+      ['destination', 2],
+      ['all', 4],
+    ] as const) {
+      assert.deepEqual(await series(store(), subject, { kind }), [{ atMs: AT_MS, counts: { attempts } }])
+    }
+    assert.deepEqual(await series(store(), randomUUID()), [])
+  })
+
+  test('counts are still there when the store is opened again, and go on from where they were', async () => {
+    const subject = randomUUID()
+    await store().control.addStats([row(subject, AT_MS, { delivered: 5 })])
+    await (await reopen()).control.addStats([row(subject, AT_MS, { delivered: 6 })])
+    assert.deepEqual(await series(store(), subject), [{ atMs: AT_MS, counts: { delivered: 11 } }])
+  })
+
+  test('minutes go with the retention, hours after 90 days', async () => {
+    const opened = await open({ retentionDays: 7 })
+    try {
+      const { control } = opened.store
+      const old = Array.from({ length: 600 }, (_, minute) => row('s', AT_MS + minute * MINUTE_MS, { accepted: 1 }))
+      await control.addStats([...old, row('s', AT_MS + 5 * DAY_MS, { accepted: 1 })])
+      const left = async (stepMs: number): Promise<number> =>
+        (await series(opened.store, 's', { stepMs, toMs: AT_MS + 10 * DAY_MS })).reduce(
+          (sum, { counts }) => sum + (counts['accepted'] as number),
+          0,
+        )
+      await opened.store.dropExpired(AT_MS + 6 * DAY_MS)
+      assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [601, 601])
+      await opened.store.dropExpired(AT_MS + 8 * DAY_MS)
+      assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [1, 601])
+      await opened.store.dropExpired(AT_MS + 92 * DAY_MS)
+      assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [0, 1])
+    } finally {
+      await opened.dispose()
+    }
+  })
+
+  test('the oldest that is pending is told of every destination that is owed something, and of no other', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { id: idle } = await newDestination(store(), sourceId)
+    const before = Date.now()
+    await accept(store(), sourceId, tracks(1), [destinationId])
+    const told = async () => new Map((await store().control.oldestPending()).map(({ destinationId: id, atMs }) => [id, atMs]))
+    const first = await told()
+    assert.equal(first.get(destinationId), await store().control.oldestPendingAtMs(destinationId))
+    assert.ok((first.get(destinationId) as number) >= before - 1)
+    assert.equal(first.has(idle), false)
+    await settleAll(store(), destinationId, 'delivered')
+    assert.equal((await told()).has(destinationId), false)
+  })
+}

@@ -1,0 +1,55 @@
+// Conformance: a look at everything that is stored. Its ledger and its recount are of one moment, whatever is being written.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accept, claim, type Ground, newDestination, newSource, newWay, settlementOf, tracks } from './ground.ts'
+
+const DEADLINE_MS = 60_000
+
+export function inspecting({ store, open }: Ground): void {
+  test('what is stored is whole, and its ledger equals its recount, while messages are accepted and settled', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    let over = false
+    const writing = (async () => {
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      while (!over) {
+        await accept(store(), sourceId, tracks(5), [destinationId])
+        const { shipments } = await claim(store(), destinationId)
+        for (const { shipment } of shipments) await store().delivery.settle(settlementOf([shipment], 'delivered'))
+      }
+    })()
+    for (let round = 0; round < 5; round += 1) {
+      const inspection = await store().control.inspect(DEADLINE_MS)
+      assert.ok(inspection)
+      assert.deepEqual(inspection.problems, [])
+      assert.deepEqual(inspection.ledger, inspection.recount)
+      assert.ok(inspection.storedBytes > 0)
+    }
+    over = true
+    await writing
+    const inspection = await store().control.inspect(DEADLINE_MS)
+    const row = inspection?.recount.find((known) => known.destinationId === destinationId)
+    assert.ok(row !== undefined && row.owed > 0 && row.owed === row.delivered)
+    assert.ok((inspection?.oldestMessageAtMs ?? 0) > 0)
+  })
+
+  test('it tells under which key secrets are encrypted, and none where there are no secrets', async () => {
+    const own = await open({ retentionDays: 7 })
+    try {
+      const before = await own.store.control.inspect(DEADLINE_MS)
+      const source = await newSource(own.store)
+      await newDestination(own.store, source.id, { sharedSecret: 'secret' })
+      const after = await own.store.control.inspect(DEADLINE_MS)
+      assert.equal(after?.secretKeyIds.length, 1)
+      assert.match(after?.secretKeyIds[0] ?? '', /^[\w-]{8}$/)
+      assert.ok((before?.secretKeyIds.length ?? 2) <= 1)
+      assert.equal(before?.oldestMessageAtMs, null)
+    } finally {
+      await own.dispose()
+    }
+  })
+
+  test('a look that is not over by its deadline says so', async () => {
+    assert.equal(await store().control.inspect(0), undefined)
+  })
+}

@@ -1,0 +1,58 @@
+// What the conformance tests of replay jobs stand on: jobs made and stepped to their end, and deliveries that came to one.
+
+import assert from 'node:assert/strict'
+import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../store.ts'
+import { accept, allPages, newWay, settleAll, tracks } from './ground.ts'
+
+export const OPERATOR = { id: 'tok_1', name: 'an operator' }
+
+export type Matching = Exclude<ReplaySelection, { deliveryIds: unknown }>
+
+export function matching(change: Partial<Matching> = {}): Matching {
+  return { destinationId: null, states: ['failed', 'expired'], reason: null, fromMs: null, toMs: null, ...change }
+}
+
+export function createJob(store: Store, selection: ReplaySelection, change: Partial<NewReplayJob> = {}): Promise<ReplayJob> {
+  return store.control.createReplay({ selection, ratePerSecond: null, createdBy: OPERATOR, ...change })
+}
+
+export async function step(store: Store, { id }: { id: string }, limit = 1_000, maxWaiting = 1_000_000): Promise<ReplayStepResult> {
+  const job = await store.control.replayJob(id)
+  assert.ok(job !== undefined, 'the job is there')
+  return store.control.replayStep({ id, position: job.position, limit, maxWaiting })
+}
+
+/** Step by step to its end. */
+export async function finish(store: Store, job: { id: string }, limit = 1_000): Promise<ReplayJob> {
+  for (;;) {
+    const now = await store.control.replayJob(job.id)
+    if (now?.state === 'finished') return now
+    const result = await step(store, job, limit)
+    assert.ok(result.ok && !result.blocked, JSON.stringify(result))
+  }
+}
+
+export async function replayAll(store: Store, selection: ReplaySelection): Promise<ReplayJob> {
+  return finish(store, await createJob(store, selection))
+}
+
+export function doneOf({ replayed, skipped }: ReplayJob): number {
+  return replayed + Object.values(skipped).reduce((sum, count) => sum + count, 0)
+}
+
+/** A destination with so many deliveries that came to this end, each of a segment of its own or all of one. */
+export async function ended(store: Store, state: FinalStateName, count: number, { together = false, reason = 'http_404' } = {}) {
+  const way = await newWay(store)
+  if (together) await accept(store, way.sourceId, tracks(count), [way.destinationId])
+  else for (const item of tracks(count)) await accept(store, way.sourceId, [item], [way.destinationId])
+  await settleAll(store, way.destinationId, state, { reason })
+  return way
+}
+
+export async function listed(store: Store, destinationId: string, state?: DeliveryRow['state']): Promise<DeliveryRow[]> {
+  return allPages((page) => store.control.deliveries({ destinationId, state }, page), 500)
+}
+
+export async function pendingMessages(store: Store, destinationId: string): Promise<(string | null)[]> {
+  return (await listed(store, destinationId, 'pending')).map(({ messageId }) => messageId)
+}

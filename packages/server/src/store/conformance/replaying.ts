@@ -1,0 +1,513 @@
+// Conformance: replay jobs. A step is all or nothing, so what is said here of a job holds wherever it is cut off: each of its
+// deliveries is owed again once or skipped for a reason, no message is pending twice at a destination, and the books agree.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { DeliveryRow, FinalStateName, ReplayJob, ReplayJobState, Store } from '../store.ts'
+import {
+  accept,
+  allPages,
+  claim,
+  claimOne,
+  counts,
+  DAY_MS,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  newDestination,
+  newSource,
+  newWay,
+  nextMillisecond,
+  type OpenStore,
+  RecordingTaker,
+  settle,
+  settleAll,
+  track,
+  tracks,
+  until,
+} from './ground.ts'
+import { createJob, doneOf, ended, finish, listed, matching, OPERATOR, pendingMessages, replayAll, step } from './replay-ground.ts'
+
+const ALL = { limit: 1_000, cursor: null }
+
+export function replaying({ store, open }: Ground): void {
+  const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
+    test(title, async () => {
+      const opened = await open({ retentionDays: 7 })
+      try {
+        await run(opened)
+      } finally {
+        await opened.dispose()
+      }
+    })
+  }
+
+  // ── What is replayed ──
+
+  for (const together of [true, false]) {
+    const how = together ? 'accepted together' : 'accepted apart'
+    test(`everything that failed is owed again, once, as deliveries of their own: ${how}`, async () => {
+      const { destinationId } = await ended(store(), 'failed', 7, { together })
+      const before = await listed(store(), destinationId, 'failed')
+      const taker = new RecordingTaker()
+      store().delivery.attach(taker)
+      const job = await createJob(store(), matching({ destinationId }))
+      assert.deepEqual(job, {
+        id: job.id,
+        selection: matching({ destinationId }),
+        ratePerSecond: null,
+        createdBy: OPERATOR,
+        state: 'running',
+        total: 7,
+        replayed: 0,
+        skipped: {},
+        ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
+        position: 0,
+        createdAtMs: job.createdAtMs,
+        finishedAtMs: null,
+      })
+      assert.deepEqual(await store().control.replayJob(job.id), job)
+      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 7, failed: 7 }), 'creating it owes nothing')
+
+      const done = await finish(store(), job)
+      assert.deepEqual([done.total, done.replayed, done.skipped], [7, 7, {}])
+      assert.ok(done.finishedAtMs !== null && done.finishedAtMs >= done.createdAtMs)
+      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 14, failed: 7, pending: 7 }))
+      assert.ok(taker.woken.includes(destinationId))
+
+      const pending = await listed(store(), destinationId, 'pending')
+      assert.deepEqual(new Set(pending.map(({ replayOf }) => replayOf)), new Set(before.map(({ id }) => id)))
+      const names = new Map(before.map(({ id, messageId }) => [id, messageId]))
+      for (const { id, replay, replayOf, replayJobId, messageId, replayedBy } of pending) {
+        assert.deepEqual([replay, replayJobId, replayedBy], [true, job.id, null])
+        assert.equal(messageId, names.get(replayOf as string), 'the same message')
+        const detail = await store().control.delivery(id)
+        assert.deepEqual([detail?.replayOf, detail?.replayJobId, detail?.state], [replayOf, job.id, 'pending'])
+        assert.equal((await store().control.delivery(replayOf as string))?.replayedBy, id)
+      }
+      assert.equal(new Set(pending.map(({ id }) => id)).size, 7)
+
+      const { shipments } = await claim(store(), destinationId)
+      assert.equal(shipments.length, together ? 1 : 7, 'those of one segment go together')
+      assert.ok(shipments.every(({ shipment }) => shipment.replay && shipment.attempt === 0))
+      assert.deepEqual(new Set(shipments.flatMap(messageIdsOf)), new Set(names.values()))
+      for (const claimed of shipments) await settle(store(), claimed, 'delivered')
+      assert.deepEqual((await store().control.replayJob(job.id))?.ended, { delivered: 7, failed: 0, expired: 0, cancelled: 0 })
+      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 14, failed: 7, delivered: 7 }))
+    })
+  }
+
+  test('by destination, state, reason and period, and nothing else', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { id: other } = await newDestination(store(), sourceId)
+    const end = async (name: string, state: FinalStateName, reason: string, to = destinationId): Promise<void> => {
+      await accept(store(), sourceId, [track(name)], [to])
+      await settleAll(store(), to, state, { reason })
+    }
+    await end('early', 'failed', 'http_404')
+    const fromMs = await nextMillisecond()
+    await end('404', 'failed', 'http_404')
+    await end('400', 'failed', 'http_400')
+    await end('expired', 'expired', 'http_500')
+    await end('cancelled', 'cancelled', 'message_deleted')
+    await end('delivered', 'delivered', 'none')
+    await end('elsewhere', 'failed', 'http_404', other)
+    await nextMillisecond()
+    const toMs = Date.now() - 1
+    await nextMillisecond()
+    await end('late', 'expired', 'http_500')
+
+    const replayedBy = async (change: Parameters<typeof matching>[0]): Promise<(string | null)[]> => {
+      const selection = matching({ destinationId, ...change })
+      const { total, byDestination } = await store().control.countReplay(selection)
+      const job = await replayAll(store(), selection)
+      assert.deepEqual([job.total, job.replayed], [total, total])
+      assert.deepEqual(byDestination, total === 0 ? [] : [{ destinationId: selection.destinationId, total, alreadyReplayed: 0 }])
+      const messages = await pendingMessages(store(), selection.destinationId as string)
+      // Cancelled, so that they are neither pending nor delivered for the next.
+      await settleAll(store(), selection.destinationId as string, 'cancelled', { reason: 'tidied' })
+      return messages.sort((a, b) => String(a).localeCompare(String(b)))
+    }
+    assert.deepEqual(await replayedBy({ fromMs, toMs }), ['400', '404', 'expired'])
+    assert.deepEqual(await replayedBy({ states: ['expired'] }), ['expired', 'late'])
+    assert.deepEqual(await replayedBy({ states: ['failed'], toMs: fromMs - 1 }), ['early'])
+    assert.deepEqual(await replayedBy({ reason: 'http_400' }), ['400'])
+    assert.deepEqual(await replayedBy({ states: ['delivered'] }), ['delivered'])
+    assert.deepEqual(await replayedBy({ states: ['delivered'], reason: 'http_400' }), [])
+    assert.deepEqual(await replayedBy({ states: ['cancelled'], reason: 'message_deleted' }), ['cancelled'])
+    assert.deepEqual(await replayedBy({ destinationId: other }), ['elsewhere'])
+    assert.deepEqual(await replayedBy({ fromMs: Date.now() + DAY_MS }), [])
+  })
+
+  withStore('of every destination at once, turn by turn', async ({ store: own }) => {
+    const ways = [await ended(own, 'failed', 5), await ended(own, 'expired', 3), await ended(own, 'delivered', 2)]
+    const { total, byDestination } = await own.control.countReplay(matching())
+    assert.equal(total, 8)
+    assert.deepEqual(
+      byDestination.map((of) => [of.destinationId, of.total]),
+      [
+        [ways[0]?.destinationId, 5],
+        [ways[1]?.destinationId, 3],
+      ],
+    )
+    const job = await createJob(own, matching())
+    for (let at = 0; at < 2; at++) assert.ok((await step(own, job, 2)).ok)
+    const pending = async (): Promise<number[]> =>
+      Promise.all(ways.map(async ({ destinationId }) => (await ledgerOf(own, destinationId)).pending))
+    assert.deepEqual(await pending(), [2, 2, 0], 'each has its turn')
+    assert.equal((await finish(own, job, 2)).replayed, 8)
+    assert.deepEqual(await pending(), [5, 3, 0])
+  })
+
+  test('what fails after the job was created is not part of it, its own replays least of all', async () => {
+    const { sourceId, destinationId } = await ended(store(), 'failed', 4)
+    const job = await createJob(store(), matching({ destinationId }))
+    await accept(store(), sourceId, tracks(3), [destinationId])
+    await settleAll(store(), destinationId, 'failed')
+    for (let done = 0; done < 4; done += 2) {
+      const result = await step(store(), job, 2)
+      assert.ok(result.ok && result.replayed === 2)
+      await settleAll(store(), destinationId, 'failed')
+    }
+    const done = await finish(store(), job)
+    assert.deepEqual([done.total, done.replayed, done.ended.failed], [4, 4, 4])
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 11, failed: 11 }))
+  })
+
+  test('deliveries that are named, in their order; those that cannot be sent again are counted by why', async () => {
+    const { sourceId, destinationId } = await ended(store(), 'failed', 3)
+    const names = (await listed(store(), destinationId)).map(({ id }) => id)
+    await accept(store(), sourceId, [track('pending-now')], [destinationId])
+    const pending = (await listed(store(), destinationId, 'pending'))[0]?.id as string
+    const deliveryIds = [names[2] as string, 'no-such', pending, '1-0', names[0] as string, `${pending.split('-')[0]}-7`]
+    const counted = await store().control.countReplay({ deliveryIds })
+    assert.equal(counted.total, 6)
+    assert.deepEqual(counted.byDestination, [{ destinationId, total: 3, alreadyReplayed: 0 }])
+    const job = await createJob(store(), { deliveryIds })
+    assert.equal(job.total, 6)
+    const done = await finish(store(), job, 1)
+    assert.deepEqual(done.skipped, { not_found: 3, still_pending: 1 })
+    assert.equal(done.replayed, 2)
+    const replays = (await listed(store(), destinationId, 'pending')).filter(({ replay }) => replay)
+    assert.deepEqual(
+      replays.map(({ replayOf }) => replayOf),
+      [names[2], names[0]],
+    )
+    const again = await replayAll(store(), { deliveryIds })
+    assert.deepEqual([again.replayed, again.skipped], [0, { not_found: 3, still_pending: 1, already_replayed: 2 }])
+  })
+
+  // ── What is not ──
+
+  test('the same job twice sends nothing twice, whether the first is still pending or delivered', async () => {
+    const { destinationId } = await ended(store(), 'failed', 5, { together: true })
+    await replayAll(store(), matching({ destinationId }))
+    for (const fate of ['retry', 'delivered'] as const) {
+      const { alreadyReplayed, total } = await store().control.countReplay(matching({ destinationId }))
+      assert.deepEqual([total, alreadyReplayed], [5, 5])
+      const again = await replayAll(store(), matching({ destinationId }))
+      assert.deepEqual([again.replayed, again.skipped], [0, { already_replayed: 5 }])
+      await settleAll(store(), destinationId, fate, { dueAtMs: 1 })
+    }
+    await settleAll(store(), destinationId, 'delivered')
+    const third = await replayAll(store(), matching({ destinationId }))
+    assert.deepEqual(third.skipped, { already_replayed: 5 })
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 10, failed: 5, delivered: 5 }))
+  })
+
+  test('where a replay has failed again, the newest is what is repeated, and the message goes out once', async () => {
+    const { destinationId } = await ended(store(), 'failed', 3)
+    await replayAll(store(), matching({ destinationId }))
+    const second = (await listed(store(), destinationId, 'pending')).map(({ id }) => id)
+    await settleAll(store(), destinationId, 'failed')
+    const { total, alreadyReplayed } = await store().control.countReplay(matching({ destinationId }))
+    assert.deepEqual([total, alreadyReplayed], [6, 3], 'which a dry run tells')
+    const job = await replayAll(store(), matching({ destinationId }))
+    assert.deepEqual([job.total, job.replayed, job.skipped], [6, 3, { already_replayed: 3 }])
+    const third = await listed(store(), destinationId, 'pending')
+    assert.deepEqual(new Set(third.map(({ replayOf }) => replayOf)), new Set(second))
+    assert.equal(new Set(third.map(({ messageId }) => messageId)).size, 3)
+  })
+
+  test('a message that fails again while the job goes on is not sent by it once more', async () => {
+    const { destinationId } = await ended(store(), 'failed', 1)
+    const [original] = await listed(store(), destinationId)
+    assert.ok((await store().control.replay((original as DeliveryRow).id)).ok)
+    await settleAll(store(), destinationId, 'failed')
+    const job = await createJob(store(), matching({ destinationId }))
+    assert.ok((await step(store(), job, 1)).ok)
+    await settleAll(store(), destinationId, 'failed')
+    const done = await finish(store(), job)
+    assert.deepEqual([done.total, done.replayed, done.skipped], [2, 1, { already_replayed: 1 }])
+  })
+
+  test('two replays by hand that both failed are one message to a job', async () => {
+    const { destinationId } = await ended(store(), 'failed', 1)
+    const [original] = await listed(store(), destinationId)
+    for (let times = 0; times < 2; times++) assert.ok((await store().control.replay((original as DeliveryRow).id)).ok)
+    await settleAll(store(), destinationId, 'failed')
+    const job = await replayAll(store(), matching({ destinationId }))
+    assert.deepEqual([job.total, job.replayed, job.skipped], [3, 1, { already_replayed: 2 }])
+  })
+
+  test('what was delivered can be sent again, and a second such job finds nothing new', async () => {
+    const { destinationId } = await ended(store(), 'delivered', 600, { together: true })
+    const selection = matching({ destinationId, states: ['delivered'] })
+    const job = await createJob(store(), selection)
+    assert.equal(job.total, 600)
+    assert.equal((await finish(store(), job, 250)).replayed, 600)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1_200, delivered: 600, pending: 600 }))
+    await settleAll(store(), destinationId, 'delivered')
+    assert.equal((await store().control.countReplay(selection)).alreadyReplayed, 600)
+    const again = await replayAll(store(), selection)
+    assert.deepEqual([again.total, again.replayed, again.skipped], [1_200, 0, { already_replayed: 1_200 }])
+  })
+
+  withStore('a purged message is skipped, and so is all of a destination that is deleted meanwhile', async ({ store: own }) => {
+    const { id: sourceId } = await newSource(own)
+    const { id: destinationId } = await newDestination(own, sourceId)
+    const items = [track('a', { userId: 'gone' }), track('b'), track('c', { userId: 'gone' }), track('d'), track('e')]
+    await accept(own, sourceId, items, [destinationId])
+    await settleAll(own, destinationId, 'failed')
+    const job = await createJob(own, matching({ destinationId }))
+    const deletion = await own.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(
+      () => own.control.deletion(deletion.id),
+      (is) => is?.purged === 2,
+      'purged',
+    )
+    const first = await step(own, job, 1)
+    assert.ok(first.ok)
+    assert.deepEqual([first.replayed, first.job.skipped], [1, { message_gone: 1 }])
+    await own.control.deleteDestination(destinationId)
+    const done = await finish(own, job)
+    assert.deepEqual(done.skipped, { message_gone: 1, destination_gone: 3 })
+    assert.equal(doneOf(done), done.total)
+    await until(
+      () => ledgerOf(own, destinationId),
+      ({ pending }) => pending === 0,
+      'what it was owed is cancelled',
+    )
+    assert.equal((await own.control.replayJob(job.id))?.ended.cancelled, 1)
+  })
+
+  withStore('retention takes away what a running job has not come to, and the job ends', async (opened) => {
+    const { destinationId } = await ended(opened.store, 'failed', 9)
+    const job = await createJob(opened.store, matching({ destinationId }))
+    assert.ok((await step(opened.store, job, 2)).ok)
+    await opened.store.dropExpired(Date.now() + 100 * DAY_MS)
+    const done = await finish(opened.store, job)
+    assert.deepEqual([done.total, done.replayed, done.skipped], [9, 2, { message_gone: 7 }])
+    assert.deepEqual(await ledgerOf(opened.store, destinationId), counts({ owed: 11, failed: 9, pending: 2 }))
+    await settleAll(opened.store, destinationId, 'delivered')
+    await opened.store.dropExpired(Date.now() + 100 * DAY_MS)
+    const reopened = await opened.reopen()
+    assert.deepEqual(await ledgerOf(reopened, destinationId), counts({ owed: 11, failed: 9, delivered: 2 }))
+    assert.equal((await reopened.control.replayJob(job.id))?.ended.delivered, 2)
+  })
+
+  // ── How it goes on ──
+
+  test('of steps made at once from one place, one is made', async () => {
+    const { destinationId } = await ended(store(), 'failed', 10)
+    const { id, position } = await createJob(store(), matching({ destinationId }))
+    const same = { id, position, limit: 3, maxWaiting: 100 }
+    const results = await Promise.all(Array.from({ length: 5 }, () => store().control.replayStep(same)))
+    assert.equal(results.filter(({ ok }) => ok).length, 1)
+    for (const result of results) if (!result.ok) assert.equal(result.reason, 'moved')
+    assert.equal((await ledgerOf(store(), destinationId)).pending, 3)
+    assert.deepEqual(await store().control.replayStep({ ...same, id: 'rpl_none' }), { ok: false, reason: 'not_running' })
+  })
+
+  withStore('opened again after every step, it goes on where it stood', async (opened) => {
+    const { destinationId } = await ended(opened.store, 'failed', 11, { together: true })
+    const { id } = await createJob(opened.store, matching({ destinationId }), { ratePerSecond: 4 })
+    for (let done = 0; done < 11; done += 4) {
+      const result = await step(opened.store, { id }, 4)
+      assert.ok(result.ok && result.replayed === Math.min(4, 11 - done))
+      await opened.reopen()
+      assert.equal((await opened.store.control.replayJob(id))?.ratePerSecond, 4)
+    }
+    const done = await finish(opened.store, { id })
+    assert.deepEqual([done.replayed, done.skipped], [11, {}])
+    const pending = await pendingMessages(opened.store, destinationId)
+    assert.equal(new Set(pending).size, 11)
+    assert.equal(pending.length, 11)
+  })
+
+  test('a destination that takes nothing is owed no more, and does not hold the others up', async () => {
+    const { sourceId, destinationId: dead } = await newWay(store())
+    const { id: well } = await newDestination(store(), sourceId)
+    for (const item of tracks(12)) await accept(store(), sourceId, [item], [dead, well])
+    for (const id of [dead, well]) await settleAll(store(), id, 'expired')
+    const deliveryIds = new Set([...(await listed(store(), dead)), ...(await listed(store(), well))].map(({ id }) => id))
+    // A job of the two alone: the store has others of other tests, none of which has expired since.
+    const fromMs = Math.min(...(await listed(store(), dead)).map(({ atMs }) => atMs as number))
+    const job = await createJob(store(), matching({ states: ['expired'], fromMs }))
+    assert.equal(job.total, deliveryIds.size)
+    const blocked = async (): Promise<number> => {
+      const result = await step(store(), job, 100, 5)
+      assert.ok(result.ok)
+      assert.equal(result.blocked, result.job.state === 'running')
+      return result.replayed
+    }
+    assert.equal(await blocked(), 10)
+    const { position } = (await store().control.replayJob(job.id)) as ReplayJob
+    assert.equal(await blocked(), 0)
+    assert.equal((await store().control.replayJob(job.id))?.position, position, 'nothing was done, so nothing is written')
+    await settleAll(store(), well, 'delivered')
+    assert.equal(await blocked(), 5)
+    await settleAll(store(), well, 'retry')
+    assert.equal(await blocked(), 2, 'what waits for a retry has had its turn')
+    assert.equal((await ledgerOf(store(), dead)).pending, 5)
+    const one = await claimOne(store(), dead)
+    await settle(store(), one, 'retry', { dueAtMs: 1 })
+    assert.equal(await blocked(), 1)
+    await settleAll(store(), dead, 'cancelled')
+    assert.equal(await blocked(), 5)
+    await settleAll(store(), dead, 'failed')
+    assert.equal(await blocked(), 1)
+    assert.equal((await store().control.replayJob(job.id))?.state, 'finished')
+  })
+
+  test('the part of a disabled destination waits until it is enabled', async () => {
+    const { destinationId } = await ended(store(), 'failed', 3)
+    await store().control.updateDestination(destinationId, { enabled: false })
+    const job = await createJob(store(), matching({ destinationId }))
+    const held = await step(store(), job)
+    assert.ok(held.ok && held.blocked && held.replayed === 0 && held.job.state === 'running')
+    await store().control.updateDestination(destinationId, { enabled: true })
+    assert.equal((await finish(store(), job)).replayed, 3)
+  })
+
+  // ── What somebody asks of it ──
+
+  const MAY: Record<ReplayJobState, Record<'running' | 'paused' | 'cancelled', boolean>> = {
+    running: { running: true, paused: true, cancelled: true },
+    paused: { running: true, paused: true, cancelled: true },
+    finished: { running: false, paused: false, cancelled: false },
+    cancelled: { running: false, paused: false, cancelled: true },
+  }
+  for (const from of Object.keys(MAY) as ReplayJobState[]) {
+    for (const to of ['running', 'paused', 'cancelled'] as const) {
+      test(`a job that is ${from} ${MAY[from][to] ? 'can be' : 'cannot be'} set to ${to}`, async () => {
+        const { destinationId } = await ended(store(), 'failed', 2)
+        const job = await createJob(store(), matching({ destinationId }))
+        if (from === 'finished') await finish(store(), job)
+        else if (from !== 'running') assert.ok((await store().control.updateReplay(job.id, { state: from })).ok)
+        const result = await store().control.updateReplay(job.id, { state: to })
+        const now = (await store().control.replayJob(job.id)) as ReplayJob
+        if (!MAY[from][to]) {
+          assert.deepEqual(result, { ok: false, reason: 'over' })
+          assert.equal(now.state, from)
+          return
+        }
+        assert.ok(result.ok)
+        assert.deepEqual(result.job, now)
+        assert.equal(now.state, to)
+        assert.equal(now.finishedAtMs !== null, to === 'cancelled')
+        const stepped = await step(store(), job, 1)
+        assert.deepEqual(to === 'running' ? stepped.ok : stepped, to === 'running' ? true : { ok: false, reason: 'not_running' })
+      })
+    }
+  }
+
+  test('the rate can be changed until the end; who changed what is written down, and nothing where nothing was changed', async () => {
+    const { destinationId } = await ended(store(), 'failed', 2)
+    const audit = (after: ReplayJob | null, before: ReplayJob | null) => ({
+      actor: OPERATOR,
+      action: 'replay.test',
+      subject: after?.id ?? null,
+      before: before && { state: before.state, ratePerSecond: before.ratePerSecond },
+      after: after && { state: after.state, ratePerSecond: after.ratePerSecond },
+    })
+    const job = await store().control.createReplay({ selection: matching({ destinationId }), ratePerSecond: 5, createdBy: OPERATOR }, audit)
+    const update = (change: Parameters<Store['control']['updateReplay']>[1]) => store().control.updateReplay(job.id, change, audit)
+    assert.ok((await update({ ratePerSecond: 9 })).ok)
+    assert.ok((await update({ ratePerSecond: 9, state: 'running' })).ok)
+    assert.ok((await update({})).ok)
+    assert.ok((await update({ ratePerSecond: null, state: 'paused' })).ok)
+    assert.ok((await update({ state: 'cancelled' })).ok)
+    assert.deepEqual(await update({ ratePerSecond: 1 }), { ok: false, reason: 'over' })
+    assert.deepEqual(await update({ state: 'running' }), { ok: false, reason: 'over' })
+    assert.deepEqual(await store().control.updateReplay('rpl_none', { state: 'paused' }, audit), { ok: false, reason: 'not_found' })
+    const { data } = await store().control.audit({ subject: job.id }, ALL)
+    assert.deepEqual(
+      data.map(({ before, after }) => [before, after]),
+      [
+        [
+          { state: 'paused', ratePerSecond: null },
+          { state: 'cancelled', ratePerSecond: null },
+        ],
+        [
+          { state: 'running', ratePerSecond: 9 },
+          { state: 'paused', ratePerSecond: null },
+        ],
+        [
+          { state: 'running', ratePerSecond: 5 },
+          { state: 'running', ratePerSecond: 9 },
+        ],
+        [null, { state: 'running', ratePerSecond: 5 }],
+      ],
+    )
+  })
+
+  test('of changes made at once, none undoes another', async () => {
+    const { destinationId } = await ended(store(), 'failed', 1)
+    for (let times = 0; times < 5; times++) {
+      const { id } = await createJob(store(), matching({ destinationId }))
+      const changes = [{ ratePerSecond: 9 }, { state: 'paused' }] as const
+      const results = await Promise.all(changes.map((change) => store().control.updateReplay(id, change)))
+      assert.ok(results.every(({ ok }) => ok))
+      const job = await store().control.replayJob(id)
+      assert.deepEqual([job?.state, job?.ratePerSecond], ['paused', 9])
+    }
+  })
+
+  withStore('lists, newest first, by state, page by page', async ({ store: own }) => {
+    const { destinationId } = await ended(own, 'failed', 1)
+    const ids: string[] = []
+    for (let at = 0; at < 5; at++) ids.unshift((await createJob(own, matching({ destinationId }))).id)
+    await own.control.updateReplay(ids[1] as string, { state: 'paused' })
+    await own.control.updateReplay(ids[3] as string, { state: 'paused' })
+    const list = (state?: ReplayJobState) => allPages((page) => own.control.replays({ state }, page), 2)
+    assert.deepEqual(
+      (await list()).map(({ id }) => id),
+      ids,
+    )
+    assert.deepEqual(
+      (await list('paused')).map(({ id }) => id),
+      [ids[1], ids[3]],
+    )
+    assert.deepEqual(await list('finished'), [])
+    assert.equal(await own.control.replayJob('rpl_none'), undefined)
+  })
+
+  withStore('a job that is over is kept as long as what was changed, and longer only if it is the newest', async (opened) => {
+    const { store: own } = opened
+    const { destinationId } = await ended(own, 'failed', 2)
+    const [done, open, newest] = [
+      await replayAll(own, matching({ destinationId })),
+      await createJob(own, matching({ destinationId })),
+      await replayAll(own, matching({ destinationId })),
+    ]
+    const kept = async (from: Store): Promise<string[]> =>
+      (await allPages((page) => from.control.replays({}, page), 10)).map(({ id }) => id)
+    await own.dropExpired(Date.now() + 390 * DAY_MS)
+    assert.deepEqual(await kept(own), [newest.id, open.id, done.id])
+    await own.dropExpired(Date.now() + 402 * DAY_MS)
+    assert.deepEqual(await kept(own), [newest.id, open.id])
+    // What it sent again is still owed, and comes to its end without it.
+    await settleAll(own, destinationId, 'delivered')
+    assert.deepEqual(await ledgerOf(own, destinationId), counts({ owed: 4, failed: 2, delivered: 2 }))
+    const next = await createJob(await opened.reopen(), matching({ destinationId }))
+    assert.deepEqual((await opened.store.control.replayJob(next.id))?.ended, { delivered: 0, failed: 0, expired: 0, cancelled: 0 })
+  })
+
+  test('a job of nothing finishes at its first step', async () => {
+    const { destinationId } = await newWay(store())
+    const job = await createJob(store(), matching({ destinationId }))
+    assert.equal(job.total, 0)
+    assert.equal((await finish(store(), job)).state, 'finished')
+  })
+}

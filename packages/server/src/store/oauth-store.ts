@@ -1,0 +1,27 @@
+// The parts of the store's port that OAuth 2.0 and stored secrets need. A secret is encrypted wherever it is stored, and
+// what the port gives and takes is plain: how it is encrypted, and that it is, is the adapter's promise.
+
+import type { SecretBox } from '../secret-box.ts'
+import type { Audit } from './control-store.ts'
+
+export interface UsedAssertion {
+  appId: string
+  jti: string
+  /** From then on it is refused for its age, and need not be remembered. */
+  keepUntilMs: number
+}
+
+export interface OAuthStore {
+  /** True for the first who uses it, and only after that is durable; false for everybody after, at the same moment too. */
+  useAssertion(assertion: UsedAssertion, nowMs: number): Promise<boolean>
+}
+
+export interface SecretStore {
+  /** The secret of this name. The first who asks stores `fresh`; all who ask at the same moment get the same. */
+  keep(name: string, fresh: string): Promise<string>
+  /**
+   * Encrypts every stored secret with another key, all in one transaction, and uses that key from then on. Gives their
+   * number. Secrets of the names in `without` are removed instead, and made anew by who next asks for them.
+   */
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without?: readonly string[]): Promise<number>
+}

@@ -1,0 +1,167 @@
+// Deletion requests and suppressions on the main thread: a request is written as a whole, and its purge goes on in steps that
+// are taken up again at the next start. Users stand by pseudonym in what is kept for long; the key to those is here alone.
+
+import { randomUUID } from 'node:crypto'
+import type {
+  Audit,
+  ControlStore,
+  DeletionDetail,
+  DeletionFilter,
+  DeletionSummary,
+  DeletionTarget,
+  NewDeletion,
+  NewSuppressions,
+  Page,
+  PageRequest,
+  Suppression,
+  SuppressionFilter,
+  Taker,
+} from '../store.ts'
+import { auditNote } from './commands.ts'
+import type { Configuring } from './configuring.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
+import type { DeletionQuestion } from './read-deletions.ts'
+import type { ReadingThread } from './reading-thread.ts'
+
+export interface DeletingParts {
+  writer: GroupCommit
+  reader: ReadingThread
+  configuring: Configuring
+  nowMs: () => number
+  taker: () => Taker | null
+  isClosed: () => boolean
+  /** Work that goes on after the answer. */
+  run: (work: Promise<void>) => void
+}
+
+type Deletions = Pick<
+  ControlStore,
+  | 'createDeletion'
+  | 'deletions'
+  | 'deletion'
+  | 'deletionTargets'
+  | 'suppressions'
+  | 'createSuppressions'
+  | 'deleteSuppression'
+  | 'pseudonym'
+>
+
+export class Deleting implements Deletions {
+  readonly #parts: DeletingParts
+  #pseudonymKey: Promise<string> | undefined
+
+  constructor(parts: DeletingParts) {
+    this.#parts = parts
+  }
+
+  async createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+    const { writer, reader, configuring, nowMs, taker, run } = this.#parts
+    const { sources, destinations } = configuring.configuration
+    const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
+    const userIds = [...new Set(deletion.userIds)]
+    const targets = sourceIds.map((sourceId) => ({
+      sourceId,
+      destinationIds: [...destinations.values()]
+        .filter(({ enabled, sourceIds: of }) => enabled && of.includes(sourceId))
+        .map(({ id }) => id),
+    }))
+    const id = `del_${randomUUID()}`
+    const atMs = nowMs()
+    const { num, destinationIds } = await writer.run<'createDeletion'>({
+      kind: 'createDeletion',
+      id,
+      deletion: { ...deletion, userIds },
+      atMs,
+      targets,
+      ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
+    })
+    if (deletion.suppress) configuring.suppress(sourceIds, userIds)
+    run(this.purge(num))
+    for (const destinationId of destinationIds) taker()?.wake(destinationId)
+    const detail = await reader.ask('deletions', 'one', id)
+    if (detail === undefined) throw new Error(`deletion ${id} is not there`)
+    return detail
+  }
+
+  async deletions(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
+    return this.#parts.reader.ask('deletions', 'list', await this.#named(filter), page)
+  }
+
+  deletion(id: string): Promise<DeletionDetail | undefined> {
+    return this.#parts.reader.ask('deletions', 'one', id)
+  }
+
+  async deletionTargets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
+    return this.#parts.reader.ask('deletions', 'targets', id, await this.#named(filter), page)
+  }
+
+  suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>> {
+    return this.#parts.reader.ask('deletions', 'suppressions', filter, page)
+  }
+
+  async createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number> {
+    const { writer, configuring, nowMs } = this.#parts
+    const atMs = nowMs()
+    const userIds = [...new Set(suppressions.userIds)]
+    const sourceIds = [...new Set(suppressions.sourceIds ?? configuring.configuration.sources.keys())]
+    const added = await writer.run<'createSuppressions'>({
+      kind: 'createSuppressions',
+      userIds,
+      sourceIds,
+      atMs,
+      ...auditNote(audit?.(suppressions, null), atMs),
+    })
+    if (added > 0) configuring.suppress(sourceIds, userIds)
+    return added
+  }
+
+  async deleteSuppression(
+    userId: string,
+    sourceId: string | null,
+    audit?: Audit<{ userId: string; sourceId: string | null }>,
+  ): Promise<number> {
+    const { writer, configuring, nowMs } = this.#parts
+    const note = auditNote(audit?.(null, { userId, sourceId }), nowMs())
+    const removed = await writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId, ...note })
+    if (removed > 0) configuring.unsuppress(userId, sourceId)
+    return removed
+  }
+
+  async pseudonym(userId: string): Promise<string> {
+    return pseudonymOf(userId, await this.#key())
+  }
+
+  async purge(deletion: number): Promise<void> {
+    const { writer, taker, isClosed } = this.#parts
+    for (;;) {
+      const { over, purged } = await writer.run<'purgeStep'>({ kind: 'purgeStep', deletion }, { again: true })
+      for (const { segment, indexes } of purged) taker()?.purged(segment, indexes)
+      if (over || isClosed()) return
+    }
+  }
+
+  /** Writes down which have ended, and puts pseudonyms in the place of users in those from before. */
+  async end(beforeMs: number): Promise<void> {
+    const { writer, reader, isClosed } = this.#parts
+    if (!(await reader.ask('deletions', 'areNamed'))) return
+    const pseudonymKey = await this.#key()
+    let after: number | null = 0
+    while (after !== null && !isClosed()) {
+      after = await writer.run<'endDeletion'>({ kind: 'endDeletion', after, beforeMs, pseudonymKey })
+    }
+  }
+
+  async #named({ userId, state }: DeletionFilter): Promise<DeletionQuestion> {
+    return userId === undefined ? { state } : { state, user: { userId, pseudonym: await this.pseudonym(userId) } }
+  }
+
+  /** Made when it is first needed. */
+  #key(): Promise<string> {
+    this.#pseudonymKey ??= this.#parts.configuring.keepSecret('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
+      this.#pseudonymKey = undefined
+      throw error
+    })
+    return this.#pseudonymKey
+  }
+}

@@ -1,0 +1,11 @@
+// The process that looks at a whole file: see inspect.ts. Says what it found, and is ended.
+
+import { inspectFile, type Told } from './inspect.ts'
+
+let told: Told
+try {
+  told = { ok: true, inspection: inspectFile(process.argv[2] as string) }
+} catch (error) {
+  told = { ok: false, message: (error as Error).message }
+}
+process.send?.(told)

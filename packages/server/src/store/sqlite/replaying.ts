@@ -1,0 +1,159 @@
+// Replay jobs on the main thread: what a job is made for is counted by the reading thread before the job is written, up to
+// a number that no later row comes before; so the set is fixed, and counting it keeps nobody from writing.
+
+import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
+import {
+  type Audit,
+  type Configuration,
+  type ControlStore,
+  type NewReplayJob,
+  type ReplayCount,
+  type ReplayJob,
+  type ReplayJobChange,
+  type ReplaySelection,
+  type ReplayStep,
+  type ReplayStepResult,
+} from '../store.ts'
+import { auditNote } from './commands.ts'
+import { newId } from './configuring.ts'
+import type { GroupCommit } from './group-commit.ts'
+import type { ReplayCountPage } from './read-replays.ts'
+import type { ReadingThread } from './reading-thread.ts'
+import { rowRange } from './replay-rows.ts'
+
+export interface ReplayingParts {
+  writer: GroupCommit
+  reader: ReadingThread
+  nowMs: () => number
+  configuration: () => Configuration
+  /** New work came to the store. */
+  wake: (destinationId: string) => void
+}
+
+type Jobs = Pick<ControlStore, 'countReplay' | 'createReplay' | 'updateReplay' | 'replays' | 'replayJob' | 'replayStep'>
+
+export class Replaying implements Jobs {
+  readonly #parts: ReplayingParts
+
+  constructor(parts: ReplayingParts) {
+    this.#parts = parts
+  }
+
+  async countReplay(selection: ReplaySelection): Promise<ReplayCount> {
+    return this.#count(selection, await this.#bound())
+  }
+
+  async createReplay({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
+    const { writer, nowMs } = this.#parts
+    const bound = await this.#bound()
+    const { total, byDestination } = await this.#count(selection, bound)
+    const job: ReplayJob = {
+      id: newId('rpl'),
+      selection,
+      ratePerSecond,
+      createdBy,
+      state: 'running',
+      total,
+      replayed: 0,
+      skipped: {},
+      ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
+      position: 0,
+      createdAtMs: nowMs(),
+      finishedAtMs: null,
+    }
+    await writer.run<'createReplay'>({
+      kind: 'createReplay',
+      id: job.id,
+      doc: { selection, createdBy },
+      ratePerSecond,
+      bound,
+      total,
+      destinationIds: byDestination.filter((of) => of.total > 0).map(({ destinationId }) => destinationId),
+      atMs: job.createdAtMs,
+      ...auditNote(audit?.(job, null), job.createdAtMs),
+    })
+    return job
+  }
+
+  async updateReplay(
+    id: string,
+    change: ReplayJobChange,
+    audit?: Audit<ReplayJob>,
+  ): Promise<{ ok: true; job: ReplayJob } | { ok: false; reason: 'not_found' | 'over' }> {
+    const { writer, nowMs } = this.#parts
+    for (;;) {
+      const before = await this.replayJob(id)
+      if (before === undefined) return { ok: false, reason: 'not_found' }
+      const asked = change.state ?? before.state
+      const state = change.state === undefined ? before.state : REPLAY_TRANSITIONS[before.state][change.state]
+      const ratePerSecond = change.ratePerSecond === undefined ? before.ratePerSecond : change.ratePerSecond
+      if (state === before.state && ratePerSecond === before.ratePerSecond) return { ok: true, job: before }
+      if (state === null || asked === 'finished' || IS_REPLAY_OVER[before.state]) return { ok: false, reason: 'over' }
+      const atMs = nowMs()
+      const after: ReplayJob = { ...before, state, ratePerSecond, finishedAtMs: IS_REPLAY_OVER[state] ? atMs : null }
+      const note = auditNote(audit?.(after, before), atMs)
+      const { ok } = await writer.run<'updateReplay'>({
+        kind: 'updateReplay',
+        id,
+        from: { state: before.state, ratePerSecond: before.ratePerSecond },
+        state: asked,
+        ratePerSecond,
+        atMs,
+        ...note,
+      })
+      if (ok) return { ok: true, job: (await this.replayJob(id)) ?? after }
+      // A step, or another, has changed it meanwhile: it is looked at anew.
+    }
+  }
+
+  replays: Jobs['replays'] = (filter, page) => this.#parts.reader.ask('replays', 'list', filter, page)
+
+  replayJob(id: string): Promise<ReplayJob | undefined> {
+    return this.#parts.reader.ask('replays', 'one', id)
+  }
+
+  async replayStep(step: ReplayStep): Promise<ReplayStepResult> {
+    const { writer, nowMs, wake } = this.#parts
+    const reply = await writer.run<'replayStep'>({ kind: 'replayStep', step, atMs: nowMs() })
+    if (!reply.ok) return reply
+    const { destinationIds, ...result } = reply
+    for (const destinationId of destinationIds) wake(destinationId)
+    return result
+  }
+
+  #bound(): Promise<number> {
+    return this.#parts.writer.run<'replayBound'>({ kind: 'replayBound' })
+  }
+
+  async #count(selection: ReplaySelection, bound: number): Promise<ReplayCount> {
+    const { reader, configuration } = this.#parts
+    if ('deliveryIds' in selection) return reader.ask('replays', 'countNamed', selection.deliveryIds)
+    const { first, last } = rowRange(selection.fromMs, selection.toMs, bound)
+    // Whether a later one is of the set can be told by its state alone only where nothing else decides.
+    const instead = selection.reason === null && selection.toMs === null ? selection.states.filter((state) => state !== 'delivered') : []
+    const counted: ReplayCount = { total: 0, alreadyReplayed: 0, byDestination: [] }
+    for (const destinationId of selection.destinationId === null ? configuration().destinations.keys() : [selection.destinationId]) {
+      const own = { destinationId, total: 0, alreadyReplayed: 0 }
+      for (const state of selection.states) {
+        for (let from: number | null = first; from !== null; ) {
+          const page: ReplayCountPage = await reader.ask('replays', 'count', {
+            destinationId,
+            state,
+            reason: selection.reason,
+            instead,
+            first: from,
+            last,
+          })
+          own.total += page.total
+          own.alreadyReplayed += page.alreadyReplayed
+          from = page.next
+        }
+      }
+      if (own.total === 0) continue
+      counted.total += own.total
+      counted.alreadyReplayed += own.alreadyReplayed
+      counted.byDestination.push(own)
+    }
+    return counted
+  }
+}
