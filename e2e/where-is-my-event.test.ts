@@ -190,6 +190,213 @@ describe('Why a message went nowhere', () => {
   })
 })
 
+describe('Event filters', () => {
+  test('a destination is sent what its filter lets through, and what is kept back says by which rule', async () => {
+    const names = ['All', 'Sales', 'People', 'Quiet']
+    const filters = [
+      {},
+      { types: { allow: ['track'] }, events: { allow: ['Order Completed', 'Refunded'], deny: ['Refunded'] } },
+      { types: { deny: ['track'] } },
+      { events: { deny: ['Order Completed'] } },
+    ]
+    const wiring = await wire(
+      service,
+      ...names.map((name, at) => ({ name: `${name} of them`, urls: [receiver.url + name], filter: filters[at] })),
+    )
+    const id = (name: string): string => `${wiring.sourceId}-${name}`
+    const call = { userId: 'u-1' }
+    await wiring.send([
+      { ...call, type: 'track', event: 'Order Completed', messageId: id('order') },
+      { ...call, type: 'track', event: 'Refunded', messageId: id('refund') },
+      { ...call, type: 'track', event: 'Viewed', messageId: id('view') },
+      { ...call, type: 'identify', messageId: id('identify') },
+      { ...call, type: 'page', name: 'Order Completed', messageId: id('page') },
+    ])
+    const expected: Record<string, Record<string, string>> = {
+      order: { All: 'sent', Sales: 'sent', People: 'filtered', Quiet: 'filtered' },
+      refund: { All: 'sent', Sales: 'filtered', People: 'filtered', Quiet: 'sent' },
+      view: { All: 'sent', Sales: 'filtered', People: 'filtered', Quiet: 'sent' },
+      identify: { All: 'sent', Sales: 'filtered', People: 'sent', Quiet: 'sent' },
+      page: { All: 'sent', Sales: 'filtered', People: 'sent', Quiet: 'sent' },
+    }
+    for (const [name, where] of Object.entries(expected)) {
+      assert.deepEqual(await whereabouts(wiring, names, id(name)), where, name)
+      const sent = Object.entries(where).filter(([, what]) => what === 'sent')
+      for (const [to] of sent) await wiring.settled(id(name), { to: wiring.destinationIds[names.indexOf(to)] as string })
+      const paths = receiver.byMessageId.get(id(name))?.map(({ path }) => path.slice(1))
+      assert.deepEqual(paths?.sort(), sent.map(([to]) => to).sort(), name)
+    }
+    const why = async (name: string, to: string): Promise<string | undefined> =>
+      (await wiring.message(id(name))).skips.find(({ destinationId }) => destinationId === wiring.destinationIds[names.indexOf(to)])
+        ?.message
+    assert.match((await why('order', 'People')) ?? '', /denies messages of type track/)
+    assert.match((await why('refund', 'Sales')) ?? '', /denies the event "Refunded"/)
+    assert.match((await why('view', 'Sales')) ?? '', /allows some events, and "Viewed" is not one of them/)
+    assert.match((await why('identify', 'Sales')) ?? '', /allows some types, and identify is not one of them/)
+  })
+
+  test('a changed filter counts for what comes from then on; a request to delete a user passes it', async () => {
+    const own = await startReceiver()
+    const wiring = await wire(service, { urls: [own.url] })
+    const before = await wiring.track()
+    await wiring.settled(before)
+    await wiring.change({ filter: { types: { allow: ['group'] }, events: { deny: ['Tested'] } } })
+    const kept = await wiring.track({ userId: 'u-deleted' })
+    assert.deepEqual(await whereabouts(wiring, ['it'], kept), { it: 'filtered' })
+    await service.api('/deletions', { method: 'POST', body: { userIds: ['u-deleted'], sourceIds: [wiring.sourceId] } })
+    await own.until(() => own.arrivals.length === 2)
+    assert.deepEqual(
+      own.messages().map(({ type }) => type),
+      ['track', 'delete'],
+    )
+    await wiring.change({ filter: {} })
+    assert.equal((await wiring.settled(await wiring.track())).state, 'delivered')
+    await own.close()
+  })
+})
+
+describe("The caller's trace", () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const tracestate = 'congo=t61rcWkgMzE,rojo=00f067aa0ba902b7'
+  const headersOf = (arrival: Arrival | undefined): unknown => [arrival?.headers['traceparent'], arrival?.headers['tracestate']]
+
+  test('is carried to the webhook at the first attempt, at a retry after a restart, and in a replay', async () => {
+    await using own = await startInProcess()
+    await using receiver = await startReceiver(({ number }) => (number === 1 ? { status: 500 } : undefined))
+    const wiring = await wire(own, { urls: [receiver.url] })
+    await wiring.post('/v1/track', { messageId: 'traced', userId: 'u', event: 'Tested' }, { traceparent, tracestate })
+    await wiring.attempted('traced', 1)
+    await own.restart({ laterMs: 60_000 })
+    const { id, traceId, request } = await wiring.settled('traced')
+    await own.api(`/deliveries/${id}/replay`, { method: 'POST' })
+    await receiver.until(() => receiver.arrivals.length === 3)
+    assert.deepEqual(
+      receiver.arrivals.map(headersOf),
+      Array.from({ length: 3 }, () => [traceparent, tracestate]),
+    )
+    assert.deepEqual(
+      [traceId, request?.headers['traceparent'], request?.headers['tracestate']],
+      [traceparent.slice(3, 35), traceparent, tracestate],
+    )
+    const { traceId: ofMessage, story } = await wiring.message('traced')
+    assert.equal(ofMessage, traceparent.slice(3, 35))
+    assert.match(story[0]?.sentence ?? '', /in trace 0af7651916cd43dd8448eb211c80319c/)
+  })
+
+  test('one that is not valid is ignored, and nothing of it reaches the webhook', async () => {
+    const wiring = await wire(service, { urls: [receiver.url] })
+    const invalid: Record<string, string>[] = [
+      { traceparent: traceparent.toUpperCase() },
+      { traceparent: `${traceparent}-x` },
+      { tracestate },
+    ]
+    for (const headers of invalid) {
+      const messageId = randomUUID()
+      await wiring.post('/v1/track', { messageId, userId: 'u', event: 'Tested' }, headers)
+      assert.equal((await wiring.settled(messageId)).traceId, null)
+      assert.deepEqual(headersOf(receiver.byMessageId.get(messageId)?.[0]), [undefined, undefined])
+    }
+  })
+
+  test('a batch carries the trace that all its messages have, and none when they differ', async () => {
+    const own = await startReceiver()
+    const wiring = await wire(service, { urls: [own.url], batch: { size: 2, lingerMs: 60_000 } })
+    const send = (headers: Record<string, string>): Promise<void> =>
+      wiring.post('/v1/track', { messageId: randomUUID(), userId: 'u', event: 'Tested' }, headers)
+    const other = traceparent.replace('0af7', '1af7')
+    for (const pair of [
+      [traceparent, traceparent],
+      [traceparent, other],
+    ]) {
+      for (const each of pair) await send({ traceparent: each })
+    }
+    await own.until(() => own.arrivals.length === 2)
+    assert.deepEqual(
+      own.arrivals.map(({ messages, headers }) => [messages.length, headers['traceparent']]),
+      [
+        [2, traceparent],
+        [2, undefined],
+      ],
+    )
+    await own.close()
+  })
+})
+
+describe('The whole story of a message', () => {
+  test('from its arrival over its duplicates and attempts to its end and its replay', async () => {
+    await using own = await startInProcess()
+    await using receiver = await startReceiver(({ number }) => (number === 1 ? { status: 503, body: 'busy' } : undefined))
+    const wiring = await wire(
+      own,
+      { name: 'Taker', urls: [receiver.url] },
+      { name: 'Filtered', urls: [receiver.url], filter: { events: { deny: ['Tested'] } } },
+    )
+    const id = await wiring.track()
+    await wiring.attempted(id, 1)
+    const waiting = (await wiring.message(id)).story.at(-1)
+    assert.deepEqual([waiting?.what, waiting?.destinationId], ['waiting', wiring.destinationId])
+    assert.match(waiting?.sentence ?? '', /^Waits for attempt 2 at "Taker", due at /)
+    for (let times = 0; times < 2; times++) await wiring.post('/v1/track', { messageId: id, userId: 'u-1', event: 'Tested' })
+    await own.later(60_000)
+    const first = await wiring.settled(id)
+    const replay = await own.api<{ id: string }>(`/deliveries/${first.id}/replay`, { method: 'POST' })
+    await eventually(
+      () => own.api<Delivery>(`/deliveries/${replay.id}`),
+      ({ state }) => state === 'delivered',
+    )
+    const { story, duplicates, deliveries } = await wiring.message(id)
+    assert.equal(duplicates?.count, 2)
+    assert.deepEqual(
+      deliveries.map(({ destinationName, attempts }) => [destinationName, attempts.length]),
+      [
+        ['Taker', 2],
+        ['Taker', 1],
+      ],
+    )
+    const what = story.map(({ what }) => what)
+    assert.deepEqual(what.slice(0, 4).sort(), ['attempted', 'owed', 'received', 'skipped'])
+    assert.deepEqual(what.slice(4), ['duplicate', 'attempted', 'delivered', 'owed', 'attempted', 'delivered'])
+    const said = story.map(({ sentence }) => sentence).join('\n')
+    assert.match(said, /^Received from 127\.0\.0\.1, for the source "of a test"/)
+    assert.match(
+      said,
+      /Attempt 1 at "Taker": POST http:\/\/127\.0\.0\.1:\d+\/ \(127\.0\.0\.1\) failed after \d+ ms \(http_503\)\..* Its answer began with "busy"\./,
+    )
+    assert.match(said, /Delivered to "Taker" after 2 attempts\./)
+    assert.match(said, new RegExp(`Owed to "Taker" once more: a replay of the delivery ${first.id}\\.`))
+    assert.match(said, /Not sent to "Filtered"\. The destination's filter denies the event "Tested"\./)
+  })
+
+  test('an id that nobody knows is answered with what may have become of it', async () => {
+    await assert.rejects(service.api('/messages/never-sent'), /: 404 .*No message with the id or messageId \\"never-sent\\" is stored/)
+  })
+})
+
+describe('The request of a batch gathered from several calls', () => {
+  test('is shown as it was sent, from each of its deliveries: body, signatures and id', async () => {
+    const own = await startReceiver()
+    const wiring = await wire(service, { urls: [own.url], batch: { size: 5, lingerMs: 60_000 }, sharedSecret: 'a secret' })
+    const ids = Array.from({ length: 5 }, (_, at) => `${wiring.sourceId}-g-${at}`)
+    const call = (messageId: string | undefined): object => ({ type: 'track', userId: `u-${messageId}`, event: 'Tested', messageId })
+    await wiring.send([call(ids[0]), call(ids[1])])
+    await wiring.send([call(ids[2])])
+    await wiring.send([call(ids[3]), call(ids[4])])
+    await own.until(() => own.arrivals.length === 1)
+    const [arrival] = own.arrivals
+    assert.equal(arrival?.messages.length, 5)
+    for (const id of ids) {
+      const { request } = await wiring.settled(id)
+      assert.equal(request?.body, arrival?.bytes.toString(), id)
+      assert.deepEqual([request?.headers['X-Signature'], request?.note], [arrival?.headers['x-signature'], null])
+    }
+    await service.api('/deletions', { method: 'POST', body: { userIds: [`u-${ids[4]}`], sourceIds: [wiring.sourceId] } })
+    const { request } = await wiring.delivery(ids[0] as string, ({ request }) => request?.note !== null)
+    assert.match(request?.note ?? '', /^Of the messages that it carried, 1 are left out: no longer stored/)
+    assert.equal((JSON.parse(request?.body ?? '') as unknown[]).length, 4)
+    await own.close()
+  })
+})
+
 describe('Replay of one delivery', () => {
   test('sends it again with X-Replay: true, as a delivery with a record of its own', async () => {
     const wiring = await wire(service, { urls: [receiver.url] })

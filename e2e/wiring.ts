@@ -49,15 +49,29 @@ export interface DeliveryRow {
 
 export interface Delivery extends DeliveryRow {
   attempts: AttemptView[]
-  request: { headers: Record<string, string>; body: string } | null
+  traceId: string | null
+  request: { headers: Record<string, string>; body: string; note: string | null } | null
 }
 
 export interface MessageView {
   id: string
   messageId: string | null
   message: Record<string, unknown> | null
-  deliveries: DeliveryRow[]
+  sourceName: string | null
+  traceId: string | null
+  duplicates: { count: number; lastAt: string } | null
+  deliveries: (DeliveryRow & { destinationName: string | null; attempts: AttemptView[] })[]
   skips: { destinationId: string | null; reason: string; message: string }[]
+  story: StoryEntry[]
+  others: { id: string; sourceId: string; story: StoryEntry[] }[]
+}
+
+export interface StoryEntry {
+  at: string | null
+  what: string
+  sentence: string
+  destinationId: string | null
+  deliveryId: string | null
 }
 
 export interface Wiring {

@@ -20,7 +20,8 @@ const TIMES = { timestamp: RECEIVED_AT, receivedAt: RECEIVED_AT }
 
 function contentOf(item: JsonObject, about: Partial<SegmentContent> = {}): SegmentContent {
   const receivedAtMs = Date.parse(RECEIVED_AT)
-  return { sourceId: 's', receivedAtMs, ip: null, browser: false, sentAt: null, context: null, integrations: null, items: [item], ...about }
+  const call = { sourceId: 's', receivedAtMs, ip: null, browser: false, sentAt: null, context: null, integrations: null, trace: null }
+  return { ...call, items: [item], ...about }
 }
 
 /** As a receiver reads it. */

@@ -7,7 +7,7 @@ import { integer, nullable, number, object, string, time } from './schema.ts'
 const MS = nullable(number())
 
 export const ATTEMPT_FIELDS = {
-  url: string(),
+  url: string({ description: 'A viewer sees (hidden) in the place of each value of its query.' }),
   address: nullable(string({ description: 'The address that was dialled; null where none was.' })),
   startedAt: time(),
   status: nullable(integer()),
@@ -17,8 +17,9 @@ export const ATTEMPT_FIELDS = {
   responseStart: nullable(string({ description: "The start of the answer's body, of failures only." })),
 }
 
-export function attemptView(attempt: TestAttempt) {
-  const { url, address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart } = attempt
+export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {
+  const { address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart } = attempt
   const startedAt = isoTime(attempt.startedAtMs)
+  const url = shownUrl(attempt.url)
   return { url, address, startedAt, status, reason, error, timings: { dnsMs, connectMs, tlsMs, firstByteMs, totalMs }, responseStart }
 }

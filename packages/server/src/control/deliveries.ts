@@ -3,8 +3,10 @@
 import { isoTime } from '@switchyard/protocol'
 import type { Clock } from '../clock.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
-import type { DeliveryDetail, DeliveryRow, DeliveryState, ReplayResult } from '../store/store.ts'
+import type { Audit, DeliveryDetail, DeliveryRow, DeliveryState, ReplayResult, Role, RowId, SegmentContent } from '../store/store.ts'
+import { traceIdOf } from '../trace-context.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
+import { hideOwnHeaders, urlFor } from './hidden.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from './schema.ts'
@@ -13,11 +15,11 @@ import { dueTime } from './times.ts'
 const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const satisfies readonly DeliveryState[]
 
 const FILTERS = {
-  destinationId: optional(string({ min: 1 })),
-  state: optional(oneOf(STATES)),
-  reason: optional(string({ min: 1 })),
+  destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
+  state: optional(oneOf(STATES, { description: 'In this state.' })),
+  reason: optional(string({ min: 1, description: 'With this reason: a code such as `timeout` or `http_500`.' })),
   from: optional(queryTime({ description: 'Came to its state at this time or later.' })),
-  to: optional(queryTime({ description: 'Came to its state before this time.' })),
+  to: optional(queryTime({ description: 'Came to its state at this time or earlier.' })),
 }
 
 export const DELIVERY_FIELDS = {
@@ -29,16 +31,25 @@ export const DELIVERY_FIELDS = {
   reason: nullable(string({ description: 'Why it came to its state; null when it was delivered.' })),
   attemptCount: integer(),
   replay: boolean({ description: 'Whether it sends a message again.' }),
+  replayOf: nullable(string({ description: 'Of a replay: the delivery that it repeats.' })),
+  replayJobId: nullable(string({ description: 'Of a replay: the job that made it; null when it was asked for alone.' })),
+  replayedBy: nullable(string({ description: 'The newest delivery of the same message to the same destination, if that is a later one.' })),
   nextAttemptAt: nullable(time({ description: 'Of a pending one; null when it is due at once.' })),
   settledAt: nullable(time()),
 }
-const DELIVERY = object(DELIVERY_FIELDS)
+export const ATTEMPTS = array(object({ attempt: integer(), ...ATTEMPT_FIELDS }))
+const DELIVERY = object(DELIVERY_FIELDS, { title: 'Delivery' })
 const DELIVERY_DETAIL = object({
   ...DELIVERY_FIELDS,
-  attempts: array(object({ attempt: integer(), ...ATTEMPT_FIELDS })),
+  attempts: ATTEMPTS,
+  traceId: nullable(string({ description: "Of the caller's trace, which the request carries as traceparent." })),
   request: nullable(
     object(
-      { headers: record(string()), body: string() },
+      {
+        headers: record(string()),
+        body: string(),
+        note: nullable(string({ description: 'In what it may differ from what was sent; null: in nothing.' })),
+      },
       { description: 'The last request, or the next if there was none; null when the message or the destination is gone.' },
     ),
   ),
@@ -54,17 +65,37 @@ const REPLAY_ERRORS: Record<ReplayRefusal, ApiErrorCode> = {
 }
 
 export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[] {
-  function requestView(detail: DeliveryDetail) {
+  async function requestView(detail: DeliveryDetail, role: Role) {
     const { content, index, history } = detail
     const destination = store.configuration().destinations.get(detail.destinationId)
     if (destination === undefined || content === null || content.items[index] == null) return null
     const last = history.at(-1)
+    const carried = carriedBy(detail)
     // Others of the same request that have been purged since cannot be shown.
-    const indexes = (last?.indexes ?? [index]).filter((other) => content.items[other] != null)
+    const parts = carried.flatMap(({ content, indexes }) => {
+      const left = content === null ? [] : indexes.filter((other) => content.items[other] != null)
+      return content === null || left.length === 0 ? [] : [{ content, indexes: left }]
+    })
     // A batch goes by the id of its first delivery.
-    const deliveryId = `${detail.id.slice(0, detail.id.lastIndexOf('-'))}-${indexes[0]}`
+    const deliveryId = `${carried[0]?.origin}-${carried[0]?.indexes[0]}`
     const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
-    return delivery.describeRequest(destination, content, indexes, about)
+    const missing = countOf(carried) - countOf(parts)
+    const { headers, body } = delivery.describeRequest(destination, parts, about)
+    const shown = role === 'admin' ? headers : hideOwnHeaders(headers, destination.headers)
+    return { headers: shown, body, note: await requestNote(detail, missing) }
+  }
+
+  async function requestNote({ destinationId, history, gathered }: DeliveryDetail, missing: number): Promise<string | null> {
+    const last = history.at(-1)
+    if (last === undefined) return 'It was not sent yet: so it would look now.'
+    const notes: string[] = []
+    // The destination's settings of the time are not kept, but that they were changed is.
+    const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
+    const [change] = (await store.control.audit(changes, { limit: 1, cursor: null })).data
+    if (change !== undefined) notes.push(`The destination was changed at ${isoTime(change.atMs)}: this is made from its present settings.`)
+    if (last.gathered !== undefined && gathered === null) notes.push('It carried messages of other calls too, of which no record is left.')
+    if (missing > 0) notes.push(`Of the messages that it carried, ${missing} are left out: no longer stored, or too large together.`)
+    return notes.length === 0 ? null : notes.join(' ')
   }
 
   return [
@@ -89,13 +120,14 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       status: 200,
       answer: DELIVERY_DETAIL,
       errors: ['delivery_not_found'],
-      async handle({ params }) {
+      async handle({ params, role }) {
         const detail = await store.control.delivery(params['id'] ?? '')
         if (detail === undefined) throw new ApiError('delivery_not_found')
         return {
           ...deliveryView(clock, detail),
-          attempts: detail.history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry) })),
-          request: requestView(detail),
+          attempts: attemptsView(detail, role),
+          traceId: traceIdOf(detail.content?.trace ?? null),
+          request: await requestView(detail, role),
         }
       },
     }),
@@ -106,9 +138,16 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       status: 202,
       answer: REPLAY_ANSWER,
       errors: Object.values(REPLAY_ERRORS),
-      async handle({ params }) {
+      async handle({ params, actor }) {
         const replayOf = params['id'] ?? ''
-        const result = await store.control.replay(replayOf)
+        const audit: Audit<{ deliveryId: string }> = (after) => ({
+          actor,
+          action: 'delivery.replay',
+          subject: after?.deliveryId ?? null,
+          before: null,
+          after: null,
+        })
+        const result = await store.control.replay(replayOf, audit)
         if (!result.ok) throw new ApiError(REPLAY_ERRORS[result.reason])
         return { id: result.deliveryId, replayOf }
       },
@@ -116,8 +155,27 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
   ]
 }
 
+export function attemptsView({ history }: DeliveryDetail, role: Role) {
+  return history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry, urlFor(role)) }))
+}
+
+interface CarriedPart {
+  origin: RowId
+  content: SegmentContent | null
+  indexes: readonly number[]
+}
+
+/** What the last request carried, in order; of one that was not made yet, the message alone. */
+function carriedBy({ id, index, content, history, gathered }: DeliveryDetail): readonly CarriedPart[] {
+  return gathered ?? [{ origin: id.slice(0, id.lastIndexOf('-')), content, indexes: history.at(-1)?.indexes ?? [index] }]
+}
+
+function countOf(parts: readonly { indexes: readonly number[] }[]): number {
+  return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
+}
+
 export function deliveryView(clock: Clock, row: DeliveryRow) {
-  const { id, messageId, destinationId, state, reason, attempts, replay, segment, index, atMs } = row
+  const { id, messageId, destinationId, state, reason, attempts, replay, replayOf, replayJobId, replayedBy, segment, index, atMs } = row
   const pending = state === 'pending'
   return {
     id,
@@ -128,6 +186,9 @@ export function deliveryView(clock: Clock, row: DeliveryRow) {
     reason,
     attemptCount: attempts,
     replay,
+    replayOf,
+    replayJobId,
+    replayedBy,
     nextAttemptAt: pending && atMs !== null ? dueTime(clock, atMs) : null,
     settledAt: pending || atMs === null ? null : isoTime(atMs),
   }

@@ -65,6 +65,8 @@ test('a message is listed as it was accepted and as it is delivered', async (t) 
     receivedAt: new Date(receivedAtMs).toISOString(),
     timestamp: '2026-11-14T09:00:00.000Z',
     ip: '192.0.2.7',
+    browser: false,
+    traceId: null,
     skips: [],
   })
   assert.deepEqual([message.version, message.event, message.properties], [1, 'Order Completed', { total: 7 }])
@@ -143,9 +145,9 @@ test('one delivery shows its attempts and its request', async (t) => {
   const described: { url: string; indexes: readonly number[]; about: RequestAbout }[] = []
   const delivery: ControlDelivery = {
     ...STILL,
-    describeRequest(destination, content, indexes, about) {
-      described.push({ url: destination.urls[0] as string, indexes, about })
-      return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(content.items[indexes[0] as number]) }
+    describeRequest(destination, parts, about) {
+      described.push({ url: destination.urls[0] as string, indexes: parts.flatMap(({ indexes }) => indexes), about })
+      return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(parts[0]?.content.items[0]) }
     },
   }
   const { call, fixture, send, one } = await setUp(t, delivery)
@@ -155,8 +157,8 @@ test('one delivery shows its attempts and its request', async (t) => {
   const row = list.data.find(({ messageId }: { messageId: string }) => messageId === 'm-2')
   const { status, body } = await call('GET', `/api/deliveries/${row.id}`)
   assert.equal(status, 200)
-  const { attempts, request, ...rest } = body
-  assert.deepEqual(rest, row)
+  const { attempts, request, traceId, ...rest } = body
+  assert.deepEqual([rest, traceId], [row, null])
   assert.deepEqual(
     [row.state, row.reason, row.attemptCount, row.replay, row.nextAttemptAt, row.messageId],
     ['failed', 'http_500', 1, false, null, 'm-2'],
@@ -176,7 +178,7 @@ test('one delivery shows its attempts and its request', async (t) => {
     timings: { dnsMs: 1, connectMs: null, tlsMs: null, firstByteMs: 4, totalMs: 5 },
     responseStart: 'oops',
   })
-  assert.deepEqual(request.headers, { 'content-type': 'application/json' })
+  assert.deepEqual([request.headers, request.note], [{ 'content-type': 'application/json' }, null])
   // Both went out in one request, which has the id of the first.
   assert.deepEqual(described[0]?.indexes, [0, 1])
   const { deliveryId, attempt: number, replay } = described[0]?.about ?? {}
@@ -219,6 +221,17 @@ test('a settled delivery is sent again as one of its own', async (t) => {
   assert.deepEqual([gone.status, gone.body.code], [409, 'destination_gone'])
 })
 
+test('a delivery whose message a deletion request has purged cannot be sent again', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { body: message } = await call('GET', '/api/messages/m-1')
+  const [{ id }] = message.deliveries
+  await call('POST', '/api/deletions', { userIds: [message.userId] })
+  const { status, body } = await call('POST', `/api/deliveries/${id}/replay`)
+  assert.deepEqual([status, body.code], [409, 'message_gone'])
+})
+
 test('a delivery that is not there is 404, to look at and to send again', async (t) => {
   const { call } = await setUp(t)
   for (const id of ['nothing', '1-1', '1-', '-1', '%00', '9'.repeat(40)]) {
@@ -258,7 +271,7 @@ test('stats and rejections count what each source sent and what was refused', as
   store.ingest.suppressed(sourceId, 3)
   // They are counted without being waited for: the first at once, and what came meanwhile with the next commit.
   for (let commits = 0; commits < 2; commits++) assert.deepEqual(await store.check(), { ok: true })
-  const { body: stats } = await call('GET', '/api/stats')
+  const { body: stats } = await call('GET', '/api/stats/totals')
   const own = stats.data.find((row: { sourceId: string }) => row.sourceId === sourceId)
   assert.deepEqual(own, { sourceId, accepted: 2, duplicates: 1, rejected: 2, suppressed: 3 })
   const { body: rejections } = await call('GET', '/api/rejections')
@@ -274,6 +287,98 @@ test('stats and rejections count what each source sent and what was refused', as
 
 test('a source that sent nothing has counts of zero', async (t) => {
   const { call, sourceId } = await setUp(t)
-  const { body } = await call('GET', '/api/stats')
+  const { body } = await call('GET', '/api/stats/totals')
   assert.deepEqual(body.data, [{ sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0 }])
+})
+
+// ── Where is my event? ──
+
+test('one message tells its whole story, with names, attempts, duplicates and why it was not sent', async (t) => {
+  const { call, fixture, store, sourceId, one, two } = await setUp(t)
+  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
+  const plan = {
+    shipments: [{ destinationId: one, indexes: null }],
+    skips: [{ destinationId: two, reason: 'filtered', rule: 'event_denied', indexes: null } as const],
+  }
+  for (let times = 0; times < 3; times++) await accept(store, sourceId, [track('m-1')], plan, { trace })
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { body } = await call('GET', '/api/messages/m-1')
+  assert.deepEqual([body.sourceName, body.browser, body.purged, body.others], ['Shop', false, false, []])
+  assert.equal(body.traceId, '0af7651916cd43dd8448eb211c80319c')
+  assert.equal(body.duplicates.count, 2)
+  assert.ok(Math.abs(Date.parse(body.duplicates.lastAt) - Date.now()) < 60_000)
+  assert.equal(body.skips[0].message, 'The destination\'s filter denies the event "Order Completed".')
+  const [{ destinationName, attempts, state }] = body.deliveries
+  assert.deepEqual([destinationName, attempts.length, attempts[0].url, state], ['One', 1, FAILED.url, 'failed'])
+  const kinds = body.story.map(({ what }: { what: string }) => what)
+  assert.deepEqual(kinds.sort(), ['attempted', 'duplicate', 'failed', 'owed', 'received', 'skipped'])
+  const times = body.story.map(({ at }: { at: string }) => Date.parse(at))
+  assert.deepEqual(
+    times,
+    [...times].sort((a, b) => a - b),
+    'in order',
+  )
+  const delivery = await call('GET', `/api/deliveries/${body.deliveries[0].id}`)
+  assert.equal(delivery.body.traceId, body.traceId)
+})
+
+test('messages of the same messageId are all told of, the newest first', async (t) => {
+  const { call, fixture, send, sourceId } = await setUp(t)
+  const { body: source } = await fixture.call('POST', '/api/sources', { name: 'App' })
+  await send([track('shared')])
+  await accept(fixture.store, source.id, [track('shared')])
+  const { body } = await call('GET', '/api/messages/shared')
+  assert.deepEqual([body.sourceName, body.others.length], ['App', 1])
+  const [other] = body.others
+  assert.deepEqual([other.sourceId, other.sourceName, other.duplicates, other.story.length], [sourceId, 'Shop', null, 3])
+  assert.deepEqual((await call('GET', `/api/messages/${other.id}`)).body.story, other.story)
+})
+
+test('a purged message is told of without what it said, and what is owed of it says that it waits for its end', async (t) => {
+  const { call, send, store, one } = await setUp(t)
+  await send([track('m-1', { userId: 'leaves' })])
+  const { body: before } = await call('GET', '/api/messages/m-1')
+  await call('POST', '/api/deletions', { userIds: ['leaves'] })
+  let body = before
+  while (!body.purged) body = (await call('GET', '/api/messages/m-1')).body
+  assert.deepEqual([body.id, body.message, body.ip, body.userId, body.type], [before.id, null, null, null, null])
+  const { what, sentence, destinationId } = body.story.at(-1)
+  assert.deepEqual([what, destinationId], ['waiting', one])
+  assert.match(sentence, /still counted as pending/i)
+  assert.doesNotMatch(JSON.stringify(body), /leaves|192\.0\.2\.7/)
+  assert.equal((await store.control.ledger()).find(({ destinationId }) => destinationId === one)?.pending, 2, 'and the delete message')
+})
+
+test('a message that was rejected says so, and one that is unknown says what may have become of it', async (t) => {
+  const { call, store, sourceId } = await setUp(t)
+  const sample = '{"type":"track","messageId" : "no-event","userId":"u"}'
+  store.ingest.reject({ sourceId, code: 'event_required', count: 1, sample, atMs: 1_700_000_000_000 })
+  for (let commits = 0; commits < 2; commits++) assert.deepEqual(await store.check(), { ok: true })
+  const rejected = await call('GET', '/api/messages/no-event')
+  assert.deepEqual([rejected.status, rejected.body.code], [404, 'message_not_found'])
+  const expected = `A message with this messageId, of the source ${sourceId}, was rejected at 2023-11-14T22:13:20.000Z with the code event_required. It was not stored.`
+  assert.equal(rejected.body.message, expected)
+  for (const id of ['track', 'u', 'no-even']) {
+    assert.match(
+      (await call('GET', `/api/messages/${id}`)).body.message,
+      /^No message with the id or messageId ".*" is stored: it never arrived,/,
+    )
+  }
+  const hostile = (await call('GET', `/api/messages/${encodeURIComponent('\u001b[31m<script>')}`)).body.message
+  assert.match(hostile, /"\\u001b\[31m<script>"/)
+})
+
+test('the request of an attempt says when it is made from settings that were changed since', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  const { body: message } = await call('GET', '/api/messages/m-1')
+  const path = `/api/deliveries/${message.deliveries[0].id}`
+  assert.match((await call('GET', path)).body.request.note, /not sent yet/)
+  await settleAll(fixture, one, 'failed', FAILED)
+  assert.equal((await call('GET', path)).body.request.note, null)
+  await call('PATCH', `/api/destinations/${one}`, { headers: { 'X-New': '1' } })
+  assert.match(
+    (await call('GET', path)).body.request.note,
+    /^The destination was changed at \d{4}-.*Z: this is made from its present settings\.$/,
+  )
 })

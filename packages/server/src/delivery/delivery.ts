@@ -4,6 +4,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { Clock } from '../clock.ts'
 import { outboundMessage } from '../outbound-message.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
+import { sharedTrace } from '../trace-context.ts'
 import type { Sender } from './attempt.ts'
 import type { BreakerState } from './breaker.ts'
 import type { HealthSummary } from './health.ts'
@@ -33,15 +34,16 @@ export interface DestinationHealth extends HealthSummary {
 }
 
 export interface Delivery {
+  /** How each destination stands, without what has to be worked out. */
+  states(): Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
   health(destinationId: string): DestinationHealth | undefined
   /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
   test(destinationId: string, message: JsonObject): Promise<Omit<RequestRecord, 'indexes'>[]>
   /** The request of an attempt, made again from what is stored. */
   describeRequest(
     destination: Destination,
-    content: SegmentContent,
-    indexes: readonly number[],
-    about: Omit<RequestAbout, 'id'> & { deliveryId: string },
+    parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
+    about: Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string },
   ): { headers: Record<string, string>; body: string }
   /** Starts nothing more, lets what is in flight finish for so long, and records what came of it. */
   stop(graceMs: number): Promise<void>
@@ -106,6 +108,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   follow(store.configuration())
 
   return {
+    *states() {
+      for (const [destinationId, lane] of lanes) {
+        const { breaker, inFlight } = lane.state
+        yield { destinationId, breaker, inFlight }
+      }
+    },
+
     health(destinationId) {
       const lane = lanes.get(destinationId)
       if (lane === undefined) return undefined
@@ -117,7 +126,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const destination = store.configuration().destinations.get(destinationId)
       if (destination === undefined) return []
       const startedAtMs = clock.wallMs()
-      const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs }
+      const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
       const { headers, body } = webhookRequest(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
       return Promise.all(
         destination.urls.map(async (url) => {
@@ -128,10 +137,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       )
     },
 
-    describeRequest(destination, content, indexes, { deliveryId, ...about }) {
-      const messages = indexes.map((index) => JSON.stringify(outboundMessage(content, index)))
+    describeRequest(destination, parts, { deliveryId, ...about }) {
+      const messages = parts.flatMap(({ content, indexes }) => indexes.map((index) => JSON.stringify(outboundMessage(content, index))))
       const { headers, body } = webhookRequest(destination, messages, destination.batch.size > 1 || messages.length > 1, {
         id: deliveryId,
+        trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
       const named: Record<string, string> = {}

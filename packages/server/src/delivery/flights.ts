@@ -6,7 +6,7 @@ import type { Destination, Shipment } from '../store/store.ts'
 import type { Sender } from './attempt.ts'
 import { type Outcome, REASONS } from './outcome.ts'
 import { webhookRequest } from './request.ts'
-import { deliveryIdOf, jsonOf, type Member, type Unit, type UnitOutcome, type Work } from './work.ts'
+import { deliveryIdOf, jsonOf, type Member, traceOf, type Unit, type UnitOutcome, type Work } from './work.ts'
 
 export interface Flight {
   work: Work
@@ -72,7 +72,7 @@ export class Flights {
     const { unit, deliveryId } = flight
     if (urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
     const startedAtMs = clock.wallMs()
-    const about = { id: deliveryId, attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs }
+    const about = { id: deliveryId, attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs, trace: traceOf(unit) }
     const { headers, body } = webhookRequest(destination, unit.members.map(jsonOf), unit.whole, about)
     const { timeoutMs } = destination
     // No async function here: this is the hottest path, and each would be a promise more per attempt.

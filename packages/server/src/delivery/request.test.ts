@@ -20,7 +20,7 @@ const extra = JSON.parse(readFileSync(new URL('vectors-extra.json', vectorsAt), 
 
 const SECRETS = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX', 'whsec_GBkaGxwdHh8gISIjJCUmJygpKissLS4v']
 const AT_MS = Date.UTC(2026, 10, 14, 9)
-const about: RequestAbout = { id: '17-0', attempt: 1, replay: false, atMs: AT_MS }
+const about: RequestAbout = { id: '17-0', attempt: 1, replay: false, atMs: AT_MS, trace: null }
 
 function destination(given: Partial<Destination> = {}): Destination {
   return {
@@ -76,6 +76,16 @@ test('the attempt is counted, and a replay says so', () => {
   const again = headersOf(webhookRequest(destination(), ['{}'], false, { ...about, attempt: 7, replay: true }))
   assert.deepEqual([again['x-attempt'], again['x-replay']], ['7', 'true'])
   assert.ok(!('x-replay' in headersOf(webhookRequest(destination(), ['{}'], false, about))))
+})
+
+test("the caller's trace is carried on, and signs nothing", () => {
+  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
+  const one = destination({ sharedSecret: 'plain', signingSecrets: SECRETS })
+  const [bare, traced, stated] = [null, trace, { ...trace, tracestate: 'a=1,b=2' }].map((each) =>
+    headersOf(webhookRequest(one, ['{}'], false, { ...about, trace: each })),
+  )
+  assert.deepEqual(traced, { ...bare, traceparent: trace.traceparent })
+  assert.deepEqual(stated, { ...traced, tracestate: 'a=1,b=2' })
 })
 
 test('X-Signature is the one of the shared vectors, for single messages and for batches', () => {

@@ -2,7 +2,7 @@
 // output of JSON.stringify over plain data, so a receiver that re-stringifies and one that reads raw bytes both verify.
 
 import { signMessage, signStandardWebhook } from '@switchyard/webhook'
-import type { Destination } from '../store/store.ts'
+import type { Destination, TraceContext } from '../store/store.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'
 
@@ -14,6 +14,8 @@ export interface RequestAbout {
   replay: boolean
   /** Wall time. */
   atMs: number
+  /** That of all its messages; null where they have none, or several. */
+  trace: TraceContext | null
 }
 
 export interface WebhookRequest {
@@ -28,6 +30,10 @@ export function webhookRequest(destination: Destination, messages: readonly stri
   const body = batch ? `[${messages.join(',')}]` : first
   const headers = [...standing(destination), 'X-Attempt', String(about.attempt)]
   if (about.replay) headers.push('X-Replay', 'true')
+  if (about.trace !== null) {
+    headers.push('traceparent', about.trace.traceparent)
+    if (about.trace.tracestate !== null) headers.push('tracestate', about.trace.tracestate)
+  }
   if (destination.sharedSecret !== null) headers.push('X-Signature', signMessage(first, destination.sharedSecret))
   if (destination.signingSecrets.length > 0) {
     const timestampSeconds = Math.floor(about.atMs / 1_000)

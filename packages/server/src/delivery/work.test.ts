@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { BatchSettings, ClaimedShipment, SegmentContent, Settlement, Shipment } from '../store/store.ts'
 import type { Outcome, Verdict } from './outcome.ts'
-import { deliveryIdOf, expiry, jsonOf, type Unit, type UnitOutcome, Work } from './work.ts'
+import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
 
 const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
 const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
@@ -30,7 +30,17 @@ function results(...verdicts: Verdict[]): UnitOutcome[] {
 }
 
 function contentOf(items: SegmentContent['items']): SegmentContent {
-  return { sourceId: 'src', receivedAtMs: NOW_MS, ip: null, browser: false, sentAt: null, context: null, integrations: null, items }
+  const call = {
+    sourceId: 'src',
+    receivedAtMs: NOW_MS,
+    ip: null,
+    browser: false,
+    sentAt: null,
+    context: null,
+    integrations: null,
+    trace: null,
+  }
+  return { ...call, items }
 }
 
 const message = (messageId: string, given: Record<string, unknown> = {}): SegmentContent['items'][number] => {
@@ -385,4 +395,48 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
     }),
     { numRuns: 400 },
   )
+})
+
+test('a batch of several shipments remembers once what it carried; the records of the others say where', () => {
+  const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
+  const work = new Work([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { batch })
+  const unit = work.start(NOW_MS) as Unit
+  work.finish(unit, results('success', 'success'))
+  const parts = [
+    { origin: 10, segment: 100, indexes: [0, 1] },
+    { origin: 20, segment: 200, indexes: [0] },
+    { origin: 30, segment: 300, indexes: [0] },
+  ]
+  assert.deepEqual(
+    settle(work).records.map(({ requests }) => requests.map(({ gathered }) => gathered)),
+    [parts, null, null].map((own) => [
+      { lead: 10, parts: own },
+      { lead: 10, parts: own },
+    ]),
+  )
+})
+
+test('a request for messages of one part remembers no others', () => {
+  const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
+  for (const settings of [batch, SINGLE]) {
+    const work = new Work([claimedOf(1, [items(3)])], { batch: settings })
+    for (let unit = work.start(NOW_MS); unit !== undefined; unit = work.start(NOW_MS)) work.finish(unit, results('success'))
+    assert.ok(settle(work).records.every(({ requests }) => requests.every((request) => !('gathered' in request))))
+  }
+})
+
+test('a request has the trace of its messages if they share one, and none otherwise', () => {
+  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
+  const traced = (id: number, of: SegmentContent['trace']): ClaimedShipment => {
+    const claimed = claimedOf(id, [items(2)])
+    return { ...claimed, contents: new Map([...claimed.contents].map(([segment, content]) => [segment, { ...content, trace: of }])) }
+  }
+  const unitOf = (size: number, ...shipments: ClaimedShipment[]): Unit =>
+    new Work(shipments, { batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit
+  assert.deepEqual(traceOf(unitOf(1, traced(1, trace))), trace)
+  assert.deepEqual(traceOf(unitOf(9, traced(1, trace))), trace)
+  assert.deepEqual(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace }))), trace)
+  assert.equal(traceOf(unitOf(9, traced(1, trace), traced(2, null))), null)
+  assert.equal(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace, tracestate: 'a=1' }))), null)
+  assert.equal(traceOf(unitOf(1, traced(1, null))), null)
 })

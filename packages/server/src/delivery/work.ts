@@ -12,13 +12,16 @@ import type {
   ClaimedShipment,
   Destination,
   FinalState,
+  Gathered,
   RequestRecord,
   RowId,
   SegmentContent,
   Settlement,
   Shipment,
   ShipmentDraft,
+  TraceContext,
 } from '../store/store.ts'
+import { sharedTrace } from '../trace-context.ts'
 import type { Outcome } from './outcome.ts'
 import { combine, nextRetry } from './retry-policy.ts'
 
@@ -35,6 +38,11 @@ export interface Member {
   json: string | null
   /** Never in a batch with others. */
   alone: boolean
+  trace: TraceContext | null
+  sourceId: string
+  type: string | null
+  /** When it was accepted, in wall time. */
+  receivedAtMs: number
 }
 
 /** What is left of a claimed shipment when its messages are written. */
@@ -113,9 +121,14 @@ export class Work {
     this.#running--
     this.#touched = true
     const combined = combine(results)
-    for (const [part, indexes] of byPart(unit.members)) {
+    const parts = byPart(unit.members)
+    for (const [at, [part, indexes]] of parts.entries()) {
       const record = this.#records[part] as PartRecord
-      for (const { url, startedAtMs, outcome } of results) record.requests.push(requestRecord(url, startedAtMs, outcome, indexes))
+      for (const { url, startedAtMs, outcome } of results) {
+        const request = requestRecord(url, startedAtMs, outcome, indexes)
+        if (parts.length > 1) request.gathered = this.#gathered(unit.members, at === 0)
+        record.requests.push(request)
+      }
       if (combined.kind === 'delivered') record.delivered.push(...indexes)
       else if (combined.kind === 'failed') end(record, 'failed', combined.reason, indexes)
     }
@@ -227,8 +240,13 @@ export class Work {
     this.#touched = true
   }
 
+  /** A thousand parts that each knew the others would be a million entries. */
+  #gathered(members: readonly Member[], isFirst: boolean): Gathered {
+    return { lead: (members[0] as Member).origin, parts: isFirst ? this.#partsOf(members) : null }
+  }
+
   #partsOf(members: readonly Member[]): { origin: RowId; segment: RowId; indexes: number[] }[] {
-    return [...byPart(members)].map(([part, indexes]) => {
+    return byPart(members).map(([part, indexes]) => {
       const { origin, segment } = this.#records[part] as PartRecord
       return { origin, segment, indexes }
     })
@@ -271,7 +289,7 @@ export function requestRecord(url: string, startedAtMs: number, outcome: Outcome
   return { url, startedAtMs, status, reason, error, address, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, indexes }
 }
 
-function byPart(members: readonly Member[]): Iterable<[part: number, indexes: number[]]> {
+function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {
   // One message is by far the usual case.
   if (members.length === 1) {
     const { part, index } = members[0] as Member
@@ -283,7 +301,7 @@ function byPart(members: readonly Member[]): Iterable<[part: number, indexes: nu
     if (indexes) indexes.push(index)
     else parts.set(part, [index])
   }
-  return parts
+  return [...parts]
 }
 
 function byShipment(members: readonly Member[]): Map<Shipment, Member[]> {
@@ -294,6 +312,11 @@ function byShipment(members: readonly Member[]): Map<Shipment, Member[]> {
     else shipments.set(member.shipment, [member])
   }
   return shipments
+}
+
+export function traceOf({ members }: Unit): TraceContext | null {
+  // One message is by far the usual case.
+  return members.length === 1 ? (members[0] as Member).trace : sharedTrace(members.map(({ trace }) => trace))
 }
 
 /** A batch has the name of its first delivery. */
@@ -313,6 +336,10 @@ function memberOf(shipment: Shipment, part: number, origin: RowId, content: Segm
     messageId: typeof messageId === 'string' ? messageId : null,
     json,
     alone: type === 'delete' || json === null,
+    trace: content.trace,
+    sourceId: content.sourceId,
+    type: typeof type === 'string' ? type : null,
+    receivedAtMs: content.receivedAtMs,
   }
 }
 

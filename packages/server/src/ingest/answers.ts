@@ -14,7 +14,7 @@ const PREFLIGHT_HEADERS = [
   'Access-Control-Allow-Methods',
   'GET, POST, OPTIONS',
   'Access-Control-Allow-Headers',
-  'Authorization, Content-Type, X-Retry-Count',
+  'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate',
   'Access-Control-Max-Age',
   '86400',
 ]

@@ -48,6 +48,7 @@ test('a batch is handed to the store whole, as it came, with its plan', async (t
       sentAt: '2026-11-14T09:00:00.000Z',
       context: { a: 1 },
       integrations: { B: false },
+      trace: null,
       items: [good, { ...good, messageId: 'n' }],
     })
   }
@@ -129,13 +130,13 @@ test('a disabled source is refused, and one that requires OAuth takes no key alo
   assertRefused(await api.post('/v1/batch', { batch: [good, good], writeKey: 'key-off' }, {}), 403, 'source_disabled')
   assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, {}), 401, 'oauth_required')
   const bearer = { Authorization: 'Bearer a.b.c' }
-  assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, bearer), 401, 'oauth_required')
+  assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, bearer), 401, 'invalid_access_token')
   assert.deepEqual(
     api.rejections.map(({ sourceId, code, count }) => [sourceId, code, count]),
     [
       ['off', 'source_disabled', 2],
       ['oauth', 'oauth_required', 1],
-      ['oauth', 'oauth_required', 1],
+      ['oauth', 'invalid_access_token', 1],
     ],
   )
 })
@@ -147,8 +148,10 @@ test('where tokens can be checked, a good one opens the sources that it names', 
   const post = (token: string): Promise<Answer> =>
     api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, { Authorization: `Bearer ${token}` })
   assertSuccess(await post('good'))
-  assertRefused(await post('other'), 401, 'oauth_required')
-  assertRefused(await post('bad'), 401, 'oauth_required')
+  assertRefused(await post('other'), 403, 'source_not_allowed')
+  assertRefused(await post('bad'), 401, 'invalid_access_token')
+  const challenges = [(await post('other')).headers, (await post('bad')).headers].map((headers) => headers['www-authenticate'])
+  assert.deepEqual(challenges, ['Bearer error="insufficient_scope"', 'Bearer error="invalid_token"'])
   assert.equal(api.accepted.length, 1)
 })
 
@@ -281,9 +284,9 @@ test('the good messages of a batch are accepted and the bad ones named', async (
     ],
   )
   assert.deepEqual(heard, [
-    { sourceId: '1', messages: 2, duplicates: 0, bytes: stored.length },
-    { sourceId: '1', code: 'event_required', messages: 2 },
-    { sourceId: '1', code: 'invalid_request', messages: 1 },
+    { sourceId: '1', messages: 2, duplicates: 0, bytes: stored.length, content, repeated: [] },
+    { sourceId: '1', code: 'event_required', messages: 2, sample: JSON.stringify(batch[0]) },
+    { sourceId: '1', code: 'invalid_request', messages: 1, sample: '"x"' },
   ])
 })
 
@@ -383,10 +386,33 @@ test('a page of any origin may send', async (t) => {
     const answer = await api.send('OPTIONS', path, headers)
     assert.deepEqual([answer.status, answer.text], [204, ''])
     assert.equal(answer.headers['access-control-allow-origin'], '*')
-    assert.equal(answer.headers['access-control-allow-headers'], 'Authorization, Content-Type, X-Retry-Count')
+    assert.equal(answer.headers['access-control-allow-headers'], 'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate')
     assert.match(String(answer.headers['access-control-allow-methods']), /POST/)
     assert.match(String(answer.headers['access-control-max-age']), /^\d+$/)
   }
+})
+
+test("the caller's trace is kept with what it sends, and one that is not valid is no error", async (t) => {
+  const api = await trackingApi(t)
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const send = async (headers: Record<string, string>): Promise<unknown> => {
+    assertSuccess(await api.post('/v1/batch', { batch: [good] }, { ...BASIC, ...headers }))
+    return api.accepted.pop()?.content.trace
+  }
+  assert.deepEqual(await send({ traceparent }), { traceparent, tracestate: null })
+  assert.deepEqual(await send({ Traceparent: traceparent, TraceState: 'a=1, b=2' }), { traceparent, tracestate: 'a=1,b=2' })
+  assert.deepEqual(await send({ traceparent, tracestate: 'nonsense' }), { traceparent, tracestate: null })
+  for (const bad of ['nonsense', traceparent.toUpperCase(), traceparent.replace('00-', '01-'), `${traceparent}-x`, '']) {
+    assert.equal(await send({ traceparent: bad, tracestate: 'a=1' }), null, bad)
+  }
+  const body = JSON.stringify({ ...good, writeKey: 'key-1' })
+  const twice = `traceparent: ${traceparent}\r\ntraceparent: ${traceparent}\r\n`
+  const head = `POST /v1/track HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${twice}Content-Length: ${body.length}\r\n\r\n`
+  assert.match(await api.exchange(head, body), /^HTTP\/1.1 200 /)
+  assert.equal(api.accepted.pop()?.content.trace, null, 'two are none')
+  const data = Buffer.from(body).toString('base64url')
+  await api.send('GET', `/v1/pixel/track?data=${data}`, { traceparent })
+  assert.deepEqual(api.accepted.pop()?.content.trace, { traceparent, tracestate: null })
 })
 
 test('a pixel is always an image, and what it tells is stored before it is answered', async (t) => {

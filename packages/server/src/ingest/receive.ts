@@ -8,6 +8,7 @@ import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType }
 import type { Clock } from '../clock.ts'
 import { type ApiErrorCode, errorBody } from '../errors.ts'
 import { type Configuration, type Plan, type SegmentContent, type Source, type Store, StoreUnavailable } from '../store/store.ts'
+import { parseTraceContext } from '../trace-context.ts'
 import { answerError, answerJson, answerPixel, answerSuccess, pathOf } from './answers.ts'
 import { browserSettings } from './browser-settings.ts'
 import {
@@ -42,8 +43,20 @@ export interface IngestDeps {
   settings: IngestSettings
   /** The ids of the sources that an access token is good for; null for a token that is not good. Without it, no token is. */
   oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
-  onAccepted?: ((accepted: { sourceId: string; messages: number; duplicates: number; bytes: number }) => void) | undefined
-  onRejected?: ((rejected: { sourceId: string | null; code: string; messages: number }) => void) | undefined
+  /** What these three are told has been counted by the store as well, or will be. `messages` includes the duplicates. */
+  onAccepted?: ((accepted: AcceptedEvent) => void) | undefined
+  onRejected?: ((rejected: { sourceId: string | null; code: string; messages: number; sample: string }) => void) | undefined
+  onSuppressed?: ((suppressed: { sourceId: string; messages: number }) => void) | undefined
+}
+
+export interface AcceptedEvent {
+  sourceId: string
+  messages: number
+  duplicates: number
+  bytes: number
+  /** The messages, and which of them had been accepted before. */
+  content: SegmentContent
+  repeated: readonly number[]
 }
 
 export interface Receiver {
@@ -64,8 +77,14 @@ interface Exchange {
   sourceId: string | null
 }
 
+/** RFC 6750: what a client is to do about its token. */
+const CHALLENGES: ReadonlyMap<ApiErrorCode, string> = new Map([
+  ['invalid_access_token', 'Bearer error="invalid_token"'],
+  ['source_not_allowed', 'Bearer error="insufficient_scope"'],
+])
+
 export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => void): Receiver {
-  const { store, plan, clock, settings, oauth, onAccepted, onRejected } = deps
+  const { store, plan, clock, settings, oauth, onAccepted, onRejected, onSuppressed } = deps
   const proxies = createProxies(settings.trustedProxies)
   const rateLimit = settings.rateLimitPerSecond === null ? null : createRateLimit(settings.rateLimitPerSecond)
   const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs: settings.bodyTimeoutMs }
@@ -93,10 +112,16 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   }
 
   function authorize(exchange: Exchange, source: Source, body: Body, token: string | undefined): void {
-    const refused = (): void => refuse(exchange, wholeRequest(exchange, 'oauth_required', body))
-    if (token === undefined || oauth === undefined) return refused()
+    const refused = (code: ApiErrorCode): void =>
+      refuse(exchange, wholeRequest(exchange, code, body), ['WWW-Authenticate', CHALLENGES.get(code) ?? 'Bearer'])
+    if (token === undefined) return refused('oauth_required')
+    if (oauth === undefined) return refused('invalid_access_token')
     oauth(token)
-      .then((sourceIds) => (sourceIds?.has(source.id) ? accept(exchange, source, body) : refused()))
+      .then((sourceIds) => {
+        if (sourceIds === null) refused('invalid_access_token')
+        else if (!sourceIds.has(source.id)) refused('source_not_allowed')
+        else accept(exchange, source, body)
+      })
       .catch((error: unknown) => fail(exchange, error))
   }
 
@@ -120,12 +145,20 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       sentAt,
       context,
       integrations,
+      trace: parseTraceContext(exchange.request),
       items,
     }
     store.ingest
       .accept({ content, body: parsed.body, messageIds, plan: plan(configuration, source.id, content) })
       .then(({ duplicates }) => {
-        onAccepted?.({ sourceId: source.id, messages: items.length, duplicates: duplicates.length, bytes: parsed.body.length })
+        onAccepted?.({
+          sourceId: source.id,
+          messages: items.length,
+          duplicates: duplicates.length,
+          bytes: parsed.body.length,
+          content,
+          repeated: duplicates,
+        })
         conclude(exchange, source.id, parsed)
       })
       .catch((error: unknown) => fail(exchange, error))
@@ -134,7 +167,10 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   /** The good messages are safe. The others are counted only now: a request that has to come again would count them twice. */
   function conclude(exchange: Exchange, sourceId: string, parsed: ParsedRequest): void {
     const { rejected, rejections, suppressed } = parsed
-    if (suppressed > 0) store.ingest.suppressed(sourceId, suppressed)
+    if (suppressed > 0) {
+      store.ingest.suppressed(sourceId, suppressed)
+      onSuppressed?.({ sourceId, messages: suppressed })
+    }
     if (rejected.length > 0) for (const [code, { count, sample }] of rejections) record(sourceId, code, count, sample)
     answer(exchange, parsed)
   }
@@ -180,7 +216,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
 
   function record(sourceId: string | null, code: string, count: number, sample: string): void {
     store.ingest.reject({ sourceId, code, count, sample, atMs: clock.wallMs() })
-    onRejected?.({ sourceId, code, messages: count })
+    onRejected?.({ sourceId, code, messages: count, sample })
   }
 
   /** A bug must neither take the process with it nor leave the sender without an answer. */

@@ -4,7 +4,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
-import { type Configuration, type Destination, NO_FILTER, type SegmentContent, type SkipReason } from '../store/store.ts'
+import {
+  type Configuration,
+  type Destination,
+  type FilterRule,
+  type NameFilter,
+  NO_FILTER,
+  type SegmentContent,
+  type SkipReason,
+} from '../store/store.ts'
 import { planRoutes } from './plan.ts'
 
 const NOW = Date.parse('2026-11-14T09:00:00.000Z')
@@ -38,11 +46,13 @@ function configured(...destinations: Destination[]): Configuration {
     destinations: new Map(destinations.map((each) => [each.id, each])),
     suppressions: new Map(),
     oauthApps: new Map(),
+    tokens: new Map(),
   }
 }
 
 function content(items: (JsonObject | null)[], about: Partial<SegmentContent> = {}): SegmentContent {
-  return { sourceId: 's', receivedAtMs: NOW, ip: null, browser: false, sentAt: null, context: null, integrations: null, items, ...about }
+  const call = { sourceId: 's', receivedAtMs: NOW, ip: null, browser: false, sentAt: null, context: null, integrations: null, trace: null }
+  return { ...call, items, ...about }
 }
 
 function message(integrations?: unknown, ageMs = 0): JsonObject {
@@ -137,17 +147,90 @@ test('old messages do not go where historical data is not taken, and say so', ()
   ])
 })
 
+const FILTER_ROWS: [
+  title: string,
+  filter: { types?: Partial<NameFilter>; events?: Partial<NameFilter> },
+  kept: Record<number, FilterRule>,
+][] = [
+  ['a denied type is kept back', { types: { deny: ['page'] } }, { 2: 'type_denied' }],
+  ['with allowed types, all others are kept back', { types: { allow: ['track'] } }, { 2: 'type_not_allowed', 3: 'type_not_allowed' }],
+  ['deny wins over allow', { types: { allow: ['track', 'page'], deny: ['page'] } }, { 2: 'type_denied', 3: 'type_not_allowed' }],
+  ['a denied event is kept back', { events: { deny: ['Paid'] } }, { 0: 'event_denied' }],
+  ['allowed events keep back other events, and no other type', { events: { allow: ['Paid'] } }, { 1: 'event_not_allowed' }],
+  ['an event that is both is denied', { events: { allow: ['Paid'], deny: ['Paid'] } }, { 0: 'event_denied', 1: 'event_not_allowed' }],
+  ['an event name is exact', { events: { deny: ['paid', 'Paid ', 'Pai'] } }, {}],
+  ['the type comes before the event', { types: { deny: ['track'] }, events: { deny: ['Paid'] } }, { 0: 'type_denied', 1: 'type_denied' }],
+  ['names that every object inherits are names like others', { events: { deny: ['constructor', '__proto__'] } }, {}],
+]
+test('a filter keeps back what it denies and what it does not allow, and says by which rule', () => {
+  const said = { userId: 'u', timestamp: new Date(NOW).toISOString() }
+  const items = [
+    { ...said, type: 'track', event: 'Paid' },
+    { ...said, type: 'track', event: 'Viewed' },
+    // The name of a page is not an event's.
+    { ...said, type: 'page', name: 'Paid', event: 'Paid' },
+    { ...said, type: 'identify' },
+  ]
+  for (const [title, { types, events }, kept] of FILTER_ROWS) {
+    const filter = { types: { ...NO_FILTER.types, ...types }, events: { ...NO_FILTER.events, ...events } }
+    const { shipments, skips } = planRoutes(configured(destination('d', { filter }), destination('e')), 's', content(items))
+    const sent = [0, 1, 2, 3].filter((index) => kept[index] === undefined)
+    assert.deepEqual(shipments, [
+      { destinationId: 'd', indexes: sent.length === 4 ? null : sent },
+      { destinationId: 'e', indexes: null },
+    ])
+    const found = skips.flatMap(({ destinationId, reason, rule, indexes }) => {
+      assert.deepEqual([destinationId, reason], ['d', 'filtered'], title)
+      return (indexes ?? [0, 1, 2, 3]).map((index) => [index, rule])
+    })
+    assert.deepEqual(Object.fromEntries(found), kept, title)
+  }
+})
+
+test('a filter that keeps back everything leaves one skip for all, and a disabled destination is told as disabled', () => {
+  const filter = { ...NO_FILTER, types: { allow: ['group'], deny: [] } }
+  const plan = planRoutes(configured(destination('d', { filter }), destination('e', { filter, enabled: false })), 's', content([message()]))
+  assert.deepEqual(plan, {
+    shipments: [],
+    skips: [
+      { destinationId: 'd', reason: 'filtered', rule: 'type_not_allowed', indexes: null },
+      { destinationId: 'e', reason: 'destination_disabled', indexes: null },
+    ],
+  })
+})
+
+test('a request to delete a user passes every filter', () => {
+  const filter = { types: { allow: ['group'], deny: ['track'] }, events: { allow: ['x'], deny: ['y'] } }
+  const plan = planRoutes(configured(destination('d', { filter })), 's', content([{ type: 'delete', userId: 'u' }]))
+  assert.deepEqual(plan, { shipments: [{ destinationId: 'd', indexes: null }], skips: [] })
+})
+
+test('without a filter, a batch that says nothing has one plan, made once', () => {
+  const configuration = configured(destination('a', { filter: { ...NO_FILTER } }), destination('b'))
+  const first = planRoutes(configuration, 's', content([message()]))
+  assert.equal(planRoutes(configuration, 's', content([message(), message()])), first)
+})
+
 test('the plan is that of a model which asks for each message and destination', () => {
   const word = fc.constantFrom(true, false, null, {}, 'x')
   const integrations = fc.option(fc.dictionary(fc.constantFrom('All', 'Webhooks', 'one', 'two', 'Other'), word), { nil: undefined })
   const items = fc.array(
     fc.oneof(
-      fc.tuple(integrations, fc.constantFrom(0, 25 * HOUR_MS)).map(([said, age]) => message(said, age)),
+      fc
+        .tuple(integrations, fc.constantFrom(0, 25 * HOUR_MS), fc.constantFrom('track', 'page'), fc.constantFrom('x', 'y'))
+        .map(([said, age, type, event]): JsonObject => Object.assign(message(said, age), { type, event })),
       fc.constant(null),
     ),
     { minLength: 1, maxLength: 5 },
   )
-  const about = { name: fc.constantFrom('one', 'two'), enabled: fc.boolean(), historical: fc.boolean(), sourceIds: fc.subarray(['s', 't']) }
+  const names = (all: string[]) => fc.record({ allow: fc.subarray(all), deny: fc.subarray(all) })
+  const about = {
+    name: fc.constantFrom('one', 'two'),
+    enabled: fc.boolean(),
+    historical: fc.boolean(),
+    sourceIds: fc.subarray(['s', 't']),
+    filter: fc.oneof(fc.constant(NO_FILTER), fc.record({ types: names(['track', 'page', 'group']), events: names(['x', 'y', 'z']) })),
+  }
   const destinations = fc.array(fc.record(about), { maxLength: 4 })
   fc.assert(
     fc.property(items, destinations, integrations, (items, abouts, batch) => {
@@ -160,7 +243,8 @@ test('the plan is that of a model which asks for each message and destination', 
           if (item === null) continue
           const has = ({ destinationId, indexes }: { destinationId: string | null; indexes: readonly number[] | null }): boolean =>
             destinationId === each.id && (indexes === null || indexes.includes(index))
-          const places = [...plan.shipments.filter(has).map(() => 'sent'), ...plan.skips.filter(has).map(({ reason }) => reason)]
+          const skips = plan.skips.filter(has).map(({ reason, rule }) => rule ?? reason)
+          const places = [...plan.shipments.filter(has).map(() => 'sent'), ...skips]
           assert.deepEqual(places, [modelled(each, { ...batch, ...item['integrations'] }, item)])
         }
       }
@@ -169,10 +253,16 @@ test('the plan is that of a model which asks for each message and destination', 
   )
 })
 
-function modelled(destination: Destination, integrations: JsonObject, item: JsonObject): 'sent' | SkipReason {
+function modelled(destination: Destination, integrations: JsonObject, item: JsonObject): 'sent' | SkipReason | FilterRule {
   if (!destination.enabled) return 'destination_disabled'
   const said = [destination.name, 'Webhooks', 'All'].map((name) => integrations[name] as unknown).find((value) => value != null)
   if (said === false) return 'integrations_disabled'
+  const { types, events } = destination.filter
+  const [type, event] = [String(item['type']), String(item['event'])]
+  if (types.deny.includes(type)) return 'type_denied'
+  if (types.allow.length > 0 && !types.allow.includes(type)) return 'type_not_allowed'
+  if (type === 'track' && events.deny.includes(event)) return 'event_denied'
+  if (type === 'track' && events.allow.length > 0 && !events.allow.includes(event)) return 'event_not_allowed'
   const isOld = NOW - Date.parse(item['timestamp'] as string) > 24 * HOUR_MS
   return isOld && !destination.historical ? 'historical' : 'sent'
 }

@@ -4,20 +4,36 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { timestampMs } from '../outbound-message.ts'
-import type { Configuration, Destination, Plan, PlannedShipment, SegmentContent, Skip, SkipReason } from '../store/store.ts'
+import {
+  type Configuration,
+  type Destination,
+  FILTER_RULES,
+  type FilterRule,
+  type Plan,
+  type PlannedShipment,
+  type SegmentContent,
+  type Skip,
+} from '../store/store.ts'
+import { type FilterJudge, filterJudge } from './filter.ts'
 
 /** The name that all webhooks share in `integrations`; each also has its own. */
 const SHARED_NAME = 'Webhooks'
 const HISTORICAL_MS = 24 * 60 * 60 * 1_000
 
+interface Attached {
+  destination: Destination
+  /** Null: every message passes. */
+  filter: FilterJudge | null
+}
+
 interface Routes {
-  destinations: readonly Destination[]
-  /** The plan of a batch that says nothing about destinations; null when the messages' times must be looked at. */
+  attached: readonly Attached[]
+  /** The plan of a batch that says nothing about destinations; null when the messages themselves must be looked at. */
   usual: Plan | null
 }
 
 const NOWHERE: Routes = {
-  destinations: [],
+  attached: [],
   usual: { shipments: [], skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] },
 }
 
@@ -33,29 +49,31 @@ export function planRoutes(configuration: Configuration, sourceId: string, conte
   const routes = bySource.get(sourceId) ?? NOWHERE
   const saysWhere = routes !== NOWHERE && (content.integrations !== null || hasIntegrations(content.items))
   if (routes.usual !== null && !saysWhere) return routes.usual
-  return judged(routes.destinations, content, saysWhere)
+  return judged(routes.attached, content, saysWhere)
 }
 
 function indexBySource({ destinations }: Configuration): Map<string, Routes> {
-  const attached = new Map<string, Destination[]>()
+  const bySource = new Map<string, Attached[]>()
   for (const destination of destinations.values()) {
+    const one: Attached = { destination, filter: filterJudge(destination.filter) }
     for (const sourceId of new Set(destination.sourceIds)) {
-      const others = attached.get(sourceId)
-      if (others === undefined) attached.set(sourceId, [destination])
-      else others.push(destination)
+      const others = bySource.get(sourceId)
+      if (others === undefined) bySource.set(sourceId, [one])
+      else others.push(one)
     }
   }
   const routes = new Map<string, Routes>()
-  for (const [sourceId, destinations] of attached) routes.set(sourceId, { destinations, usual: usualPlan(destinations) })
+  for (const [sourceId, attached] of bySource) routes.set(sourceId, { attached, usual: usualPlan(attached) })
   return routes
 }
 
-function usualPlan(destinations: readonly Destination[]): Plan | null {
+function usualPlan(attached: readonly Attached[]): Plan | null {
   const shipments: PlannedShipment[] = []
   const skips: Skip[] = []
-  for (const { id, enabled, historical } of destinations) {
+  for (const { destination, filter } of attached) {
+    const { id, enabled, historical } = destination
     if (!enabled) skips.push({ destinationId: id, reason: 'destination_disabled', indexes: null })
-    else if (historical) shipments.push({ destinationId: id, indexes: null })
+    else if (historical && filter === null) shipments.push({ destinationId: id, indexes: null })
     else return null
   }
   return { shipments, skips }
@@ -66,11 +84,11 @@ function hasIntegrations(items: SegmentContent['items']): boolean {
   return false
 }
 
-function judged(destinations: readonly Destination[], content: SegmentContent, saysWhere: boolean): Plan {
+function judged(attached: readonly Attached[], content: SegmentContent, saysWhere: boolean): Plan {
   const shipments: PlannedShipment[] = []
   const skips: Skip[] = []
   let old: boolean[] | undefined
-  for (const destination of destinations) {
+  for (const { destination, filter } of attached) {
     const { id, enabled } = destination
     if (!enabled) {
       skips.push({ destinationId: id, reason: 'destination_disabled', indexes: null })
@@ -79,17 +97,24 @@ function judged(destinations: readonly Destination[], content: SegmentContent, s
     if (!destination.historical) old ??= content.items.map((item, index) => item !== null && isHistorical(content, index))
     const sent: number[] = []
     const unwanted: number[] = []
+    const filtered: Partial<Record<FilterRule, number[]>> = {}
     const tooOld: number[] = []
     for (const [index, item] of content.items.entries()) {
       if (item === null) continue
+      const rule = filter === null ? null : filter(item)
       if (saysWhere && !isWanted(content.integrations, item['integrations'], destination.name)) unwanted.push(index)
+      else if (rule !== null) (filtered[rule] ??= []).push(index)
       else if (!destination.historical && old?.[index]) tooOld.push(index)
       else sent.push(index)
     }
     const total = content.items.length
     if (sent.length > 0) shipments.push({ destinationId: id, indexes: allOr(sent, total) })
-    if (unwanted.length > 0) skips.push(skipped(id, 'integrations_disabled', unwanted, total))
-    if (tooOld.length > 0) skips.push(skipped(id, 'historical', tooOld, total))
+    if (unwanted.length > 0) skips.push({ destinationId: id, reason: 'integrations_disabled', indexes: allOr(unwanted, total) })
+    for (const rule of FILTER_RULES) {
+      const indexes = filtered[rule]
+      if (indexes !== undefined) skips.push({ destinationId: id, reason: 'filtered', rule, indexes: allOr(indexes, total) })
+    }
+    if (tooOld.length > 0) skips.push({ destinationId: id, reason: 'historical', indexes: allOr(tooOld, total) })
   }
   return { shipments, skips }
 }
@@ -113,8 +138,4 @@ function isHistorical(content: SegmentContent, index: number): boolean {
 
 function allOr(indexes: readonly number[], total: number): readonly number[] | null {
   return indexes.length === total ? null : indexes
-}
-
-function skipped(destinationId: string, reason: SkipReason, indexes: readonly number[], total: number): Skip {
-  return { destinationId, reason, indexes: allOr(indexes, total) }
 }

@@ -46,6 +46,7 @@ export function configuration(sources: Source[], suppressions: Record<string, st
     destinations: new Map(),
     suppressions: new Map(sets),
     oauthApps: new Map(),
+    tokens: new Map(),
   }
 }
 

@@ -1,0 +1,124 @@
+// Whether a URL can be dialled, told step by step: name, guard, connection, handshake, certificate. Dials as an attempt does
+// (connections.ts has the same guard, authorities and timeouts) and sends nothing. Whatever happens is data.
+
+import { isIP, connect as netConnect, type Socket } from 'node:net'
+import { type TLSSocket, connect as tlsConnect } from 'node:tls'
+import type { AddressGuard } from './address-guard.ts'
+import { Connections, DialError } from './connections.ts'
+import type { Lookup } from './name-lookup.ts'
+import { REASONS, type ReasonCode, reasonOfError, reasonOfTlsError } from './outcome.ts'
+
+export interface DialReport {
+  /** Null when the URL can be dialled. */
+  reason: string | null
+  error: string | null
+  address: string | null
+  dnsMs: number | null
+  connectMs: number | null
+  tlsMs: number | null
+  certificateExpiresAtMs: number | null
+}
+
+export interface DialCheckOptions {
+  guard: AddressGuard
+  lookup?: Lookup | undefined
+  /** Certificate authorities in PEM, to trust instead of the usual ones. */
+  ca?: string | undefined
+}
+
+/** Never rejects. */
+export function createDialCheck(options: DialCheckOptions): (url: string, timeoutMs: number) => Promise<DialReport> {
+  const connections = new Connections(options)
+
+  return async (text, timeoutMs) => {
+    const report: DialReport = {
+      reason: null,
+      error: null,
+      address: null,
+      dnsMs: null,
+      connectMs: null,
+      tlsMs: null,
+      certificateExpiresAtMs: null,
+    }
+    const url = URL.parse(text)
+    if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return failed(report, 'invalid_request')
+    let socket: Socket | undefined
+    let deadline: NodeJS.Timeout | undefined
+    const late = new Promise<ReasonCode>((resolve) => {
+      deadline = setTimeout(resolve, timeoutMs, 'timeout')
+    })
+    const dialled = dial(connections, url, report, (made) => {
+      socket = made
+    }).then(
+      () => null,
+      (error: unknown) => (error instanceof DialError ? error.reason : reasonOfError(error)),
+    )
+    const reason = await Promise.race([dialled, late])
+    clearTimeout(deadline)
+    socket?.destroy()
+    // A copy: what a step still under way writes down afterwards is not part of the answer.
+    return reason === null ? { ...report } : failed(report, reason)
+  }
+}
+
+function failed(report: DialReport, reason: ReasonCode): DialReport {
+  return { ...report, reason, error: REASONS[reason][1] }
+}
+
+async function dial(connections: Connections, url: URL, report: DialReport, made: (socket: Socket) => void): Promise<void> {
+  const { hostname, port, secure } = connections.originOf(url)
+  let addresses: readonly string[] = [hostname]
+  if (isIP(hostname) === 0) {
+    const startedAtMs = performance.now()
+    addresses = await connections.resolve(hostname)
+    report.dnsMs = performance.now() - startedAtMs
+  }
+  const permitted = addresses.filter((address) => connections.guard.permits(address))
+  if (permitted.length === 0) throw new DialError(addresses.length === 0 ? 'dns_not_found' : 'address_refused')
+  let problem: unknown
+  for (const address of permitted) {
+    try {
+      report.address = address
+      return await connect(connections, { hostname, port, secure, address }, report, made)
+    } catch (error) {
+      problem = error
+    }
+  }
+  throw problem
+}
+
+function connect(
+  connections: Connections,
+  { hostname, port, secure, address }: { hostname: string; port: number; secure: boolean; address: string },
+  report: DialReport,
+  made: (socket: Socket) => void,
+): Promise<void> {
+  const startedAtMs = performance.now()
+  const socket = secure
+    ? tlsConnect({
+        host: address,
+        port,
+        rejectUnauthorized: true,
+        secureContext: connections.secureContext(),
+        ALPNProtocols: ['http/1.1'],
+        ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
+      })
+    : netConnect({ host: address, port })
+  made(socket)
+  return new Promise((resolve, reject) => {
+    let shaking = false
+    socket.once('connect', () => {
+      report.connectMs = performance.now() - startedAtMs
+      shaking = secure
+      if (!secure) resolve()
+    })
+    socket.once('secureConnect', () => {
+      report.tlsMs = performance.now() - startedAtMs - (report.connectMs ?? 0)
+      const expires = Date.parse((socket as TLSSocket).getPeerCertificate().valid_to)
+      report.certificateExpiresAtMs = Number.isNaN(expires) ? null : expires
+      resolve()
+    })
+    socket.on('error', (error) => reject(new DialError(shaking ? reasonOfTlsError(error) : reasonOfError(error), error)))
+    socket.once('close', () => reject(new DialError(shaking ? 'tls_failure' : 'connection_closed')))
+  })
+}
