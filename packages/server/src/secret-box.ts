@@ -56,7 +56,7 @@ export function createSecretBox(keyText: string): SecretBox {
       if (sealedWith !== keyId) {
         throw new SecretBoxError(
           'wrong_key',
-          `A stored secret was encrypted with another key (${sealedWith}) than the one in use (${keyId}). SWITCHYARD_SECRET_KEY must be the key that the store was first used with.`,
+          `A stored secret was encrypted with another key (${sealedWith}) than the one in use (${keyId}). SWITCHYARD_SECRET_KEY must be the key that the store was last used with, or that it was changed to.`,
         )
       }
       const bytes = Buffer.from(body, 'base64url')

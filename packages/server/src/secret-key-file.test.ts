@@ -1,52 +1,143 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { openSecretKeyFile } from './secret-key-file.ts'
+import { type TestContext, test } from 'node:test'
+import { SecretBoxError } from './secret-box.ts'
+import { adoptNextKey, KeyFileProblem, openWithKeyFile, writeNextKey } from './secret-key-file.ts'
 
-function inFolder(use: (folder: string) => void): void {
+function storeIn(t: TestContext, ...within: string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-key-'))
-  try {
-    use(folder)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  t.after(() => rmSync(folder, { recursive: true }))
+  return join(folder, ...within, 'switchyard.db')
 }
 
-test('a new key is written when it is kept, for its owner alone, and read again', () =>
-  inFolder((folder) => {
-    const store = join(folder, 'sub', 'switchyard.db')
-    const made = openSecretKeyFile(store)
-    assert.ok(made.isNew)
-    assert.match(made.key, /^[\w-]{43}$/)
-    assert.deepEqual(readdirSync(folder), [])
-    made.keep()
-    assert.deepEqual(readdirSync(join(folder, 'sub')), ['switchyard.db.key'])
-    assert.equal(statSync(made.path).mode & 0o777, 0o600)
-    const { key, isNew, keep } = openSecretKeyFile(store)
-    assert.deepEqual({ key, isNew }, { key: made.key, isNew: false })
-    keep()
-    assert.equal(readFileSync(made.path, 'utf8'), `${made.key}\n`)
-  }))
+/** A store whose secrets one key opens; null: it has none yet. */
+function sealedWith(own: string | null) {
+  const state = { own, opened: [] as string[], closed: 0 }
+  const close = async (): Promise<void> => {
+    state.closed++
+  }
+  const open = async (key: string) => {
+    state.opened.push(key)
+    if (state.own !== null && key !== state.own) throw new SecretBoxError('wrong_key', 'another key')
+    return { key, close }
+  }
+  return { state, open }
+}
 
-test('a key that another has written meanwhile is not written over', () =>
-  inFolder((folder) => {
-    const store = join(folder, 'switchyard.db')
-    const [first, second] = [openSecretKeyFile(store), openSecretKeyFile(store)]
-    first.keep()
-    assert.throws(() => second.keep(), { code: 'EEXIST' })
-    assert.equal(openSecretKeyFile(store).key, first.key)
-    assert.deepEqual(readdirSync(folder), ['switchyard.db.key'])
-  }))
+const filesBeside = (store: string): string[] => readdirSync(join(store, '..')).sort()
 
-test('what a process that was killed has left of a draft is no key, and in nobody’s way', () =>
-  inFolder((folder) => {
-    const store = join(folder, 'switchyard.db')
-    writeFileSync(`${store}.key.new`, 'cut')
-    const file = openSecretKeyFile(store)
-    assert.ok(file.isNew)
-    file.keep()
-    assert.equal(openSecretKeyFile(store).key, file.key)
-    assert.deepEqual(readdirSync(folder), ['switchyard.db.key'])
-  }))
+test('a new key is written when the store was opened with it, for its owner alone, and read again', async (t) => {
+  const store = storeIn(t, 'sub')
+  const { open } = sealedWith(null)
+  const { key } = await openWithKeyFile(store, (made) => {
+    assert.throws(() => filesBeside(store), { code: 'ENOENT' })
+    return open(made)
+  })
+  assert.match(key, /^[\w-]{43}$/)
+  assert.deepEqual(filesBeside(store), ['switchyard.db.key'])
+  assert.equal(statSync(`${store}.key`).mode & 0o777, 0o600)
+  assert.equal(readFileSync(`${store}.key`, 'utf8'), `${key}\n`)
+  assert.equal((await openWithKeyFile(store, open)).key, key)
+})
+
+test('a key that another has written meanwhile is not written over, and the store is closed', async (t) => {
+  const store = storeIn(t)
+  const { open, state } = sealedWith(null)
+  const lateOpen = async (key: string) => {
+    writeFileSync(`${store}.key`, 'of another\n')
+    return open(key)
+  }
+  await assert.rejects(openWithKeyFile(store, lateOpen), (error: Error) => error instanceof KeyFileProblem && /EEXIST/.test(error.message))
+  assert.equal(readFileSync(`${store}.key`, 'utf8'), 'of another\n')
+  assert.deepEqual([filesBeside(store), state.closed], [['switchyard.db.key'], 1])
+})
+
+test('what a process that was killed has left of a draft is no key, and in nobody’s way', async (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key.new`, 'cut')
+  const { open } = sealedWith(null)
+  const { key } = await openWithKeyFile(store, open)
+  assert.notEqual(key, 'cut')
+  assert.deepEqual([(await openWithKeyFile(store, open)).key, filesBeside(store)], [key, ['switchyard.db.key']])
+})
+
+test('a change of the key that ended before the secrets were sealed leaves the key as it was', async (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key`, 'old\n')
+  writeNextKey(store, 'next')
+  assert.equal(statSync(`${store}.key.new`).mode & 0o777, 0o600)
+  assert.equal((await openWithKeyFile(store, sealedWith('old').open)).key, 'old')
+  assert.deepEqual([filesBeside(store), readFileSync(`${store}.key`, 'utf8')], [['switchyard.db.key'], 'old\n'])
+})
+
+test('a change of the key that ended after the secrets were sealed is ended at the next opening', async (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key`, 'old\n')
+  writeNextKey(store, 'next')
+  const { open, state } = sealedWith('next')
+  assert.equal((await openWithKeyFile(store, open)).key, 'next')
+  assert.deepEqual(state.opened, ['old', 'next'])
+  assert.deepEqual([filesBeside(store), readFileSync(`${store}.key`, 'utf8')], [['switchyard.db.key'], 'next\n'])
+  assert.equal(statSync(`${store}.key`).mode & 0o777, 0o600)
+})
+
+test('a key that was adopted is the key', async (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key`, 'old\n')
+  writeNextKey(store, 'next')
+  adoptNextKey(store)
+  assert.deepEqual([filesBeside(store), readFileSync(`${store}.key`, 'utf8')], [['switchyard.db.key'], 'next\n'])
+})
+
+test('a key file that is a link is not changed: the key is kept elsewhere, and would come back from there', (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.elsewhere`, 'old\n')
+  symlinkSync(`${store}.elsewhere`, `${store}.key`)
+  assert.throws(
+    () => writeNextKey(store, 'next'),
+    (error: Error) => error instanceof KeyFileProblem && /key is a link\./.test(error.message),
+  )
+  assert.deepEqual(filesBeside(store), ['switchyard.db.elsewhere', 'switchyard.db.key'])
+})
+
+test('the next key is its owner’s who has the key now, also when root writes it', { skip: process.getuid?.() !== 0 }, (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key`, 'old\n')
+  chownSync(`${store}.key`, 12_345, 54_321)
+  writeNextKey(store, 'next')
+  adoptNextKey(store)
+  const { uid, gid, mode } = statSync(`${store}.key`)
+  assert.deepEqual([uid, gid, mode & 0o777], [12_345, 54_321, 0o600])
+})
+
+test('where neither key opens the store, both files stay as they are', async (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key`, 'old\n')
+  writeFileSync(`${store}.key.new`, 'ne')
+  await assert.rejects(openWithKeyFile(store, sealedWith('next').open), SecretBoxError)
+  assert.deepEqual([readFileSync(`${store}.key`, 'utf8'), readFileSync(`${store}.key.new`, 'utf8')], ['old\n', 'ne'])
+})
+
+test('a key that was changed while the store was about to be opened is read again', async (t) => {
+  const store = storeIn(t)
+  writeFileSync(`${store}.key`, 'old\n')
+  const { open, state } = sealedWith('next')
+  const opened = await openWithKeyFile(store, async (key) => {
+    if (state.opened.length === 0) writeFileSync(`${store}.key`, 'next\n')
+    return open(key)
+  })
+  assert.deepEqual([opened.key, state.opened], ['next', ['old', 'next']])
+})
+
+test('a missing, empty or unreadable file is told as such, and no secret is', async (t) => {
+  const store = storeIn(t)
+  const { open } = sealedWith('the-secret-key')
+  await assert.rejects(openWithKeyFile(store, open), /key is missing, and secrets in .* are encrypted with the key that was in it/)
+  assert.deepEqual(filesBeside(store), [])
+  writeFileSync(`${store}.key`, ' \n')
+  await assert.rejects(openWithKeyFile(store, open), /is empty\. Put back the key/)
+  rmSync(`${store}.key`)
+  await assert.rejects(openWithKeyFile(join(store, '..'), open), KeyFileProblem)
+})

@@ -1,0 +1,113 @@
+// Who asks for a token: a JWT that the client signed with the private half of one of its application's keys (RFC 7523).
+// Until the signature has been checked, every refusal reads the same, so that nobody learns which client ids and key ids
+// there are; after it, the refusal says what to mend. That an assertion is used once is the endpoint's to see to.
+
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
+import { type AssertionAlgorithm, algorithmOf } from '../oauth-keys.ts'
+import type { Configuration, OAuthApp, OAuthKey } from '../store/store.ts'
+
+/** How far the clocks of client and service may differ. */
+export const CLOCK_SKEW_MS = 60_000
+const MAX_AHEAD_MS = 5 * 60_000
+const MAX_JTI_LENGTH = 255
+
+export type CheckedAssertion =
+  | { ok: true; app: OAuthApp; key: OAuthKey; jti: string; expiresAtMs: number }
+  /** `clientId` where the application is known, for the log; `reason` is for the client. */
+  | { ok: false; clientId: string | null; reason: string }
+
+export interface AssertionContext {
+  configuration: Configuration
+  nowMs: number
+  /** Whether a URL is the authorization server's, as this client sees it. */
+  isOwnAddress: (url: string) => boolean
+}
+
+const NOT_KNOWN =
+  'The client assertion is not signed with a key of a known application. Check clientId (sub), keyId (kid), the private key and its algorithm.'
+
+export async function checkAssertion(assertion: string, context: AssertionContext): Promise<CheckedAssertion> {
+  const { configuration, nowMs } = context
+  const named = namedIn(assertion)
+  const app = named === null ? undefined : configuration.oauthApps.get(named.clientId)
+  if (named === null || app === undefined) return { ok: false, clientId: null, reason: NOT_KNOWN }
+  const refused = (reason: string): CheckedAssertion => ({ ok: false, clientId: app.id, reason })
+  const key = app.keys.find(({ id }) => id === named.keyId)
+  if (key === undefined) return refused(NOT_KNOWN)
+  const { publicKey, algorithm } = verifierOf(key)
+  let claims: JWTPayload
+  try {
+    const verified = await jwtVerify(assertion, publicKey, {
+      // The one that the key is for. Which of several is not the sender's to say.
+      algorithms: [algorithm],
+      currentDate: new Date(nowMs),
+      clockTolerance: CLOCK_SKEW_MS / 1000,
+      requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
+    })
+    claims = verified.payload
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError)) throw error
+    return refused(reasonOf(error))
+  }
+  const problem = claimsProblem(claims, app, context)
+  if (problem !== null) return refused(problem)
+  return { ok: true, app, key, jti: claims.jti as string, expiresAtMs: Math.ceil((claims.exp as number) * 1000) }
+}
+
+/** Who an assertion says it is of. Nothing of it is believed yet. */
+function namedIn(assertion: string): { clientId: string; keyId: string } | null {
+  try {
+    const { kid } = decodeProtectedHeader(assertion)
+    const { sub } = decodeJwt(assertion)
+    return typeof kid === 'string' && typeof sub === 'string' ? { clientId: sub, keyId: kid } : null
+  } catch {
+    return null
+  }
+}
+
+function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: JWTPayload, app: OAuthApp, context: AssertionContext): string | null {
+  const { nowMs, isOwnAddress } = context
+  if (sub !== app.id) return NOT_KNOWN
+  if (iss !== app.id && !(typeof iss === 'string' && isOwnAddress(iss))) return 'The claim iss must be the client id.'
+  // One audience: an assertion that others would take too could be used here by them.
+  const [audience, ...others] = Array.isArray(aud) ? aud : [aud]
+  if (typeof audience !== 'string' || others.length > 0 || !isOwnAddress(audience)) {
+    return 'The claim aud must be the address of this authorization server, http(s)://HOST/oauth2, with the host that the request was sent to. Behind a proxy that changes the host, set SWITCHYARD_TRUSTED_PROXIES.'
+  }
+  if (exp * 1000 > nowMs + MAX_AHEAD_MS + CLOCK_SKEW_MS) return 'The claim exp may be at most 5 minutes ahead.'
+  if (iat * 1000 > nowMs + CLOCK_SKEW_MS) return 'The claim iat lies in the future. Check the clock.'
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {
+    return `The claim jti must be a text of 1 to ${MAX_JTI_LENGTH} characters that no other assertion has.`
+  }
+  return null
+}
+
+function reasonOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return 'The client assertion has expired. Check the clock.'
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const claim = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'nbf'].find((name) => name === error.claim)
+    if (claim !== undefined) return `The claim ${claim} is missing or not valid.`
+  }
+  return NOT_KNOWN
+}
+
+interface Verifier {
+  publicKey: KeyObject
+  algorithm: AssertionAlgorithm
+}
+
+/** Parsed once for as long as the configuration holds the key. */
+const verifiers = new WeakMap<OAuthKey, Verifier>()
+
+function verifierOf(key: OAuthKey): Verifier {
+  let verifier = verifiers.get(key)
+  if (verifier === undefined) {
+    const publicKey = createPublicKey(key.publicKeyPem)
+    const algorithm = algorithmOf(publicKey)
+    if (algorithm === null) throw new Error(`the key ${key.id} is of a kind that is not taken`)
+    verifier = { publicKey, algorithm }
+    verifiers.set(key, verifier)
+  }
+  return verifier
+}

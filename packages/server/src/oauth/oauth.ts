@@ -1,0 +1,144 @@
+// OAuth 2.0 for the tracking API: the token endpoint, and the check of tokens that ingest is given. An application proves
+// who it is with a signed assertion, each good for one token. The rest of RFC 6749 (users, redirects, refresh tokens) has no
+// place here: the clients are servers.
+
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../clock.ts'
+import { ApiError, errorBody } from '../errors.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
+import { createAccessTokens, SCOPE, TOKEN_LIFE_S } from './access-token.ts'
+import { CLOCK_SKEW_MS, checkAssertion } from './client-assertion.ts'
+import { RecentlyUsed } from './recently-used.ts'
+import { addressOf, isAddressOf } from './server-address.ts'
+import { parseTokenRequest, TokenError } from './token-request.ts'
+
+export interface OAuthDeps {
+  store: Pick<Store, 'configuration' | 'oauth' | 'secrets'>
+  clock: Clock
+  /** The scheme and host that the sender asked for, as far as proxies are trusted to tell. */
+  askedFor: (request: IncomingMessage) => { protocol: 'http' | 'https'; host: string | undefined }
+}
+
+export interface OAuth {
+  /** Adds the token endpoint. */
+  register(app: FastifyInstance): Promise<void>
+  /** The ids of the sources that an access token is good for; null for a token that is not good. */
+  sourcesOf(token: string): Promise<ReadonlySet<string> | null>
+}
+
+const PREFIX = '/oauth2'
+const TOKEN_PATH = '/token'
+const HEADERS = { 'cache-control': 'no-store', pragma: 'no-cache', 'x-content-type-options': 'nosniff' }
+/** An assertion signed with the largest key that is taken has some 2 KB. */
+const MAX_BODY_BYTES = 16 * 1024
+const RETRY_AFTER_SECONDS = 1
+/** Beyond the time when it is refused for its age: for a clock that is set back. */
+const REMEMBER_MS = 60 * 60 * 1_000
+/** The same refusal of the same application is in the log once in this time. */
+const TELL_EVERY_MS = 60_000
+const TOLD = 1_000
+const USED_BEFORE = 'The client assertion was used before. Make a new one, with a jti of its own, for every request.'
+
+export function createOAuth({ store, clock, askedFor }: OAuthDeps): OAuth {
+  const tokens = createAccessTokens({ store, clock })
+  const told = new RecentlyUsed<number>(TOLD)
+
+  /** Not for every request: a client id is no secret, and whoever knows one could fill the log with it. */
+  function tell(request: FastifyRequest, clientId: string, reason: string): void {
+    const [what, nowMs] = [`${clientId} ${reason}`, clock.scheduleMs()]
+    const toldAtMs = told.get(what)
+    if (toldAtMs !== undefined && nowMs - toldAtMs < TELL_EVERY_MS) return
+    told.set(what, nowMs)
+    request.log.warn({ clientId, reason }, 'an access token was refused')
+  }
+
+  async function grant(request: FastifyRequest): Promise<object> {
+    const { assertion, clientId } = parseTokenRequest(typeof request.body === 'string' ? request.body : '')
+    const { protocol, host } = askedFor(request.raw)
+    const checked = await checkAssertion(assertion, {
+      configuration: store.configuration(),
+      nowMs: clock.wallMs(),
+      isOwnAddress: (url) => isAddressOf(url, host),
+    })
+    if (!checked.ok) {
+      // Only of applications that there are: what strangers send would fill the log.
+      if (checked.clientId !== null) tell(request, checked.clientId, checked.reason)
+      throw new TokenError('invalid_client', checked.reason)
+    }
+    const { app, key, jti, expiresAtMs } = checked
+    if (clientId !== undefined && clientId !== app.id) {
+      throw new TokenError('invalid_client', 'The parameter client_id is not the application that signed the client assertion.')
+    }
+    const keepUntilMs = expiresAtMs + CLOCK_SKEW_MS + REMEMBER_MS
+    if (!(await store.oauth.useAssertion({ appId: app.id, jti, keepUntilMs }, clock.wallMs()))) {
+      tell(request, app.id, USED_BEFORE)
+      throw new TokenError('invalid_client', USED_BEFORE)
+    }
+    const access_token = await tokens.issue(app, key, addressOf(protocol, host))
+    return { access_token, token_type: 'Bearer', expires_in: TOKEN_LIFE_S, scope: SCOPE }
+  }
+
+  return {
+    sourcesOf: (token) => tokens.sourcesOf(token),
+    async register(app) {
+      await app.register(
+        async (scope) => {
+          scope.removeAllContentTypeParsers()
+          scope.addContentTypeParser(
+            'application/x-www-form-urlencoded',
+            { parseAs: 'string', bodyLimit: MAX_BODY_BYTES },
+            async (_request: FastifyRequest, body: string) => body,
+          )
+          scope.setErrorHandler((error, request, reply) => {
+            const fault = faultOf(error)
+            if (fault.status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS))
+            else if (fault.status >= 500) request.log.error({ err: error }, 'a token request failed')
+            return reply.code(fault.status).send(fault.body)
+          })
+          scope.setNotFoundHandler((request, reply) => {
+            if (request.url.split('?', 1)[0] !== PREFIX + TOKEN_PATH) return reply.code(404).send(errorBody(new ApiError('not_found')))
+            const fault = new TokenError('invalid_request', 'A token is asked for with POST.', 405)
+            return reply
+              .code(fault.status)
+              .headers({ ...HEADERS, allow: 'POST' })
+              .send(fault.body)
+          })
+          scope.route({
+            method: 'POST',
+            url: TOKEN_PATH,
+            onRequest: async (request, reply) => begin(request, reply),
+            handler: (request) => grant(request),
+          })
+        },
+        { prefix: PREFIX },
+      )
+    },
+  }
+}
+
+/** Before anything of the body is read. */
+function begin({ headers }: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(HEADERS)
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw new TokenError('invalid_request', 'The token endpoint takes bodies without Content-Encoding.', 415)
+  }
+}
+
+function faultOf(error: unknown): TokenError {
+  if (error instanceof TokenError) return error
+  if (error instanceof StoreUnavailable) {
+    return new TokenError('temporarily_unavailable', 'The store cannot be used now. Try again after the time in Retry-After.', 503)
+  }
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new TokenError('invalid_request', `The body may have at most ${MAX_BODY_BYTES} bytes.`, 413)
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new TokenError('invalid_request', 'The body must be a form: Content-Type application/x-www-form-urlencoded.', 415)
+    default:
+      // What anybody can send is no failure of the service, and not in its log.
+      if (statusCode === 400) return new TokenError('invalid_request', 'The body did not arrive whole.')
+      return new TokenError('server_error', 'The service failed; its log says how.', 500)
+  }
+}

@@ -1,0 +1,41 @@
+// The key that the service signs access tokens with: made at first use, kept encrypted in the store, the same for every
+// process on it. Nobody outside needs its public half, because only the service reads its tokens.
+
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import type { Store } from '../store/store.ts'
+
+export const SIGNING_ALGORITHM = 'EdDSA'
+/** Its name among the stored secrets. */
+export const SIGNING_KEY_SECRET = 'oauth_signing_key'
+
+export interface SigningKey {
+  id: string
+  privateKey: KeyObject
+  publicKey: KeyObject
+}
+
+/** Asked for at every use; the store is asked once. A failure is not remembered: the store may be back the next time. */
+export function createSigningKey({ secrets }: Pick<Store, 'secrets'>): () => Promise<SigningKey> {
+  let opening: Promise<SigningKey> | undefined
+  return () => {
+    opening ??= secrets.keep(SIGNING_KEY_SECRET, generateKey()).then(keyFrom)
+    opening.catch(() => {
+      opening = undefined
+    })
+    return opening
+  }
+}
+
+function generateKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+function keyFrom(pem: string): SigningKey {
+  const privateKey = createPrivateKey(pem)
+  const publicKey = createPublicKey(privateKey)
+  const id = createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64url')
+    .slice(0, 16)
+  return { id, privateKey, publicKey }
+}

@@ -1,0 +1,60 @@
+// A request for a token, read from its form, and how one is refused: RFC 6749's codes, statuses and shape, which are not
+// those of the rest of the service because OAuth clients know only these. No description quotes what was sent.
+
+import { SCOPE } from './access-token.ts'
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const PARAMETERS = ['grant_type', 'client_assertion_type', 'client_assertion', 'client_id', 'scope'] as const
+type Parameter = (typeof PARAMETERS)[number]
+
+export type TokenErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'temporarily_unavailable'
+  | 'server_error'
+
+export class TokenError extends Error {
+  override name = 'TokenError'
+  readonly code: TokenErrorCode
+  readonly status: number
+
+  /** `message` becomes the description. RFC 6749 allows it no quotes and no backslashes. */
+  constructor(code: TokenErrorCode, message: string, status: number = code === 'invalid_client' ? 401 : 400) {
+    super(message)
+    this.code = code
+    this.status = status
+  }
+
+  get body(): { error: string; error_description: string } {
+    return { error: this.code, error_description: this.message }
+  }
+}
+
+export interface TokenRequest {
+  assertion: string
+  /** As the form names it, which is not necessary. */
+  clientId: string | undefined
+}
+
+/** Throws TokenError. */
+export function parseTokenRequest(form: string): TokenRequest {
+  const given = new URLSearchParams(form)
+  const parameters: Partial<Record<Parameter, string>> = {}
+  for (const name of PARAMETERS) {
+    const values = given.getAll(name)
+    if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is there more than once.`)
+    // A parameter without a value counts as left out.
+    if (values[0]) parameters[name] = values[0]
+  }
+  const { grant_type: grant, client_assertion_type: type, client_assertion: assertion, client_id: clientId, scope } = parameters
+  if (grant === undefined) throw new TokenError('invalid_request', 'The parameter grant_type is missing; it must be client_credentials.')
+  if (grant !== 'client_credentials') throw new TokenError('unsupported_grant_type', 'The only grant is client_credentials.')
+  if (assertion === undefined) throw new TokenError('invalid_client', 'The parameter client_assertion is missing: a signed JWT.')
+  if (type !== ASSERTION_TYPE) throw new TokenError('invalid_client', `The parameter client_assertion_type must be ${ASSERTION_TYPE}.`)
+  if (scope !== undefined && scope.split(' ').some((each) => each !== SCOPE)) {
+    throw new TokenError('invalid_scope', `The only scope is ${SCOPE}.`)
+  }
+  return { assertion, clientId }
+}
