@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { accept, counts, ledgerOf, newWay, settleAll, tracks } from '../store/conformance/ground.ts'
+import { openTemp } from '../store/sqlite/fixtures/temp-store.ts'
+import type { ControlStore, ReplayJob, ReplayStep, Store } from '../store/store.ts'
+import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
+
+/** A clock that stands until it is moved, and timers that go with it. */
+class Time {
+  nowMs = 1_000_000
+  readonly #timers = new Set<{ atMs: number; run: () => void }>()
+  readonly #waiting: { condition: () => boolean; resolve: () => void }[] = []
+
+  readonly setTimer = (run: () => void, delayMs: number): (() => void) => {
+    const timer = { atMs: this.nowMs + delayMs, run }
+    this.#timers.add(timer)
+    for (const { condition, resolve } of this.#waiting) if (condition()) resolve()
+    return () => void this.#timers.delete(timer)
+  }
+
+  scheduleMs(): number {
+    return this.nowMs
+  }
+
+  /** A runner that has nothing to do now has set its timer. */
+  async resting(runners = 1): Promise<void> {
+    const condition = (): boolean => this.#timers.size >= runners
+    if (!condition()) await new Promise<void>((resolve) => this.#waiting.push({ condition, resolve }))
+  }
+
+  async later(ms: number, runners = 1): Promise<void> {
+    const until = this.nowMs + ms
+    for (;;) {
+      await this.resting(runners)
+      const [next] = [...this.#timers].sort((a, b) => a.atMs - b.atMs)
+      if (next === undefined || next.atMs > until) break
+      this.nowMs = Math.max(this.nowMs, next.atMs)
+      this.#timers.delete(next)
+      next.run()
+    }
+    this.nowMs = until
+  }
+}
+
+interface Bench {
+  store: Store
+  time: Time
+  /** The steps that replayed something: when, for which job, how many. */
+  released: { atMs: number; id: string; count: number }[]
+  runner: (deps?: Partial<ReplayRunnerDeps>) => ReplayRunner
+  /** So many failed deliveries of a destination of their own. */
+  failed: (count: number) => Promise<string>
+  job: (destinationId: string, ratePerSecond?: number | null) => Promise<ReplayJob>
+  state: (job: ReplayJob) => Promise<[state: string, replayed: number]>
+}
+
+async function bench(t: TestContext): Promise<Bench> {
+  const opened = await openTemp({ retentionDays: 7 })
+  const { store } = opened
+  const time = new Time()
+  const released: Bench['released'] = []
+  const runners: ReplayRunner[] = []
+  t.after(async () => {
+    for (const runner of runners) await runner.stop()
+    await opened.dispose()
+  })
+  const watched: Pick<ControlStore, 'replays' | 'replayStep'> = {
+    replays: (...asked) => store.control.replays(...asked),
+    async replayStep(step) {
+      const result = await store.control.replayStep(step)
+      if (result.ok && result.replayed > 0) released.push({ atMs: time.nowMs, id: step.id, count: result.replayed })
+      return result
+    },
+  }
+  return {
+    store,
+    time,
+    released,
+    runner(deps = {}) {
+      const runner = createReplayRunner({ store: watched, clock: time, setTimer: time.setTimer, ...deps })
+      runners.push(runner)
+      return runner
+    },
+    async failed(count) {
+      const { sourceId, destinationId } = await newWay(store)
+      await accept(store, sourceId, tracks(count), [destinationId])
+      await settleAll(store, destinationId, 'failed')
+      return destinationId
+    },
+    job: (destinationId, ratePerSecond = null) =>
+      store.control.createReplay({
+        selection: { destinationId, states: ['failed'], reason: null, fromMs: null, toMs: null },
+        ratePerSecond,
+        createdBy: null,
+      }),
+    async state({ id }) {
+      const job = await store.control.replayJob(id)
+      return [String(job?.state), job?.replayed ?? -1]
+    },
+  }
+}
+
+/** The most that any second of the log holds. */
+function mostInASecond(released: Bench['released']): number {
+  const from = ({ atMs }: { atMs: number }): number =>
+    released.filter((other) => other.atMs >= atMs && other.atMs < atMs + 1_000).reduce((sum, { count }) => sum + count, 0)
+  return Math.max(...released.map(from))
+}
+
+for (const [rate, total] of [
+  [3, 10],
+  [50, 120],
+  [400, 1_000],
+] as const) {
+  test(`never more than ${rate} in any second, and no less than that in the long run`, async (t) => {
+    const { time, runner, failed, job, state, released, store } = await bench(t)
+    const destinationId = await failed(total)
+    const created = await job(destinationId, rate)
+    const startedMs = time.nowMs
+    runner().start()
+    for (let slices = 0; (await state(created))[0] === 'running'; slices++) {
+      assert.ok(slices < 200, 'it comes to its end')
+      await time.later(50)
+      // As a receiver that is there would.
+      await settleAll(store, destinationId, 'delivered')
+    }
+    assert.deepEqual(await state(created), ['finished', total])
+    assert.ok(mostInASecond(released) <= rate, `${mostInASecond(released)} in one second`)
+    const lastedMs = (released.at(-1)?.atMs ?? 0) - startedMs
+    const expectedMs = ((total - 1) / rate) * 1_000
+    assert.ok(lastedMs < expectedMs * 1.2 + 200, `${lastedMs} ms instead of ${expectedMs}`)
+    assert.ok(Math.max(...released.map(({ count }) => count)) <= Math.max(1, rate / 10), 'spread over the second')
+  })
+}
+
+test('without a rate, no more is released than waits for its first attempt, and the rest follows what is attempted', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const destinationId = await failed(1_300)
+  const created = await job(destinationId)
+  runner().start()
+  await time.later(5_000)
+  assert.deepEqual(await state(created), ['running', 500])
+  await settleAll(store, destinationId, 'delivered')
+  await time.later(1_000)
+  assert.deepEqual(await state(created), ['running', 1_000])
+  await settleAll(store, destinationId, 'failed')
+  await time.later(1_000)
+  assert.deepEqual(await state(created), ['finished', 1_300])
+})
+
+test('with a rate, a destination that takes nothing is not left with more than it can be sent at once', async (t) => {
+  const { time, runner, failed, job, state } = await bench(t)
+  const created = await job(await failed(100), 4)
+  runner().start()
+  await time.later(60_000)
+  assert.deepEqual(await state(created), ['running', 20])
+})
+
+test('jobs take turns', async (t) => {
+  const { time, runner, failed, job, released } = await bench(t)
+  const jobs = [await job(await failed(20), 10), await job(await failed(20), 10), await job(await failed(20), 10)]
+  runner().start()
+  await time.later(1_000)
+  for (const { id } of jobs) {
+    const own = released.filter((step) => step.id === id).reduce((sum, { count }) => sum + count, 0)
+    assert.ok(own >= 9 && own <= 11, `${own} of 10`)
+  }
+})
+
+test('a job that is created or resumed begins when the runner is told, and stops when it is paused or cancelled', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const running = runner()
+  running.start()
+  await time.resting()
+  const created = await job(await failed(100), 10)
+  assert.deepEqual(await state(created), ['running', 0])
+  running.wake()
+  await time.later(1_000)
+  const [, released] = await state(created)
+  assert.ok(released >= 9 && released <= 11, String(released))
+  for (const stop of ['paused', 'cancelled'] as const) {
+    await store.control.updateReplay(created.id, { state: stop })
+    const before = await state(created)
+    await time.later(30_000)
+    assert.deepEqual(await state(created), before)
+    if (stop === 'cancelled') return
+    await store.control.updateReplay(created.id, { state: 'running' })
+    running.wake()
+    await time.later(1_000)
+    assert.ok(((await state(created))[1] ?? 0) > released)
+  }
+})
+
+test('a rate that is changed counts from now on', async (t) => {
+  const { store, time, runner, failed, job, state, released } = await bench(t)
+  const destinationId = await failed(400)
+  const created = await job(destinationId, 1)
+  const running = runner()
+  running.start()
+  await time.later(2_000)
+  assert.ok((await state(created))[1] <= 3)
+  await store.control.updateReplay(created.id, { ratePerSecond: 100 })
+  running.wake()
+  await time.later(2_000)
+  assert.ok((await state(created))[1] >= 180)
+  assert.ok(mostInASecond(released) <= 100)
+  await store.control.updateReplay(created.id, { ratePerSecond: null })
+  running.wake()
+  await time.later(100)
+  assert.deepEqual(await state(created), ['finished', 400])
+})
+
+test('a job that others have made is found in a while', async (t) => {
+  const { time, runner, failed, job, state } = await bench(t)
+  runner().start()
+  await time.resting()
+  const created = await job(await failed(3))
+  await time.later(10_000)
+  assert.deepEqual(await state(created), ['finished', 3])
+})
+
+test('two runners at once send nothing twice', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const destinationId = await failed(300)
+  const created = await job(destinationId, 200)
+  for (const running of [runner(), runner()]) running.start()
+  await time.later(120_000, 2)
+  assert.deepEqual(await state(created), ['finished', 300])
+  assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 600, failed: 300, pending: 300 }))
+})
+
+test('a step that fails, or whose answer is lost, is told, and the job goes on with nothing sent twice', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const destinationId = await failed(60)
+  const created = await job(destinationId, 20)
+  const troubles: string[] = []
+  let calls = 0
+  const failing = async (step: ReplayStep) => {
+    calls++
+    if (calls === 3) throw new Error('not made')
+    const result = await store.control.replayStep(step)
+    if (calls === 6) throw new Error('made, and the answer lost')
+    return result
+  }
+  const control = { replays: (...asked: Parameters<ControlStore['replays']>) => store.control.replays(...asked), replayStep: failing }
+  runner({ store: control, trouble: (error) => troubles.push((error as Error).message) }).start()
+  await time.later(30_000)
+  assert.deepEqual(troubles, ['not made', 'made, and the answer lost'])
+  assert.deepEqual(await state(created), ['finished', 60])
+  assert.equal((await ledgerOf(store, destinationId)).pending, 60)
+})
+
+test('a job whose steps fail does not hold the others up, and is tried less and less often', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const broken = await job(await failed(2))
+  const sound = await job(await failed(30), 10)
+  let tries = 0
+  const control = {
+    replays: (...asked: Parameters<ControlStore['replays']>) => store.control.replays(...asked),
+    async replayStep(step: ReplayStep) {
+      if (step.id !== broken.id) return store.control.replayStep(step)
+      tries++
+      throw new Error('broken')
+    },
+  }
+  runner({ store: control }).start()
+  await time.later(4_000)
+  assert.deepEqual(await state(sound), ['finished', 30])
+  await time.later(600_000)
+  assert.ok(tries > 10 && tries < 25, `${tries} tries in ten minutes`)
+})
+
+test('when the jobs cannot be looked at, they are looked at again soon', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const created = await job(await failed(2))
+  let looks = 0
+  const troubles: unknown[] = []
+  const control = {
+    async replays(...asked: Parameters<ControlStore['replays']>) {
+      if (++looks < 3) throw new Error('away')
+      return store.control.replays(...asked)
+    },
+    replayStep: (step: ReplayStep) => store.control.replayStep(step),
+  }
+  runner({ store: control, trouble: (error) => troubles.push(error) }).start()
+  await time.later(3_000)
+  assert.equal(troubles.length, 2)
+  assert.deepEqual(await state(created), ['finished', 2])
+})
+
+test('stopping waits for the step under way and makes no other', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const created = await job(await failed(100), 10)
+  let begun = (): void => {}
+  const stepping = new Promise<void>((resolve) => {
+    begun = resolve
+  })
+  const control = {
+    replays: (...asked: Parameters<ControlStore['replays']>) => store.control.replays(...asked),
+    async replayStep(step: ReplayStep) {
+      begun()
+      return store.control.replayStep(step)
+    },
+  }
+  const running = runner({ store: control })
+  running.start()
+  await stepping
+  await running.stop()
+  assert.deepEqual(await state(created), ['running', 1])
+  running.wake()
+  time.nowMs += 60_000
+  assert.deepEqual(await state(created), ['running', 1])
+})
