@@ -44,7 +44,7 @@ const REJECTIONS_ANSWER = object({
 })
 
 const COUNT_FIELDS = { accepted: integer(), duplicates: integer(), rejected: integer(), suppressed: integer() }
-const STATS_ANSWER = object({ data: array(object({ sourceId: string(), ...COUNT_FIELDS })), next: NEXT })
+const TOTALS_ANSWER = object({ data: array(object({ sourceId: string(), ...COUNT_FIELDS })), next: NEXT })
 
 export function ledgerRoutes({ store }: ControlParts): Route[] {
   return [
@@ -85,10 +85,10 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     }),
     route({
       method: 'GET',
-      path: '/stats',
+      path: '/stats/totals',
       summary: 'What each source sent, in all',
       status: 200,
-      answer: STATS_ANSWER,
+      answer: TOTALS_ANSWER,
       async handle() {
         const counted = await store.control.sourceCounts()
         const known = new Set(counted.map(({ sourceId }) => sourceId))

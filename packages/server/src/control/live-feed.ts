@@ -1,0 +1,19 @@
+// What the control API needs of the live feed, declared by its consumer: app.ts hands the implementation in.
+
+export interface StreamEvent {
+  event: string
+  /** The data, as JSON. */
+  json: string
+}
+
+export interface LiveFilter {
+  sourceId?: string | undefined
+  destinationId?: string | undefined
+  type?: string | undefined
+  messageId?: string | undefined
+}
+
+export interface Live {
+  /** Until the iteration is left. Null when as many listen as may. */
+  listen(filter: LiveFilter): AsyncIterable<StreamEvent> | null
+}

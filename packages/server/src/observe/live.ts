@@ -1,0 +1,285 @@
+// The live feed: what is accepted, refused and attempted, told to those who listen while they listen. It must never slow
+// what it watches: without a listener nothing is done at all, and for a listener at most so many events a second are written
+// out, into a buffer of bounded size. What does not fit is counted and told as `dropped`. Nothing is kept for later.
+
+import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { outboundMessage } from '../outbound-message.ts'
+import type { SegmentContent } from '../store/store.ts'
+import type { Accepted, Attempted, Rejected, Watcher } from './events.ts'
+import { withoutSecrets } from './without-secrets.ts'
+
+export interface LiveFilter {
+  sourceId?: string | undefined
+  destinationId?: string | undefined
+  type?: string | undefined
+  messageId?: string | undefined
+}
+
+export interface LiveEvent {
+  event: 'accepted' | 'rejected' | 'attempt' | 'dropped'
+  /** The data, as JSON. */
+  json: string
+}
+
+export interface LiveOptions {
+  wallMs: () => number
+  maxListeners?: number
+  eventsPerSecond?: number
+  bufferEvents?: number
+}
+
+const MAX_LISTENERS = 20
+const EVENTS_PER_SECOND = 500
+const BUFFER_EVENTS = 1_000
+const BUFFER_CHARACTERS = 1024 * 1024
+const TELL_DROPPED_EVERY_MS = 1_000
+/** A larger message is told without its content. */
+const MESSAGE_CHARACTERS = 8 * 1024
+const FIELD_CHARACTERS = 200
+
+export class LiveFeed implements Watcher {
+  readonly #options: LiveOptions
+  readonly #listeners = new Set<Listener>()
+  #closed = false
+
+  constructor(options: LiveOptions) {
+    this.#options = options
+  }
+
+  get listeners(): number {
+    return this.#listeners.size
+  }
+
+  /** Null when as many listen as may. Until the iteration is left, or the feed is closed. */
+  listen(filter: LiveFilter): AsyncIterable<LiveEvent> | null {
+    const { maxListeners = MAX_LISTENERS, eventsPerSecond = EVENTS_PER_SECOND, bufferEvents = BUFFER_EVENTS } = this.#options
+    if (this.#listeners.size >= maxListeners) return null
+    const listener = new Listener(filter, { eventsPerSecond, bufferEvents }, () => this.#listeners.delete(listener))
+    this.#listeners.add(listener)
+    if (this.#closed) listener.end()
+    return listener
+  }
+
+  /** Ends every stream at once. */
+  close(): void {
+    this.#closed = true
+    for (const listener of this.#listeners) listener.end()
+  }
+
+  accepted({ content, repeated }: Accepted): void {
+    if (this.#listeners.size === 0) return
+    const nowMs = performance.now()
+    const { sourceId, items } = content
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index] as JsonObject
+      let json: string | undefined
+      for (const listener of this.#listeners) {
+        const { filter } = listener
+        if (filter.destinationId !== undefined || !fits(filter.sourceId, sourceId)) continue
+        if (!fits(filter.type, item['type']) || !fits(filter.messageId, item['messageId'])) continue
+        if (!listener.hasRoom(nowMs)) continue
+        json ??= acceptedJson(content, index, item, repeated.includes(index))
+        listener.push({ event: 'accepted', json })
+      }
+    }
+  }
+
+  rejected({ sourceId, code, messages, sample }: Rejected): void {
+    if (this.#listeners.size === 0) return
+    const nowMs = performance.now()
+    let json: string | undefined
+    for (const listener of this.#listeners) {
+      const { filter } = listener
+      // What was refused has no destination, and its other fields may be what is wrong with it.
+      if (filter.destinationId !== undefined || filter.type !== undefined || filter.messageId !== undefined) continue
+      if (!fits(filter.sourceId, sourceId) || !listener.hasRoom(nowMs)) continue
+      json ??= JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: withoutKeys(sample) })
+      listener.push({ event: 'rejected', json })
+    }
+  }
+
+  attempted(attempt: Attempted): void {
+    if (this.#listeners.size === 0) return
+    const nowMs = performance.now()
+    let json: string | undefined
+    for (const listener of this.#listeners) {
+      const { sourceId, destinationId, type, messageId } = listener.filter
+      if (!fits(destinationId, attempt.destination.id)) continue
+      const wanted = attempt.messages.some(
+        (message) => fits(sourceId, message.sourceId) && fits(type, message.type) && fits(messageId, message.messageId),
+      )
+      if (!wanted || !listener.hasRoom(nowMs)) continue
+      json ??= attemptJson(attempt)
+      listener.push({ event: 'attempt', json })
+    }
+  }
+}
+
+class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
+  readonly filter: LiveFilter
+  readonly #limits: { eventsPerSecond: number; bufferEvents: number }
+  readonly #left: () => void
+  #events: LiveEvent[] = []
+  #characters = 0
+  #secondMs = 0
+  #inSecond = 0
+  #dropped = 0
+  #toldMs = Number.NEGATIVE_INFINITY
+  #telling: NodeJS.Timeout | undefined
+  #ended = false
+  #waiting: ((result: IteratorResult<LiveEvent>) => void) | null = null
+
+  constructor(filter: LiveFilter, limits: { eventsPerSecond: number; bufferEvents: number }, left: () => void) {
+    this.filter = filter
+    this.#limits = limits
+    this.#left = left
+  }
+
+  /** Asked before an event is written out: what would be dropped costs nothing more than being counted. */
+  hasRoom(nowMs: number): boolean {
+    if (nowMs - this.#secondMs >= 1_000) {
+      this.#secondMs = nowMs
+      this.#inSecond = 0
+    }
+    if (this.#inSecond++ < this.#limits.eventsPerSecond) return true
+    this.#drop(1)
+    return false
+  }
+
+  push(event: LiveEvent): void {
+    this.#events.push(event)
+    this.#characters += event.json.length
+    let surplus = 0
+    while (
+      this.#events.length - surplus > this.#limits.bufferEvents ||
+      (this.#characters > BUFFER_CHARACTERS && surplus < this.#events.length)
+    ) {
+      this.#characters -= (this.#events[surplus++] as LiveEvent).json.length
+    }
+    if (surplus > 0) {
+      this.#events.splice(0, surplus)
+      this.#drop(surplus)
+    }
+    this.#hand()
+  }
+
+  end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    clearTimeout(this.#telling)
+    this.#events = []
+    this.#left()
+    this.#hand()
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<LiveEvent>> {
+    const waiting = new Promise<IteratorResult<LiveEvent>>((resolve) => {
+      this.#waiting = resolve
+    })
+    this.#hand()
+    return waiting
+  }
+
+  async return(): Promise<IteratorResult<LiveEvent>> {
+    this.end()
+    return { done: true, value: undefined }
+  }
+
+  #drop(count: number): void {
+    this.#dropped += count
+    // Should nothing more come, it is still told.
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined
+      this.#hand()
+    }, TELL_DROPPED_EVERY_MS).unref()
+  }
+
+  #hand(): void {
+    const waiting = this.#waiting
+    if (waiting === null) return
+    const result = this.#take()
+    if (result === null) return
+    this.#waiting = null
+    waiting(result)
+  }
+
+  #take(): IteratorResult<LiveEvent> | null {
+    if (this.#ended) return { done: true, value: undefined }
+    const nowMs = performance.now()
+    if (this.#dropped > 0 && nowMs - this.#toldMs >= TELL_DROPPED_EVERY_MS) {
+      const json = JSON.stringify({ count: this.#dropped })
+      this.#dropped = 0
+      this.#toldMs = nowMs
+      return { done: false, value: { event: 'dropped', json } }
+    }
+    const event = this.#events.shift()
+    if (event === undefined) return null
+    this.#characters -= event.json.length
+    return { done: false, value: event }
+  }
+}
+
+function fits(wanted: string | undefined, value: unknown): boolean {
+  return wanted === undefined || wanted === value
+}
+
+function acceptedJson(content: SegmentContent, index: number, item: JsonObject, duplicate: boolean): string {
+  const message = messageJson(content, index)
+  const summary = JSON.stringify({
+    at: isoTime(content.receivedAtMs),
+    sourceId: content.sourceId,
+    messageId: text(item['messageId']),
+    type: text(item['type']),
+    event: text(item['event']),
+    userId: text(item['userId']),
+    anonymousId: text(item['anonymousId']),
+    duplicate,
+    bytes: message === null ? null : Buffer.byteLength(message),
+  })
+  return `${summary.slice(0, -1)},"message":${message === null || message.length > MESSAGE_CHARACTERS ? 'null' : message}}`
+}
+
+/** As it goes to webhooks. Null for one that cannot be written, which is delivery's to complain about. */
+function messageJson(content: SegmentContent, index: number): string | null {
+  try {
+    return JSON.stringify(outboundMessage(content, index))
+  } catch {
+    return null
+  }
+}
+
+function attemptJson({ destination, startedAtMs, outcome, ...about }: Attempted): string {
+  const { deliveryId, messageId, sourceId, count, attempt, replay, traceId, url } = about
+  return JSON.stringify({
+    at: isoTime(startedAtMs),
+    destinationId: destination.id,
+    deliveryId,
+    messageId,
+    sourceId,
+    messages: count,
+    attempt,
+    replay,
+    url: withoutSecrets(url),
+    success: outcome.verdict === 'success',
+    // A temporary failure is tried again, within the window.
+    verdict: outcome.verdict,
+    status: outcome.status,
+    reason: outcome.reason,
+    error: outcome.error,
+    totalMs: Math.round(outcome.timings.totalMs * 100) / 100,
+    traceId,
+  })
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, FIELD_CHARACTERS) : null
+}
+
+/** A call whose write key is not known may hold the right key of another source, or one with a letter missing. */
+function withoutKeys(sample: string): string {
+  return sample.replaceAll(/("writeKey"\s*:\s*")(?:[^"\\]|\\.)*("?)/gi, '$1…$2')
+}

@@ -1,0 +1,70 @@
+// What happens, as lines of the log, with the ids that lead from one to the other. Fields are named one by one, so that no
+// secret gets here with a whole object; docs/reference/logs.md lists them. What is usual is at debug. A stranger can send
+// bad calls as fast as he likes, so of those one line a minute is at info for each source and code, and each is at debug.
+
+import type { Log } from '../log.ts'
+import type { Attempted, Rejected, Watcher } from './events.ts'
+import { withoutSecrets } from './without-secrets.ts'
+
+const REJECTED_EVERY_MS = 60_000
+
+export function createEventLog(log: Log, wallMs: () => number): Watcher {
+  const isDebug = log.isLevelEnabled('debug')
+  const rejected = createRejectedLog(log, wallMs, isDebug)
+  return {
+    rejected,
+    accepted({ sourceId, messages, duplicates, bytes }) {
+      if (isDebug) log.debug({ sourceId, messages, duplicates, bytes }, 'messages were accepted')
+    },
+    attempted(event) {
+      const { destination, outcome } = event
+      if (outcome.verdict === 'success') {
+        if (isDebug) log.debug(fieldsOf(event), 'the attempt succeeded')
+      } else if (outcome.reason === 'timeout')
+        log.error(fieldsOf(event), `timeout: no response within ${destination.timeoutMs} ms; retried later, within the window`)
+      else if (outcome.verdict === 'temporary') log.warn(fieldsOf(event), 'the attempt failed; retried later, within the window')
+      else log.warn(fieldsOf(event), 'the attempt failed for good at this URL')
+    },
+    breaker({ id }, state) {
+      if (state === 'open') log.warn({ destinationId: id }, 'the destination fails again and again: one probe at a time from now on')
+      else log.info({ destinationId: id }, 'the destination answers again')
+    },
+    trouble({ id }, err) {
+      log.error({ destinationId: id, err }, 'an outcome could not be recorded; the delivery stays pending')
+    },
+  }
+}
+
+function fieldsOf(event: Attempted): object {
+  const { destination, sourceId, deliveryId, messageId, count, attempt, traceId, url, outcome } = event
+  return {
+    destinationId: destination.id,
+    sourceId,
+    deliveryId,
+    messageId,
+    messages: count,
+    attempt,
+    ...(traceId === null ? {} : { traceId }),
+    url: withoutSecrets(url),
+    reason: outcome.reason,
+    status: outcome.status,
+    totalMs: Math.round(outcome.timings.totalMs),
+  }
+}
+
+function createRejectedLog(log: Log, wallMs: () => number, isDebug: boolean): (event: Rejected) => void {
+  /** By source and code, of which there are few: what was not told at info since the last line that was. */
+  const told = new Map<string, { untilMs: number; messages: number }>()
+  return ({ sourceId, code, messages }) => {
+    if (isDebug) log.debug({ sourceId, code, messages }, 'messages were rejected')
+    const key = `${sourceId ?? ''} ${code}`
+    const last = told.get(key)
+    const nowMs = wallMs()
+    if (last !== undefined && nowMs < last.untilMs && nowMs > last.untilMs - 2 * REJECTED_EVERY_MS) {
+      last.messages += messages
+      return
+    }
+    log.info({ sourceId, code, messages: messages + (last?.messages ?? 0) }, 'calls are rejected')
+    told.set(key, { untilMs: nowMs + REJECTED_EVERY_MS, messages: 0 })
+  }
+}

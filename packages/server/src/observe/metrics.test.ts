@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Configuration, LedgerRow, Source } from '../store/store.ts'
+import { BookReader, type BookStore, type Books } from './books.ts'
+import { AT_MS, attempted, destination } from './fixtures/seen.ts'
+import { METRICS, PROCESS_METRICS } from './metric-table.ts'
+import { type MetricSources, Metrics } from './metrics.ts'
+
+const EMPTY: Books = { ledger: [], oldest: [], sources: [], rejections: [] }
+
+function source(id: string, name = id): Source {
+  return { id, name, enabled: true, writeKeys: ['the-write-key'], requireOAuth: false, createdAtMs: 0 }
+}
+
+function configuration(sources: Source[], destinations: string[]): Configuration {
+  return {
+    sources: new Map(sources.map((each) => [each.id, each])),
+    destinations: new Map(destinations.map((id) => [id, destination(id)])),
+    suppressions: new Map(),
+    oauthApps: new Map(),
+    tokens: new Map(),
+  }
+}
+
+function sourcesOf(books: Books | null, known: Configuration): MetricSources {
+  return {
+    configuration: () => known,
+    states: () => [...known.destinations.keys()].map((destinationId) => ({ destinationId, breaker: 'probing', inFlight: 3 })),
+    books: async () => books,
+    listeners: () => 2,
+    wallMs: () => AT_MS + 90_000,
+    version: '1.2.3',
+  }
+}
+
+function ledger(destinationId: string, change: Partial<LedgerRow> = {}): LedgerRow {
+  return { destinationId, owed: 10, delivered: 4, pending: 3, failed: 1, expired: 1, cancelled: 1, ...change }
+}
+
+/** Lines without comments, for looking one up. */
+function lines(text: string): Map<string, number> {
+  const found = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(found.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
+}
+
+test('what the store knows is served as it stands in the books', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const books: Books = {
+    ledger: [ledger('d')],
+    oldest: [{ destinationId: 'd', atMs: AT_MS }],
+    sources: [{ sourceId: 's', accepted: 7, duplicates: 2, rejected: 5, suppressed: 1 }],
+    rejections: [
+      { sourceId: 's', code: 'event_required', count: 5, lastAtMs: 0, lastSample: 'never shown' },
+      { sourceId: null, code: 'invalid_write_key', count: 6, lastAtMs: 0, lastSample: 'never shown' },
+    ],
+  }
+  const text = await metrics.text(sourcesOf(books, configuration([source('s')], ['d', 'idle'])))
+  const found = lines(text)
+  for (const [line, value] of [
+    ['switchyard_messages_accepted_total{source="s"}', 7],
+    ['switchyard_messages_duplicate_total{source="s"}', 2],
+    ['switchyard_messages_suppressed_total{source="s"}', 1],
+    ['switchyard_messages_rejected_total{source="s",code="event_required"}', 5],
+    ['switchyard_messages_rejected_total{source="unknown",code="invalid_write_key"}', 6],
+    ['switchyard_deliveries_owed_total{destination="d"}', 10],
+    ['switchyard_deliveries_delivered_total{destination="d"}', 4],
+    ['switchyard_deliveries_failed_total{destination="d"}', 1],
+    ['switchyard_deliveries_expired_total{destination="d"}', 1],
+    ['switchyard_deliveries_cancelled_total{destination="d"}', 1],
+    ['switchyard_deliveries_pending{destination="d"}', 3],
+    ['switchyard_oldest_pending_age_seconds{destination="d"}', 90],
+    ['switchyard_requests_in_flight{destination="d"}', 3],
+    ['switchyard_breaker_state{destination="d",state="probing"}', 1],
+    ['switchyard_breaker_state{destination="d",state="open"}', 0],
+    ['switchyard_store_readable', 1],
+    ['switchyard_live_listeners', 2],
+    ['switchyard_build_info{version="1.2.3"}', 1],
+  ] as const) {
+    assert.equal(found.get(line), value, line)
+  }
+  assert.doesNotMatch(text, /secret|never shown|the-write-key/)
+})
+
+test('attempts, deliveries, retries and commits are counted, and replays are left out of the latency', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  metrics.attempted(attempted('d', 'success'))
+  metrics.attempted(attempted('d', 'temporary', { outcome: { ...attempted('d', 'temporary').outcome, timings: { totalMs: 5_000 } } }))
+  const { messages } = attempted('d', 'success')
+  metrics.delivered({ destination: destination('d'), messages: [...messages, ...messages], replay: false, atMs: AT_MS + 40_000 })
+  metrics.delivered({ destination: destination('d'), messages, replay: true, atMs: AT_MS + 40_000 })
+  metrics.delivered({ destination: destination('d'), messages, replay: false, atMs: AT_MS - 1_000 })
+  metrics.settled({ destination: destination('d'), delivered: 1, failed: 0, expired: 0, cancelled: 0, retried: 4 })
+  metrics.committed(3, 12)
+  metrics.storeState('disk full')
+  const found = lines(await metrics.text(sourcesOf(EMPTY, configuration([], ['d']))))
+  for (const [line, value] of [
+    ['switchyard_attempt_duration_seconds_bucket{destination="d",outcome="success",le="0.01"}', 0],
+    ['switchyard_attempt_duration_seconds_bucket{destination="d",outcome="success",le="0.025"}', 1],
+    ['switchyard_attempt_duration_seconds_bucket{destination="d",outcome="temporary",le="5"}', 1],
+    ['switchyard_attempt_duration_seconds_sum{destination="d",outcome="temporary"}', 5],
+    ['switchyard_delivery_latency_seconds_bucket{destination="d",le="0.01"}', 1],
+    ['switchyard_delivery_latency_seconds_bucket{destination="d",le="30"}', 1],
+    ['switchyard_delivery_latency_seconds_bucket{destination="d",le="60"}', 3],
+    ['switchyard_delivery_latency_seconds_count{destination="d"}', 3],
+    ['switchyard_delivery_latency_seconds_sum{destination="d"}', 80],
+    ['switchyard_deliveries_retried_total{destination="d"}', 4],
+    ['switchyard_store_commit_duration_seconds_bucket{le="0.0025"}', 0],
+    ['switchyard_store_commit_duration_seconds_bucket{le="0.005"}', 1],
+    ['switchyard_store_commit_commands_bucket{le="8"}', 0],
+    ['switchyard_store_commit_commands_bucket{le="16"}', 1],
+    ['switchyard_store_writable', 0],
+  ] as const) {
+    assert.equal(found.get(line), value, line)
+  }
+})
+
+test('what was deleted disappears, also what this process had counted of it', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  for (const id of ['kept', 'gone']) metrics.attempted(attempted(id, 'success'))
+  const books: Books = {
+    ledger: [ledger('kept'), ledger('gone')],
+    oldest: [],
+    sources: [{ sourceId: 'gone', accepted: 1, duplicates: 0, rejected: 0, suppressed: 0 }],
+    rejections: [{ sourceId: 'gone', code: 'event_required', count: 1, lastAtMs: 0, lastSample: '' }],
+  }
+  const text = await metrics.text(sourcesOf(books, configuration([], ['kept'])))
+  assert.match(text, /"kept"/)
+  assert.doesNotMatch(text, /"gone"/)
+})
+
+test('calls do not wait while the metrics of many destinations are written', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const ids = Array.from({ length: 500 }, (_, at) => `d-${at}`)
+  for (const id of ids) metrics.attempted(attempted(id, 'success'))
+  let turns = 0
+  const count = (): void => {
+    turns++
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  const text = await metrics.text(sourcesOf(EMPTY, configuration([], ids)))
+  clearImmediate(turning)
+  assert.ok(turns >= 3, `${turns} turns`)
+  assert.equal(text.match(/^switchyard_attempt_duration_seconds_count/gm)?.length, 500)
+})
+
+test('a name cannot break out of its label', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const text = await metrics.text(sourcesOf(EMPTY, configuration([source('s', 'a"} 1\nswitchyard_evil 1\\')], [])))
+  assert.doesNotMatch(text, /^switchyard_evil/m)
+  assert.match(text, /^switchyard_source_info\{source="s",name="a\\"\} 1\\nswitchyard_evil 1\\\\"\} 1$/m)
+})
+
+test('without the store, what does not come from it is served still', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const text = await metrics.text(sourcesOf(null, configuration([source('s')], ['d'])))
+  const found = lines(text)
+  assert.equal(found.get('switchyard_store_readable'), 0)
+  assert.equal(found.get('switchyard_breaker_state{destination="d",state="probing"}'), 1)
+  assert.doesNotMatch(text, /^switchyard_deliveries_(owed|pending)/m)
+})
+
+test('the names are those of the table, and of nothing else', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const text = await metrics.text(sourcesOf(EMPTY, configuration([], [])))
+  const served = Array.from(text.matchAll(/^# TYPE (\S+) (?:counter|gauge|histogram)$/gm), ([, name]) => name)
+  const ofProcess = Object.entries(PROCESS_METRICS).filter(([, { linux }]) => !linux || process.platform === 'linux')
+  const table = [...Object.values(METRICS).map(({ name }) => name), ...ofProcess.map(([name]) => name)]
+  assert.deepEqual(new Set(served), new Set(table))
+  for (const { name, type, help } of Object.values(METRICS)) {
+    assert.equal(name.endsWith('_total'), type === 'counter', name)
+    assert.match(help, /\.$/)
+  }
+})
+
+// ── Reading the books ───────────────────────────────────────────────────────────────────────────────────────────────
+
+function bookStore(read: () => Promise<LedgerRow[]>): { store: BookStore; asked: () => number } {
+  let asked = 0
+  return {
+    asked: () => asked,
+    store: {
+      ledger: () => {
+        asked++
+        return read()
+      },
+      oldestPending: async () => [],
+      sourceCounts: async () => [],
+      rejections: async () => [],
+    },
+  }
+}
+
+test('several scrapes within a moment read the store once', async () => {
+  const { store, asked } = bookStore(async () => [ledger('d')])
+  const reader = new BookReader(store, { keptMs: 60_000 })
+  const both = await Promise.all([reader.read(), reader.read()])
+  assert.deepEqual([both[0]?.ledger, both[1]?.ledger, (await reader.read())?.ledger], [[ledger('d')], [ledger('d')], [ledger('d')]])
+  assert.equal(asked(), 1)
+  const eager = new BookReader(store, { keptMs: 0 })
+  await eager.read()
+  await eager.read()
+  assert.equal(asked(), 3)
+})
+
+test('a store that hangs does not hang the scrape, and is not asked again meanwhile', async () => {
+  let answer: (rows: LedgerRow[]) => void = () => {}
+  const { store, asked } = bookStore(
+    () =>
+      new Promise((resolve) => {
+        answer = resolve
+      }),
+  )
+  const reader = new BookReader(store, { deadlineMs: 20 })
+  assert.equal(await reader.read(), null)
+  assert.equal(await reader.read(), null)
+  assert.equal(asked(), 1)
+  const third = reader.read()
+  answer([ledger('d')])
+  assert.deepEqual((await third)?.ledger, [ledger('d')])
+})
+
+test('a store that fails is told apart from one that is empty, and asked again the next time', async () => {
+  let fails = true
+  const { store } = bookStore(async () => {
+    if (fails) throw new Error('away')
+    return []
+  })
+  const reader = new BookReader(store, { keptMs: 0 })
+  assert.equal(await reader.read(), null)
+  fails = false
+  assert.deepEqual((await reader.read())?.ledger, [])
+})

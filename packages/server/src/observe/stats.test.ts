@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { latencyBucket, latencyName } from '../stat-counts.ts'
+import { type StatRow, StoreUnavailable } from '../store/store.ts'
+import { AT_MS, accepted, attempted, destination } from './fixtures/seen.ts'
+import { Stats } from './stats.ts'
+
+interface Rig {
+  stats: Stats
+  /** What the store has, added up as the store does. */
+  stored: Map<string, Record<string, number>>
+  clock: { nowMs: number }
+  store: { problem: Error | null; calls: number; most: number }
+}
+
+function start(t: TestContext): Rig {
+  const stored: Rig['stored'] = new Map()
+  const clock = { nowMs: AT_MS }
+  const store: Rig['store'] = { problem: null, calls: 0, most: 0 }
+  const stats = new Stats({
+    wallMs: () => clock.nowMs,
+    flushEveryMs: 3_600_000,
+    add: async (rows: readonly StatRow[]) => {
+      store.calls++
+      store.most = Math.max(store.most, rows.length)
+      if (store.problem) throw store.problem
+      for (const { kind, subject, atMs, counts } of rows) {
+        const key = `${kind} ${subject} ${(atMs - AT_MS) / 60_000}`
+        const sum = stored.get(key) ?? {}
+        for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + count
+        stored.set(key, sum)
+      }
+    },
+  })
+  t.after(() => stats.close())
+  return { stats, stored, clock, store }
+}
+
+const settled = { destination: destination('d'), delivered: 2, failed: 1, expired: 1, cancelled: 1, retried: 3 }
+
+test('what came in and what went out is counted by minute, apart and together', async (t) => {
+  const { stats, stored, clock } = start(t)
+  stats.accepted(accepted('s', [{}, {}, {}], [1]))
+  stats.accepted(accepted('other', [{}]))
+  stats.rejected({ sourceId: 's', code: 'event_required', messages: 2, sample: '' })
+  stats.rejected({ sourceId: null, code: 'invalid_write_key', messages: 1, sample: '' })
+  stats.suppressed({ sourceId: 's', messages: 4 })
+  clock.nowMs += 59_999
+  stats.attempted(attempted('d', 'success'))
+  clock.nowMs += 1
+  stats.attempted(attempted('d', 'temporary'))
+  stats.settled(settled)
+  await stats.flush()
+  const latency = latencyName(latencyBucket(20))
+  const incoming = { accepted: 2, duplicates: 1, suppressed: 4, 'rejected.event_required': 2 }
+  const outgoing = { attempts: 1, delivered: 2, failed: 1, expired: 1, cancelled: 1, retried: 3, [latency]: 1 }
+  assert.deepEqual(Object.fromEntries(stored), {
+    'source s 0': incoming,
+    'source other 0': { accepted: 1 },
+    'destination d 0': { attempts: 1, [latency]: 1 },
+    'all  0': { ...incoming, accepted: 3, 'rejected.invalid_write_key': 1, attempts: 1, [latency]: 1 },
+    'destination d 1': outgoing,
+    'all  1': outgoing,
+  })
+})
+
+test('what was written is not written again', async (t) => {
+  const { stats, stored, store } = start(t)
+  stats.accepted(accepted('s', [{}]))
+  await stats.flush()
+  await stats.flush()
+  assert.equal(store.calls, 1)
+  stats.accepted(accepted('s', [{}]))
+  await stats.close()
+  assert.deepEqual(stored.get('source s 0'), { accepted: 2 })
+})
+
+test('what the store could not take is given again, with what came since, and counted once', async (t) => {
+  const { stats, stored, store, clock } = start(t)
+  store.problem = new StoreUnavailable('disk full')
+  stats.accepted(accepted('s', [{}]))
+  await stats.flush()
+  stats.accepted(accepted('s', [{}]))
+  clock.nowMs += 60_000
+  stats.accepted(accepted('s', [{}]))
+  await stats.flush()
+  assert.equal(stored.size, 0)
+  store.problem = null
+  await stats.flush()
+  assert.deepEqual(stored.get('source s 0'), { accepted: 2 })
+  assert.deepEqual(stored.get('source s 1'), { accepted: 1 })
+  assert.deepEqual(stored.get('all  0'), { accepted: 2 })
+})
+
+test('many rows are given some at a time, so that no commit takes long, and of those the store took none again', async (t) => {
+  const { stats, stored, store } = start(t)
+  for (let at = 0; at < 700; at++) stats.accepted(accepted(`s-${at}`, [{}]))
+  Object.defineProperty(store, 'problem', { get: () => (store.calls === 3 ? new StoreUnavailable('away for a moment') : null) })
+  await stats.flush()
+  assert.ok(store.most <= 200 && stored.size === 400, `${store.most} at once, ${stored.size} stored`)
+  await stats.flush()
+  assert.deepEqual(
+    Array.from({ length: 700 }, (_, at) => stored.get(`source s-${at} 0`)?.['accepted']),
+    Array.from({ length: 700 }, () => 1),
+  )
+  assert.deepEqual(stored.get('all  0'), { accepted: 700 })
+})
+
+test('a wall clock that is set back counts into the minute it shows', async (t) => {
+  const { stats, stored, clock } = start(t)
+  stats.accepted(accepted('s', [{}]))
+  clock.nowMs -= 3_600_000
+  stats.accepted(accepted('s', [{}, {}]))
+  await stats.flush()
+  assert.deepEqual([stored.get('source s 0'), stored.get('source s -60')], [{ accepted: 1 }, { accepted: 2 }])
+})
+
+test('a store that stays away does not fill the memory', async (t) => {
+  const { stats, stored, store, clock } = start(t)
+  store.problem = new StoreUnavailable('away')
+  for (let minute = 0; minute < 15_000; minute++) {
+    stats.accepted(accepted('s', [{}]))
+    clock.nowMs += 60_000
+  }
+  store.problem = null
+  await stats.flush()
+  assert.equal(stored.size, 20_000)
+  assert.ok(stored.has('all  14999'))
+  assert.equal(stored.has('all  0'), false)
+})

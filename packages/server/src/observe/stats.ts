@@ -1,0 +1,199 @@
+// Counts per minute, for the series of GET /api/stats: added up in memory and given to the store every few seconds and at the
+// end. What the store could not take is given again, so nothing is counted twice and, while the process lives, nothing is
+// lost; after a crash the last seconds are missing here, and only here: the books are the store's own.
+
+import { addCounts, LATENCY_BUCKETS, latencyBucket, latencyName, rejectedName, type StatCounts } from '../stat-counts.ts'
+import type { StatKind, StatRow } from '../store/store.ts'
+import type { Accepted, Attempted, Rejected, Settled, Suppressed, Watcher } from './events.ts'
+
+export interface StatsOptions {
+  add: (rows: readonly StatRow[]) => Promise<void>
+  wallMs: () => number
+  flushEveryMs?: number
+}
+
+const FLUSH_EVERY_MS = 5_000
+const MINUTE_MS = 60_000
+/** While the store is away, minutes pile up; beyond this the oldest are let go. */
+const MAX_ROWS = 20_000
+/** Some 10 ms of a commit that calls wait for. */
+const ROWS_AT_ONCE = 200
+
+class SourceMinute {
+  accepted = 0
+  duplicates = 0
+  suppressed = 0
+  readonly rejected = new Map<string, number>()
+
+  counts(): StatCounts {
+    const counts: StatCounts = {}
+    put(counts, 'accepted', this.accepted)
+    put(counts, 'duplicates', this.duplicates)
+    put(counts, 'suppressed', this.suppressed)
+    for (const [code, count] of this.rejected) put(counts, rejectedName(code), count)
+    return counts
+  }
+}
+
+class DestinationMinute {
+  attempts = 0
+  delivered = 0
+  failed = 0
+  expired = 0
+  cancelled = 0
+  retried = 0
+  readonly latency = new Uint32Array(LATENCY_BUCKETS)
+
+  counts(): StatCounts {
+    const counts: StatCounts = {}
+    put(counts, 'attempts', this.attempts)
+    put(counts, 'delivered', this.delivered)
+    put(counts, 'failed', this.failed)
+    put(counts, 'expired', this.expired)
+    put(counts, 'cancelled', this.cancelled)
+    put(counts, 'retried', this.retried)
+    for (const [bucket, count] of this.latency.entries()) put(counts, latencyName(bucket), count)
+    return counts
+  }
+}
+
+export class Stats implements Watcher {
+  readonly #options: StatsOptions
+  readonly #timer: NodeJS.Timeout
+  #minuteMs = 0
+  /** Those without a known source are counted under an empty name. */
+  #sources = new Map<string, SourceMinute>()
+  #destinations = new Map<string, DestinationMinute>()
+  /** Not taken by the store yet, by minute, kind and subject; the oldest first. */
+  readonly #rows = new Map<string, StatRow & { counts: StatCounts }>()
+  #flushing: Promise<void> = Promise.resolve()
+
+  constructor(options: StatsOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => void this.flush(), options.flushEveryMs ?? FLUSH_EVERY_MS)
+    this.#timer.unref()
+  }
+
+  accepted({ sourceId, messages, duplicates }: Accepted): void {
+    const own = this.#source(sourceId)
+    own.accepted += messages - duplicates
+    own.duplicates += duplicates
+  }
+
+  rejected({ sourceId, code, messages }: Rejected): void {
+    const { rejected } = this.#source(sourceId ?? '')
+    rejected.set(code, (rejected.get(code) ?? 0) + messages)
+  }
+
+  suppressed({ sourceId, messages }: Suppressed): void {
+    this.#source(sourceId).suppressed += messages
+  }
+
+  attempted({ destination, outcome }: Attempted): void {
+    const own = this.#destination(destination.id)
+    const bucket = latencyBucket(outcome.timings.totalMs)
+    own.attempts++
+    own.latency[bucket] = (own.latency[bucket] as number) + 1
+  }
+
+  settled({ destination, delivered, failed, expired, cancelled, retried }: Settled): void {
+    const own = this.#destination(destination.id)
+    own.delivered += delivered
+    own.failed += failed
+    own.expired += expired
+    own.cancelled += cancelled
+    own.retried += retried
+  }
+
+  /** Resolves when everything that was counted before is stored, or could not be for now. */
+  flush(): Promise<void> {
+    this.#flushing = this.#flushing.then(() => this.#write())
+    return this.#flushing
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.flush()
+  }
+
+  #source(id: string): SourceMinute {
+    this.#turnMinute()
+    let own = this.#sources.get(id)
+    if (own === undefined) {
+      own = new SourceMinute()
+      this.#sources.set(id, own)
+    }
+    return own
+  }
+
+  #destination(id: string): DestinationMinute {
+    this.#turnMinute()
+    let own = this.#destinations.get(id)
+    if (own === undefined) {
+      own = new DestinationMinute()
+      this.#destinations.set(id, own)
+    }
+    return own
+  }
+
+  #turnMinute(): void {
+    const nowMs = this.#options.wallMs()
+    if (nowMs >= this.#minuteMs && nowMs < this.#minuteMs + MINUTE_MS) return
+    this.#gather()
+    this.#minuteMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
+  }
+
+  /** What the minute has so far becomes rows. */
+  #gather(): void {
+    const all: StatCounts = {}
+    for (const [id, minute] of this.#sources) {
+      const counts = minute.counts()
+      addCounts(all, counts)
+      if (id !== '') this.#add('source', id, counts)
+    }
+    for (const [id, minute] of this.#destinations) {
+      const counts = minute.counts()
+      addCounts(all, counts)
+      this.#add('destination', id, counts)
+    }
+    this.#add('all', '', all)
+    this.#sources = new Map()
+    this.#destinations = new Map()
+  }
+
+  #add(kind: StatKind, subject: string, counts: StatCounts): void {
+    if (Object.keys(counts).length === 0) return
+    const row = { kind, subject, atMs: this.#minuteMs, counts }
+    const key = `${this.#minuteMs} ${kind} ${subject}`
+    const before = this.#rows.get(key)
+    if (before === undefined) this.#rows.set(key, row)
+    else addCounts(before.counts, counts)
+    if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#rows.keys().next().value as string)
+  }
+
+  async #write(): Promise<void> {
+    this.#gather()
+    if (this.#rows.size === 0) return
+    const given = [...this.#rows]
+    this.#rows.clear()
+    let stored = 0
+    try {
+      for (; stored < given.length; stored += ROWS_AT_ONCE) {
+        await this.#options.add(given.slice(stored, stored + ROWS_AT_ONCE).map(([, row]) => row))
+      }
+    } catch {
+      const since = [...this.#rows]
+      this.#rows.clear()
+      for (const [key, row] of given.slice(stored)) this.#rows.set(key, row)
+      for (const [key, row] of since) {
+        const before = this.#rows.get(key)
+        if (before === undefined) this.#rows.set(key, row)
+        else addCounts(before.counts, row.counts)
+      }
+    }
+  }
+}
+
+function put(counts: StatCounts, name: string, count: number): void {
+  if (count > 0) counts[name] = count
+}
