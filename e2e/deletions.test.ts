@@ -192,7 +192,7 @@ describe('Deletion requests', () => {
     const listed = await service.api<{ data: { userId: string; sourceId: string }[] }>('/suppressions')
     assert.ok(listed.data.some(({ userId, sourceId }) => userId === 'u-hushed' && sourceId === wiring.sourceId))
     await eventually(
-      () => service.api<{ data: { sourceId: string; suppressed: number }[] }>('/stats'),
+      () => service.api<{ data: { sourceId: string; suppressed: number }[] }>('/stats/totals'),
       ({ data }) => data.find(({ sourceId }) => sourceId === wiring.sourceId)?.suppressed === 1,
       { what: 'one is counted as suppressed' },
     )
