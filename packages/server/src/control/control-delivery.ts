@@ -39,16 +39,31 @@ export interface RequestAbout {
   atMs: number
 }
 
+/** What dialling a URL came to, without a request being sent. */
+export interface DialReport {
+  /** Null when it can be dialled. */
+  reason: string | null
+  /** A sentence for a person; null when it can be dialled. */
+  error: string | null
+  address: string | null
+  dnsMs: number | null
+  connectMs: number | null
+  tlsMs: number | null
+  certificateExpiresAtMs: number | null
+}
+
+/** Looks the name up, asks the address guard, connects, shakes hands, and closes. Never rejects. */
+export type DialCheck = (url: string, timeoutMs: number) => Promise<DialReport>
+
 export interface ControlDelivery {
   /** Posts the message now, once to each URL, past breaker and queue. Nothing is stored. */
   test(destinationId: string, message: JsonObject): Promise<readonly TestAttempt[]>
   /** Undefined: no attempt was made since the start. */
   health(destinationId: string): DestinationHealth | undefined
-  /** The request as an attempt sends it, made again from what is stored. */
+  /** The request as an attempt sends it, made again from what is stored: the messages of one call, or of several in turn. */
   describeRequest(
     destination: Destination,
-    content: SegmentContent,
-    indexes: readonly number[],
+    parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
     about: RequestAbout,
   ): { headers: Record<string, string>; body: string }
 }

@@ -4,31 +4,47 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, errorBody } from '../errors.ts'
-import { type Actor, InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
+import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
+import { auditRoutes } from './audit.ts'
+import { type Access, type Caller, TooManyAttempts } from './authorize.ts'
+import { backupRoutes } from './backups.ts'
+import { withConfiguration } from './configuration.ts'
 import { deletionRoutes } from './deletions.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { destinationRoutes } from './destinations.ts'
+import { diagnosticRoutes } from './diagnostics.ts'
 import { ledgerRoutes } from './ledger.ts'
+import { liveRoutes } from './live.ts'
+import type { StreamEvent } from './live-feed.ts'
+import { loginRoutes } from './login.ts'
 import { messageRoutes } from './messages.ts'
-import type { ControlParts, Route } from './route.ts'
+import { oauthAppRoutes } from './oauth-apps.ts'
+import { withDescription } from './openapi/openapi-route.ts'
+import { replayRoutes } from './replays.ts'
+import { type ControlParts, type Route, roleOf } from './route.ts'
 import { object } from './schema.ts'
 import { sourceRoutes } from './sources.ts'
-import type { Authorize } from './tokens.ts'
+import { statsRoutes } from './stats.ts'
+import { streamEvents } from './stream.ts'
+import { tokenRoutes } from './tokens.ts'
 import { createTurns } from './turns.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; null until that is known. */
-    actor: Actor | null
+    /** Who asks; null until that is known, and where it does not matter. */
+    caller: Caller | null
+  }
+  interface FastifyContextConfig {
+    controlRoute?: Route
   }
 }
 
-export interface ControlDeps extends ControlParts {
-  authorize: Authorize
-}
+export type ControlDeps = ControlParts
 
 export const CONTROL_PREFIX = '/api'
 export const MAX_CONTROL_BODY_BYTES = 1024 * 1024
+/** Of what is taken from everybody: a token. */
+const MAX_PUBLIC_BODY_BYTES = 16 * 1024
 /** What the router must let through: a messageId or a write key of 100 characters, each escaped. */
 export const MAX_PARAM_LENGTH = 1_000
 
@@ -37,15 +53,37 @@ const NO_QUERY = object({})
 
 export function controlRoutes(parts: ControlParts): Route[] {
   const shared = { ...parts, inTurn: createTurns() }
-  return [sourceRoutes, destinationRoutes, ledgerRoutes, messageRoutes, deliveryRoutes, deletionRoutes].flatMap((routes) => routes(shared))
+  return withDescription(
+    withConfiguration(
+      [
+        sourceRoutes,
+        destinationRoutes,
+        ledgerRoutes,
+        messageRoutes,
+        deliveryRoutes,
+        replayRoutes,
+        deletionRoutes,
+        oauthAppRoutes,
+        diagnosticRoutes,
+        backupRoutes,
+        statsRoutes,
+        liveRoutes,
+        tokenRoutes,
+        loginRoutes,
+        auditRoutes,
+      ].flatMap((routes) => routes(shared)),
+      shared,
+    ),
+  )
 }
 
-export async function registerControl(app: FastifyInstance, deps: ControlDeps): Promise<void> {
+/** Gives back what it serves. */
+export async function registerControl(app: FastifyInstance, deps: ControlDeps): Promise<readonly Route[]> {
   const routes = controlRoutes(deps)
 
   await app.register(
     async (api) => {
-      api.decorateRequest('actor', null)
+      api.decorateRequest('caller', null)
       api.removeAllContentTypeParsers()
       // Whatever it is called: a body that is not JSON is told as such.
       api.addContentTypeParser(
@@ -56,55 +94,90 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
 
       api.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
-        request.actor = await authorize(request, deps.authorize)
+        // Nothing here is for other origins, in any way that a page can load things.
+        reply.header('cross-origin-resource-policy', 'same-origin')
+        const route = request.routeOptions.config.controlRoute
+        if (route?.public === undefined) request.caller = deps.access.authorize(request.raw)
         if (request.is404) refusePath(request, reply, routes)
+        if (request.caller?.role === 'viewer' && route !== undefined && roleOf(route) === 'admin') throw new ApiError('forbidden')
         const encoding = request.headers['content-encoding'] ?? 'identity'
         if (encoding !== 'identity')
           throw new ApiError('unsupported_encoding', { message: 'The control API takes bodies without Content-Encoding.' })
       })
 
       api.setErrorHandler(async (error, request, reply) => {
-        const fault = faultOf(error)
+        const fault = faultOf(error, request.routeOptions.bodyLimit)
         if (fault.status === 401) reply.header('www-authenticate', 'Bearer')
         if (fault.status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS))
-        if (fault.status >= 500) request.log.error({ err: error, method: request.method, url: request.url }, 'control request failed')
+        if (fault instanceof TooManyAttempts) reply.header('retry-after', String(fault.retryAfterSeconds))
+        // The route and not the URL, which may hold a write key or a user.
+        const { method, routeOptions } = request
+        if (fault.status >= 500) request.log.error({ err: error, method, route: routeOptions.url }, 'control request failed')
         return reply.code(fault.status).send(errorBody(fault))
       })
       api.setNotFoundHandler((request, reply) => refusePath(request, reply, routes))
 
-      for (const route of routes) serve(api, route)
+      for (const route of routes) serve(api, route, deps.access)
     },
     { prefix: CONTROL_PREFIX },
   )
+  return routes
 }
 
-function serve(api: FastifyInstance, route: Route): void {
+function serve(api: FastifyInstance, route: Route, access: Access): void {
   api.route({
     method: route.method,
     url: route.path,
+    config: { controlRoute: route },
+    bodyLimit: route.public === undefined ? MAX_CONTROL_BODY_BYTES : MAX_PUBLIC_BODY_BYTES,
     async handler(request, reply) {
       const params = request.params as Record<string, string>
       // The router takes /sources/ for a source without an id.
       if (Object.values(params).includes('')) throw new ApiError('not_found')
       const query = (route.query ?? NO_QUERY).parse(request.query, '')
       const body = route.body?.parse(request.body === undefined ? {} : request.body, '')
-      const answer = await route.handle({ params, body, query, actor: actorOf(request) })
+      // The head of a stream without its events, which would not end.
+      if (route.stream && request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send()
+      const answer = await route.handle({
+        params,
+        body,
+        query,
+        // A route that is open to everybody must not ask for them.
+        get actor() {
+          return callerOf(request).actor
+        },
+        get role() {
+          return callerOf(request).role
+        },
+        exchange: { request: request.raw, caller: request.caller, setHeader: (name, value) => void reply.header(name, value) },
+      })
+      if (route.stream) return stream(request, reply, answer as AsyncIterable<StreamEvent>, access)
       reply.code(route.status)
+      if (route.bytes) reply.type('application/octet-stream')
       return route.status === 204 ? reply.send() : reply.send(answer)
     },
   })
 }
 
-async function authorize({ headers }: FastifyRequest, check: Authorize): Promise<Actor> {
-  const [, token] = /^Bearer +([^\s]+) *$/i.exec(headers.authorization ?? '') ?? []
-  const authorization = token === undefined ? null : await check(token)
-  if (authorization === null) throw new ApiError('unauthorized')
-  return authorization.actor
+function stream(request: FastifyRequest, reply: FastifyReply, events: AsyncIterable<StreamEvent>, access: Access): FastifyReply {
+  const headers = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))
+  const caller = callerOf(request)
+  const stillAllowed = async (): Promise<boolean> => access.stillHolds(caller)
+  reply.hijack()
+  reply.raw.once(
+    'close',
+    access.watch(caller, () => void reply.raw.end()),
+  )
+  streamEvents(reply.raw, { events, headers, stillAllowed }).catch((error: unknown) => {
+    request.log.error({ err: error }, 'a stream failed')
+    reply.raw.destroy()
+  })
+  return reply
 }
 
-function actorOf({ actor }: FastifyRequest): Actor {
-  if (actor === null) throw new Error('a request reached its route unauthorized')
-  return actor
+function callerOf({ caller }: FastifyRequest): Caller {
+  if (caller === null) throw new Error('a request reached its route unauthorized')
+  return caller
 }
 
 /** Throws for a path that is not there at all, and for one that does not take this method. */
@@ -134,7 +207,7 @@ function parseBody(body: Buffer): unknown {
 }
 
 /** Everything that can go wrong on the way, as one of the table's errors. */
-function faultOf(error: unknown): ApiError {
+function faultOf(error: unknown, bodyLimit: number | undefined): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof WriteKeyTaken) return new ApiError('write_key_taken')
   if (error instanceof InvalidCursor) return new ApiError('invalid_cursor', { field: 'cursor' })
@@ -143,9 +216,12 @@ function faultOf(error: unknown): ApiError {
       message: 'The store cannot be used now. Nothing was changed; try again after the time in Retry-After.',
     })
   }
-  switch ((error as { code?: unknown } | null)?.code) {
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  // Broken off by the sender: no failure of the service.
+  if (code === 'ECONNRESET' && statusCode === 400) return new ApiError('invalid_request', { message: 'The body did not arrive whole.' })
+  switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('body_too_large', { message: `The body may have at most ${MAX_CONTROL_BODY_BYTES} bytes.` })
+      return new ApiError('body_too_large', { message: `The body may have at most ${bodyLimit} bytes.` })
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('invalid_request', { message: 'The Content-Type header is not valid. Send application/json.' })
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

@@ -5,6 +5,7 @@
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { parseSigningSecret } from '@switchyard/webhook'
 import { NO_FILTER } from '../store/store.ts'
+import { HIDDEN } from './hidden.ts'
 import { nameProblem } from './name.ts'
 import {
   array,
@@ -45,6 +46,8 @@ const REFUSED_HEADERS = new Set([
   'x-signature',
   'x-attempt',
   'x-replay',
+  'traceparent',
+  'tracestate',
   // Of the connection, not of the message
   'connection',
   'keep-alive',
@@ -64,6 +67,7 @@ export function urlProblem(text: string): string | null {
   if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
   if (!URL.canParse(text)) return 'must be a valid URL'
   const url = new URL(text)
+  if (text.includes(HIDDEN)) return 'must have its own query: what is in it only stands for it where it is not shown'
   if (text.includes('#')) return 'must not have a fragment (#…), which is never sent'
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password; set an Authorization header instead'
   return null
@@ -150,7 +154,10 @@ const FIELDS = {
     record(
       string({
         max: MAX_HEADER_VALUE_LENGTH,
-        check: (value) => (/^[\t\x20-\x7e]*$/.test(value) ? null : 'must have a value of visible ASCII characters, spaces and tabs'),
+        check: (value) => {
+          if (value === HIDDEN) return 'must have a value: this one only stands for it where it is not shown'
+          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must have a value of visible ASCII characters, spaces and tabs'
+        },
       }),
       { max: MAX_HEADERS, name: headerNameProblem, whole: headersProblem, description: 'Added to every request.' },
     ),

@@ -26,6 +26,7 @@ test('a destination is created with the documented defaults', async (t) => {
     retryWindowMs: 14_400_000,
     maxInFlight: 50,
     historical: true,
+    filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
   })
   assert.ok(Date.parse(createdAt) > 0)
   assert.deepEqual((await call('GET', `/api/destinations/${id}`)).body, body)
@@ -69,6 +70,22 @@ test('a change merges: other fields, other batch settings and secrets stay', asy
   assert.equal((await call('PATCH', path, { signingSecrets: [generateSecret()] })).body.signingSecretCount, 1)
   assert.equal((await call('PATCH', path, { signingSecrets: [] })).body.signingSecretCount, 0)
   assert.deepEqual((await call('PATCH', path, { headers: { 'X-A': 'b' } })).body.headers, { 'X-A': 'b' })
+})
+
+test('a filter is set, kept by other changes, replaced as a whole, and taken away', async (t) => {
+  const { call, store } = await startControl(t)
+  const none = { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } }
+  const events = { allow: ['Order Completed', 'Ünïcode “quoted”'], deny: ['__proto__'] }
+  const { body: created } = await call('POST', '/api/destinations', { ...HOOK, filter: { types: { deny: ['page'] }, events } })
+  const path = `/api/destinations/${created.id}`
+  assert.deepEqual(created.filter, { types: { allow: [], deny: ['page'] }, events })
+  assert.deepEqual(store.configuration().destinations.get(created.id)?.filter, created.filter)
+  assert.deepEqual((await call('PATCH', path, { name: 'Renamed' })).body.filter, created.filter)
+  const { body: replaced } = await call('PATCH', path, { filter: { types: { allow: ['identify', 'track'] } } })
+  assert.deepEqual(replaced.filter, { ...none, types: { allow: ['identify', 'track'], deny: [] } })
+  assert.deepEqual((await call('PATCH', path, { filter: {} })).body.filter, none)
+  const wide = Array.from({ length: 1_000 }, (_, at) => `Event ${at}`)
+  assert.deepEqual((await call('PATCH', path, { filter: { events: { allow: wide } } })).body.filter.events.allow, wide)
 })
 
 test('batch settings that are changed at the same time are all kept', async (t) => {
@@ -198,6 +215,16 @@ const refused: [title: string, settings: object, field: string, code?: string][]
   ['another type', { type: 'queue' }, 'type'],
   ['a field that is only answered', { hasSharedSecret: true }, 'hasSharedSecret', 'unknown_field'],
   ['a source twice', { sourceIds: ['a', 'a'] }, 'sourceIds[1]'],
+  ['a header of the trace', { headers: { TraceParent: 'x' } }, 'headers.TraceParent'],
+  ['a header of the trace state', { headers: { tracestate: 'x' } }, 'headers.tracestate'],
+  ['a filter that is a list', { filter: ['track'] }, 'filter'],
+  ['a filter by something else', { filter: { users: {} } }, 'filter.users', 'unknown_field'],
+  ['a filter by a type that there is not', { filter: { types: { allow: ['Track'] } } }, 'filter.types.allow[0]'],
+  ['a filter of deletions', { filter: { types: { deny: ['delete'] } } }, 'filter.types.deny[0]'],
+  ['a type twice', { filter: { types: { deny: ['page', 'page'] } } }, 'filter.types.deny[1]'],
+  ['an event without a name', { filter: { events: { allow: [''] } } }, 'filter.events.allow[0]'],
+  ['an event name that is a number', { filter: { events: { deny: [1] } } }, 'filter.events.deny[0]'],
+  ['over 1000 events', { filter: { events: { deny: Array.from({ length: 1_001 }, (_, at) => `e${at}`) } } }, 'filter.events.deny'],
 ]
 test('refuses settings beyond the limits, in a new destination and in a change', async (t) => {
   const { call, store } = await startControl(t)

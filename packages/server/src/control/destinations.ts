@@ -3,11 +3,12 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
-import type { Destination, EventFilter, NewDestination } from '../store/store.ts'
+import type { Actor, Audit, Destination, EventFilter, NewDestination, Role } from '../store/store.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { audited } from './audit.ts'
+import { audited, noteDone } from './audit.ts'
 import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
+import { changedSecrets, hiddenHeaders, hiddenUrl, urlFor } from './hidden.ts'
 import { emptyLedger, LEDGER_FIELDS } from './ledger.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { type Route, type RouteParts, route } from './route.ts'
@@ -36,8 +37,8 @@ export const DESTINATION = object(
     name: string(),
     enabled: boolean(),
     sourceIds: array(string()),
-    urls: array(string()),
-    headers: record(string()),
+    urls: array(string({ description: 'A viewer sees (hidden) in the place of each value of a query.' })),
+    headers: record(string({ description: 'A viewer sees (hidden) in the place of each value.' })),
     hasSharedSecret: boolean(),
     hasSigningSecrets: boolean(),
     signingSecretCount: integer(),
@@ -49,14 +50,14 @@ export const DESTINATION = object(
     filter: FILTER_VIEW,
     createdAt: time(),
   },
-  { description: 'A webhook: where messages go.' },
+  { title: 'Destination', description: 'A webhook: where messages go.' },
 )
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
 const TEST_ANSWER = object({
   success: boolean({ description: 'Whether one of the URLs took it.' }),
   message: anyObject({ description: 'What was sent.' }),
-  attempts: array(object(ATTEMPT_FIELDS)),
+  attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
 })
 
 const LATENCY = nullable(object({ p50: number(), p95: number(), p99: number() }))
@@ -106,12 +107,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       status: 200,
       answer: listAnswer(DESTINATION),
       errors: ['invalid_cursor'],
-      handle: ({ query }) =>
-        pageAnswer(
-          'destinations',
-          pageOf(store.configuration().destinations.values(), pageRequest('destinations', query)),
-          destinationView,
-        ),
+      handle: ({ query, role }) =>
+        pageAnswer('destinations', pageOf(store.configuration().destinations.values(), pageRequest('destinations', query)), viewFor(role)),
     }),
     route({
       method: 'POST',
@@ -123,7 +120,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       handle: ({ body, actor }) =>
         inTurn(async () => {
           check(body)
-          return destinationView(await store.control.createDestination(body, audited(actor, 'destination.create', destinationView)))
+          return destinationView(await store.control.createDestination(body, destinationAudit(actor, 'destination.create')))
         }),
     }),
     route({
@@ -133,7 +130,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       status: 200,
       answer: DESTINATION,
       errors: ['destination_not_found'],
-      handle: ({ params }) => destinationView(find(params['id'])),
+      handle: ({ params, role }) => viewFor(role)(find(params['id'])),
     }),
     route({
       method: 'PATCH',
@@ -149,11 +146,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
           check(body)
           const { batch, ...rest } = body
           const change: Partial<NewDestination> = batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
-          const destination = await store.control.updateDestination(
-            before.id,
-            change,
-            audited(actor, 'destination.update', destinationView),
-          )
+          const destination = await store.control.updateDestination(before.id, change, destinationAudit(actor, 'destination.update'))
           if (destination === undefined) throw new ApiError('destination_not_found')
           return destinationView(destination)
         }),
@@ -166,7 +159,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       errors: ['destination_not_found'],
       handle: ({ params, actor }) =>
         inTurn(async () => {
-          const audit = audited(actor, 'destination.delete', destinationView)
+          const audit = destinationAudit(actor, 'destination.delete')
           if (!(await store.control.deleteDestination(find(params['id']).id, audit))) throw new ApiError('destination_not_found')
         }),
     }),
@@ -178,11 +171,17 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       status: 200,
       answer: TEST_ANSWER,
       errors: ['destination_not_found'],
-      async handle({ params, body }) {
+      async handle({ params, body, actor, role }) {
         const { id } = find(params['id'])
         const message = sampleMessage(body.type, clock.wallMs())
+        // Before it is sent: what leaves the house is written down also when no answer comes.
+        await noteDone(store.control, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const attempts = await delivery.test(id, message)
-        return { success: attempts.some(({ reason }) => reason === null), message, attempts: attempts.map(attemptView) }
+        return {
+          success: attempts.some(({ reason }) => reason === null),
+          message,
+          attempts: attempts.map((attempt) => attemptView(attempt, urlFor(role))),
+        }
       },
     }),
     route({
@@ -192,7 +191,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       status: 200,
       answer: HEALTH,
       errors: ['destination_not_found'],
-      async handle({ params }) {
+      async handle({ params, role }) {
         const { id, urls } = find(params['id'])
         const [rows, oldestMs] = await Promise.all([store.control.ledger(), store.control.oldestPendingAtMs(id)])
         const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
@@ -204,15 +203,15 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
           oldestPendingAt: oldestMs === null ? null : isoTime(oldestMs),
           nextAttemptAt: health.nextAttemptAtMs === null ? null : dueTime(clock, health.nextAttemptAtMs),
           ledger,
-          urls: urls.map((url) => urlView(url, health)),
+          urls: urls.map((url) => urlView(url, urlFor(role)(url), health)),
         }
       },
     }),
   ]
 }
 
-function urlView(url: string, { urls }: DestinationHealth) {
-  return { url, ...recentView(urls.find((known) => known.url === url) ?? NO_HEALTH) }
+function urlView(url: string, shown: string, { urls }: DestinationHealth) {
+  return { url: shown, ...recentView(urls.find((known) => known.url === url) ?? NO_HEALTH) }
 }
 
 function recentView({ inFlight, success, latencyMs }: Pick<UrlHealth, 'inFlight' | 'success' | 'latencyMs'>) {
@@ -223,6 +222,29 @@ function filterView({ types, events }: EventFilter) {
   return {
     types: { allow: [...types.allow], deny: [...types.deny] },
     events: { allow: [...events.allow], deny: [...events.deny] },
+  }
+}
+
+/** A viewer may look, and not send in Switchyard's place: credentials are in headers, and in the query of a URL. */
+function viewFor(role: Role): (destination: Destination) => ReturnType<typeof destinationView> {
+  if (role === 'admin') return destinationView
+  return (destination) => ({ ...destinationView(destination), ...hiddenParts(destination) })
+}
+
+function hiddenParts({ urls, headers }: Destination) {
+  return { urls: urls.map(hiddenUrl), headers: hiddenHeaders(headers) }
+}
+
+/** The log is kept for long and read by many: nothing of what may be a secret is in it, only that it was changed. */
+function destinationAudit(actor: Actor, action: string): Audit<Destination> {
+  const audit = audited<Destination>(actor, action, (destination) => ({
+    ...destinationView(destination),
+    ...hiddenParts(destination),
+  }))
+  return (after, before) => {
+    const entry = audit(after, before)
+    const changed = after !== null && before !== null ? changedSecrets(before, after) : []
+    return changed.length === 0 ? entry : { ...entry, after: { ...entry.after, changedSecrets: changed } }
   }
 }
 

@@ -1,14 +1,26 @@
 // What a route of the control API is: data. control.ts serves the list of them, and a description of the API for machines
 // is made from the same list, so that there is nothing to keep in step by hand.
 
+import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { ApiErrorCode } from '../errors.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
+import type { Access, Caller } from './authorize.ts'
 import type { ControlDelivery } from './control-delivery.ts'
+import type { Live } from './live-feed.ts'
+import type { Operating } from './operating.ts'
 import type { Schema } from './schema.ts'
 import type { InTurn } from './turns.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** For the few routes that are about the connection itself: logging in and out. */
+export interface Exchange {
+  request: IncomingMessage
+  /** Null on a route that is open to everybody. */
+  caller: Caller | null
+  setHeader(name: string, value: string): void
+}
 
 export interface Route<Body = unknown, Query = unknown> {
   method: Method
@@ -17,6 +29,8 @@ export interface Route<Body = unknown, Query = unknown> {
   summary: string
   /** What the token's role must be at least. Default: `viewer` for GET, `admin` for the rest. */
   role?: Role
+  /** Whether it is open to everybody: it has no actor then. */
+  public?: true
   /** Absent: the route takes none, and what comes is not looked at. An absent body is read as `{}`. */
   body?: Schema<Body>
   query?: Schema<Query>
@@ -25,9 +39,19 @@ export interface Route<Body = unknown, Query = unknown> {
   answer?: Schema<unknown>
   /** Server-sent events instead of one answer; `answer` is the form of each event's data, and `handle` returns an async iterable. */
   stream?: true
+  /** The answer is a file's bytes instead of JSON: `handle` returns a stream of them. */
+  bytes?: true
   /** What it can refuse with, beyond what every route can: authorization, form, store. */
   errors?: readonly ApiErrorCode[]
-  handle(request: { params: Readonly<Record<string, string>>; body: Body; query: Query; actor: Actor }): unknown
+  handle(request: {
+    params: Readonly<Record<string, string>>
+    body: Body
+    query: Query
+    actor: Actor
+    /** Of the actor. */
+    role: Role
+    exchange: Exchange
+  }): unknown
 }
 
 /** Fixes what `handle` is given by the schemas beside it. */
@@ -35,13 +59,25 @@ export function route<Body = undefined, Query = undefined>(route: Route<Body, Qu
   return route
 }
 
+/** What a token's role must be at least. */
+export function roleOf({ role, method }: Route): Role {
+  return role ?? (method === 'GET' ? 'viewer' : 'admin')
+}
+
 /** What routes are made from. */
 export interface ControlParts {
   store: Store
   clock: Clock
   delivery: ControlDelivery
+  access: Access
   /** Refuses a URL that no attempt would be allowed to dial, with a sentence that completes "The field …". */
   checkUrl?: ((url: string) => string | null) | undefined
+  operating?: Operating | undefined
+  live?: Live | undefined
+  /** Brings counts that are still in memory to the store, so that the last seconds are in the series too. */
+  flushStats?: (() => Promise<void>) | undefined
+  /** Makes the steps of replay jobs, and is told when there is one to make. */
+  replays?: { wake(): void } | undefined
 }
 
 export interface RouteParts extends ControlParts {

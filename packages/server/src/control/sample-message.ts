@@ -38,6 +38,7 @@ export function sampleMessage(type: SampleType, nowMs: number): JsonObject {
     sentAt: now,
     context: null,
     integrations: null,
+    trace: null,
     items: [item],
   }
   return outboundMessage(content, 0)

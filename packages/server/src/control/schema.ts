@@ -206,7 +206,8 @@ export function record<T>(
   }
 }
 
-export function object<F extends Fields>(fields: F, options: Described = {}): ObjectSchema<F> {
+/** With a title it has a name in the description of the API, and stands there once. */
+export function object<F extends Fields>(fields: F, options: Described & { title?: string } = {}): ObjectSchema<F> {
   return {
     fields,
     parse(value, path) {
@@ -277,7 +278,8 @@ function unknownField(path: string, name: string): ApiError {
 
 /** A name is the caller's and can be of any length; an answer is not the place for all of it. */
 function join(path: string, name: string): string {
-  const shown = name.length > 100 ? `${name.slice(0, 100)}…` : name
+  // Half characters, which a name may have or be cut to, would make an answer that not every reader takes.
+  const shown = (name.length > 100 ? `${name.slice(0, 100)}…` : name).replaceAll(/\p{Surrogate}/gu, '\ufffd')
   return path === '' ? shown : `${path}.${shown}`
 }
 

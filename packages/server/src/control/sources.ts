@@ -37,7 +37,7 @@ const SOURCE_VIEW_FIELDS = {
   requireOAuth: boolean(),
   createdAt: time(),
 }
-export const SOURCE = object(SOURCE_VIEW_FIELDS, { description: 'Where messages come from.' })
+export const SOURCE = object(SOURCE_VIEW_FIELDS, { title: 'Source', description: 'Where messages come from.' })
 const SOURCE_WITH_KEY = object({ ...SOURCE_VIEW_FIELDS, key: string({ description: 'The key that was added.' }) })
 
 export function generateWriteKey(): string {

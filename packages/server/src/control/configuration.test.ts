@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startControl } from './fixtures/start-control.ts'
+
+const SIGNING = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
+
+test('every problem of every entry is told at once, by the rules for creating it, and nothing is changed', async (t) => {
+  const { call } = await startControl(t, { checkUrl: (url) => (url.includes('169.254') ? 'must not be a metadata service' : null) })
+  const before = (await call('GET', '/api/sources')).body
+  const { status, body } = await call('POST', '/api/configuration/check', {
+    sources: [{ settings: { name: 'good' } }, { settings: { name: '' } }, { settings: { name: 'x', writeKeys: ['a:b'] } }],
+    destinations: [
+      { settings: { name: 'd', urls: ['ftp://x'] } },
+      { settings: { name: 'All', urls: ['https://a.example/'] } },
+      { settings: { name: 'e', urls: ['https://a.example/'], unknown: 1 } },
+      { settings: { name: 'f', urls: ['http://169.254.169.254/'] } },
+      { settings: { name: 'g', urls: ['https://a.example/'], sharedSecret: 'in-plain' } },
+    ],
+    oauthApps: [{ settings: { name: 'o', keys: [{ id: 'k', publicKeyPem: 'no key' }] } }],
+  })
+  assert.equal(status, 200)
+  const told = (body.problems as { kind: string; index: number; field: string }[]).map(
+    ({ kind, index, field }) => `${kind} ${index} ${field}`,
+  )
+  assert.deepEqual(told, [
+    'sources 1 name',
+    'sources 2 writeKeys[0]',
+    'destinations 0 urls[0]',
+    'destinations 1 name',
+    'destinations 2 unknown',
+    'destinations 3 urls[0]',
+    'oauthApps 0 keys[0].publicKeyPem',
+  ])
+  assert.equal(JSON.stringify(body).includes('in-plain'), false)
+  assert.deepEqual((await call('GET', '/api/sources')).body, before)
+})
+
+test('whether a given secret differs from the stored one is told, and the stored one is not', async (t) => {
+  const { call } = await startControl(t)
+  const { id } = (
+    await call('POST', '/api/destinations', {
+      name: 'd',
+      urls: ['https://a.example/'],
+      sharedSecret: 'stored-secret',
+      signingSecrets: [SIGNING],
+    })
+  ).body
+  const changed = async (settings: object, of: string | null = id) => {
+    const { body } = await call('POST', '/api/configuration/check', {
+      destinations: [{ id: of, settings: { name: 'd', urls: ['https://a.example/'], ...settings } }],
+    })
+    assert.equal(JSON.stringify(body).includes('stored-secret'), false)
+    assert.equal(JSON.stringify(body).includes(SIGNING), false)
+    return (body.changedSecrets as { fields: string[] }[]).flatMap(({ fields }) => fields)
+  }
+  assert.deepEqual(await changed({ sharedSecret: 'stored-secret', signingSecrets: [SIGNING] }), [])
+  assert.deepEqual(await changed({ sharedSecret: 'other', signingSecrets: [] }), ['sharedSecret', 'signingSecrets'])
+  assert.deepEqual(await changed({}), [])
+  assert.deepEqual(await changed({ sharedSecret: null }), ['sharedSecret'])
+  assert.deepEqual(await changed({ sharedSecret: null }, null), [])
+})
+
+test('checking is for admins, since it compares secrets', async (t) => {
+  const { call } = await startControl(t)
+  const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
+  assert.equal((await call('POST', '/api/configuration/check', {}, { token })).status, 403)
+})
+
+test('the schema of a file has names for ids, references for secrets, and the limits of the API', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('GET', '/api/configuration/schema')
+  const { sources, destinations, oauthApps } = body.properties
+  assert.deepEqual(body.required, ['version'])
+  assert.equal(sources.items.properties.name.maxLength, 100)
+  assert.equal(destinations.items.properties.sourceIds, undefined)
+  assert.equal(destinations.items.properties.sources.type, 'array')
+  assert.equal(destinations.items.properties.timeoutMs.maximum, 5_000)
+  assert.ok(oauthApps.items.properties.keys)
+  const reference = new RegExp(destinations.items.properties.sharedSecret.pattern)
+  assert.deepEqual([reference.test('${NAME_1}'), reference.test('a secret'), reference.test('x${NAME}')], [true, false, false])
+})

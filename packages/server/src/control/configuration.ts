@@ -1,0 +1,130 @@
+// The configuration as a whole, for whoever keeps it in a file: would these sources, destinations and applications be taken,
+// and how does such a file look. Judged by the very schemas of the routes that take them one by one, so that what is good
+// here is good there. Nothing is changed. Secrets that are given are compared with the stored ones, and only whether they
+// differ is told.
+
+import { ApiError } from '../errors.ts'
+import type { Destination } from '../store/store.ts'
+import { type ControlParts, type Route, route } from './route.ts'
+import { anyObject, array, integer, type JsonSchema, nullable, object, oneOf, type Schema, string, withDefault } from './schema.ts'
+
+const KINDS = ['sources', 'destinations', 'oauthApps'] as const
+type Kind = (typeof KINDS)[number]
+const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps' }
+
+const MAX_ENTRIES = 10_000
+const ENTRIES = withDefault(
+  array(
+    object({
+      id: withDefault(nullable(string({ max: 100, description: 'Of the one that is there already.' })), null),
+      settings: anyObject({ description: 'As for creating it, without the ids of sources.' }),
+    }),
+    { max: MAX_ENTRIES },
+  ),
+  [],
+)
+const CHECK = object({ sources: ENTRIES, destinations: ENTRIES, oauthApps: ENTRIES })
+
+const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'In the list that was given.' }) }
+const CHECK_ANSWER = object({
+  problems: array(object({ ...WHERE_FIELDS, field: nullable(string()), code: string(), message: string() })),
+  changedSecrets: array(object({ ...WHERE_FIELDS, fields: array(string()) })),
+})
+
+const SECRET_FIELDS = ['sharedSecret', 'signingSecrets'] as const
+
+/** Given the routes that take the things one by one; adds to them. */
+export function withConfiguration(routes: readonly Route[], { store, checkUrl }: ControlParts): Route[] {
+  const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
+    routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
+
+  function problemOf(kind: Kind, settings: Record<string, unknown>): ApiError | null {
+    const schema = schemaOf(kind)
+    if (schema === undefined) return new ApiError('unknown_field', { field: kind, message: `${kind} are not known to this version.` })
+    try {
+      schema.parse(settings, '')
+      for (const [index, url] of (kind === 'destinations' ? (settings['urls'] as string[]) : []).entries()) {
+        const problem = checkUrl?.(url) ?? null
+        if (problem !== null) throw new ApiError('invalid_field', { field: `urls[${index}]`, message: `urls[${index}] ${problem}.` })
+      }
+      return null
+    } catch (error) {
+      if (error instanceof ApiError) return error
+      throw error
+    }
+  }
+
+  return [
+    ...routes,
+    route({
+      method: 'POST',
+      path: '/configuration/check',
+      summary: 'Whether these would be taken, all at once; changes nothing',
+      body: CHECK,
+      status: 200,
+      answer: CHECK_ANSWER,
+      handle({ body }) {
+        const { destinations } = store.configuration()
+        const entries = KINDS.flatMap((kind) => body[kind].map((entry, index) => ({ kind, index, ...entry })))
+        return {
+          problems: entries.flatMap(({ kind, index, settings }) => {
+            const problem = problemOf(kind, settings)
+            return problem === null ? [] : [{ kind, index, field: problem.field ?? null, code: problem.code, message: problem.message }]
+          }),
+          changedSecrets: entries.flatMap(({ kind, index, id, settings }) => {
+            const fields = kind === 'destinations' ? changedSecrets(destinations.get(id ?? ''), settings) : []
+            return fields.length === 0 ? [] : [{ kind, index, fields }]
+          }),
+        }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/configuration/schema',
+      summary: 'JSON Schema of the configuration file of `switchyard export` and `switchyard apply`',
+      status: 200,
+      answer: anyObject(),
+      handle: () => fileSchema(schemaOf),
+    }),
+  ]
+}
+
+function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
+  return SECRET_FIELDS.filter(
+    (field) =>
+      Object.hasOwn(settings, field) &&
+      JSON.stringify(settings[field]) !== JSON.stringify(destination?.[field] ?? (field === 'sharedSecret' ? null : [])),
+  )
+}
+
+const REFERENCE: JsonSchema = {
+  type: 'string',
+  pattern: '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$',
+  description: 'A variable of the environment, as ${NAME}: never the secret itself.',
+}
+const OF_SOURCES: JsonSchema = { type: 'array', items: { type: 'string' }, uniqueItems: true, description: 'Names of sources.' }
+
+/** Sources by name instead of by id, and secrets as references. */
+function fileSchema(schemaOf: (kind: Kind) => Schema<unknown> | undefined): Record<string, unknown> {
+  const lists = KINDS.flatMap((kind) => {
+    const schema = schemaOf(kind)?.toJsonSchema()
+    if (schema === undefined) return []
+    const properties: Record<string, unknown> = {}
+    for (const [name, field] of Object.entries(schema['properties'] as Record<string, JsonSchema>)) {
+      if (name === 'sourceIds') properties['sources'] = OF_SOURCES
+      else if (name === 'sharedSecret') properties[name] = { ...REFERENCE, type: ['string', 'null'] }
+      else if (name === 'signingSecrets') properties[name] = { type: 'array', items: REFERENCE, maxItems: field['maxItems'] }
+      else properties[name] = field
+    }
+    const required = ((schema['required'] as string[] | undefined) ?? []).filter((name) => Object.hasOwn(properties, name))
+    return [[kind, { type: 'array', items: { type: 'object', properties, required, additionalProperties: false } }] as const]
+  })
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of a Switchyard installation',
+    type: 'object',
+    properties: { version: { const: 1 }, ...Object.fromEntries(lists) },
+    required: ['version'],
+    additionalProperties: false,
+  }
+}

@@ -1,0 +1,338 @@
+// Bad input for every route there is, made from the routes themselves: a route that is added is attacked without anybody
+// thinking of it. The fixture holds each answer against what the route declares; here it is held against 500, and against
+// the status and field that the mistake deserves.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { controlRoutes } from './control.ts'
+import { type Answer, type Fixture, startControl } from './fixtures/start-control.ts'
+import { EXAMPLES } from './openapi/examples.ts'
+import type { ControlParts, Route } from './route.ts'
+import type { JsonSchema } from './schema.ts'
+
+const ROUTES = controlRoutes({} as ControlParts)
+const WITH_BODY = ROUTES.filter(({ body }) => body !== undefined)
+const LISTS = ROUTES.filter(({ query }) => 'cursor' in propertiesOf(query))
+const OF_ONE = ROUTES.filter(({ path }) => path.includes(':id'))
+/** Guessing tokens makes the address wait, which is for its own tests. */
+const GUESSES = new Set(['/login'])
+
+interface Ground extends Fixture {
+  /** One of each thing that has an id. */
+  ids: Record<string, string>
+  bodyOf: (route: Route) => unknown
+  pathOf: (route: Route, params?: Record<string, string>) => string
+}
+
+async function ground(t: TestContext): Promise<Ground> {
+  const fixture = await startControl(t)
+  const made = async (path: string, body: object): Promise<string> => ((await fixture.call('POST', path, body)).body as { id: string }).id
+  const source = await made('/api/sources', { name: 'a' })
+  const ids = {
+    sources: source,
+    destinations: await made('/api/destinations', { name: 'b', sourceIds: [source], urls: ['https://example.com/'] }),
+    deletions: await made('/api/deletions', { userIds: ['u'] }),
+    tokens: await made('/api/tokens', { name: 'c' }),
+    'oauth-apps': await made('/api/oauth-apps', { name: 'd' }),
+  }
+  return {
+    ...fixture,
+    ids,
+    bodyOf: ({ method, path }) =>
+      JSON.parse(
+        JSON.stringify(EXAMPLES[`${method} ${path}`] ?? {})
+          .replaceAll('SOURCE_ID', ids.sources)
+          .replaceAll('DESTINATION_ID', ids.destinations),
+      ),
+    pathOf: ({ path }, params = {}) => `/api${path.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? 'x')}`,
+  }
+}
+
+function propertiesOf(schema: { toJsonSchema: () => JsonSchema } | undefined): Record<string, JsonSchema> {
+  return (schema?.toJsonSchema()['properties'] ?? {}) as Record<string, JsonSchema>
+}
+
+function isRefused({ status, body }: Answer, code: string | RegExp, field: string | RegExp, where: string): void {
+  assert.equal(status, 400, `${where}: ${JSON.stringify(body)}`)
+  const [gotCode, gotField] = [String(body.code), String(body.field)]
+  assert.ok(typeof code === 'string' ? gotCode === code : code.test(gotCode), `${where}: ${gotCode}`)
+  assert.ok(typeof field === 'string' ? gotField === field : field.test(gotField), `${where}: ${gotField}`)
+}
+
+test('an unknown query parameter is refused by name on every route', async (t) => {
+  const { call, pathOf, bodyOf } = await ground(t)
+  for (const route of ROUTES) {
+    for (const name of ['surprise', '__proto__', 'constructor', 'limit%5B%5D']) {
+      const body = route.body === undefined ? undefined : bodyOf(route)
+      const answer = await call(route.method, `${pathOf(route)}?${name}=1`, body)
+      isRefused(answer, 'unknown_field', decodeURIComponent(name), `${route.method} ${route.path}`)
+    }
+  }
+})
+
+test('an unknown field of a body is refused by name on every route that takes one', async (t) => {
+  const { call, pathOf, bodyOf } = await ground(t)
+  for (const route of WITH_BODY) {
+    const where = `${route.method} ${route.path}`
+    const good = bodyOf(route) as object
+    isRefused(await call(route.method, pathOf(route), { ...good, surprise: 1 }), 'unknown_field', 'surprise', where)
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      const raw = `{"${name}":{"polluted":true},${JSON.stringify(good).slice(1)}`.replace(',}', '}')
+      isRefused(await call(route.method, pathOf(route), undefined, { raw }), 'unknown_field', name, where)
+    }
+  }
+  assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
+})
+
+test('a field of the wrong type is refused by name, field by field', async (t) => {
+  const { call, pathOf, bodyOf } = await ground(t)
+  const values: [type: string, value: unknown][] = [
+    ['string', 'x'],
+    ['number', 1.5],
+    ['boolean', true],
+    ['null', null],
+    ['array', [[[]]]],
+    ['object', { a: { b: 1 } }],
+  ]
+  let tried = 0
+  for (const route of WITH_BODY) {
+    for (const [name, schema] of Object.entries(propertiesOf(route.body))) {
+      const types = [schema['type'] ?? []].flat() as string[]
+      for (const [type, value] of values) {
+        if (types.includes(type) || (type === 'number' && types.includes('integer') && Number.isInteger(value))) continue
+        const answer = await call(route.method, pathOf(route), { ...(bodyOf(route) as object), [name]: value })
+        isRefused(answer, /^(invalid|unknown)_field$/, new RegExp(`^${name}\\b`), `${route.method} ${route.path} ${name}: ${type}`)
+        tried += 1
+      }
+    }
+  }
+  assert.ok(tried > 100, `only ${tried} were tried`)
+})
+
+test('a required field that is missing is named', async (t) => {
+  const { call, pathOf, bodyOf } = await ground(t)
+  for (const route of WITH_BODY) {
+    for (const name of (route.body?.toJsonSchema()['required'] ?? []) as string[]) {
+      const { [name]: _, ...rest } = bodyOf(route) as Record<string, unknown>
+      isRefused(await call(route.method, pathOf(route), rest), 'invalid_field', name, `${route.method} ${route.path}`)
+    }
+  }
+})
+
+test('the id of another kind of thing is not found, and neither is anything that looks odd', async (t) => {
+  const { call, pathOf, bodyOf, ids } = await ground(t)
+  const odd = [
+    '__proto__',
+    'constructor',
+    'toString',
+    '%00',
+    'a%00b',
+    '..',
+    '%2e%2e',
+    '%2F',
+    'a%2Fb',
+    "'%20OR%201=1--",
+    '%F0%9F%92%A9',
+    '-1',
+    '0-0',
+  ]
+  for (const route of OF_ONE) {
+    const kind = route.path.split('/')[1] as string
+    const others = Object.entries(ids).filter(([name]) => name !== kind)
+    for (const id of [...others.map(([, other]) => other), ...odd.filter((each) => each !== '..' && each !== '%2e%2e'), 'x'.repeat(900)]) {
+      const body = route.body === undefined ? undefined : bodyOf(route)
+      const answer = await call(route.method, pathOf(route, { id }), body)
+      const where = `${route.method} ${route.path} ${id.slice(0, 50)}: ${JSON.stringify(answer.body)}`
+      // A route whose part is switched off in this process may say so instead.
+      assert.ok(answer.status === 404 || answer.body.code === 'backup_unsupported', where)
+    }
+  }
+})
+
+test('a page that is too large, or no number, is refused on every list', async (t) => {
+  const { call, pathOf } = await ground(t)
+  for (const route of LISTS) {
+    for (const limit of ['100000', '1001', '0', '-1', '1.5', 'abc', '', '1e3', '%001', '9'.repeat(400)]) {
+      isRefused(await call('GET', `${pathOf(route)}?limit=${limit}`), 'invalid_field', 'limit', `${route.path} ${limit}`)
+    }
+    isRefused(await call('GET', `${pathOf(route)}?limit=1&limit=2`), 'invalid_field', 'limit', route.path)
+  }
+})
+
+test('a cursor that the list did not give out is refused on every list', async (t) => {
+  const { call, pathOf, ids } = await ground(t)
+  const { body } = await call('GET', '/api/sources?limit=1')
+  assert.equal(body.next, null)
+  await call('POST', '/api/sources', { name: 'another' })
+  const foreign = ((await call('GET', '/api/sources?limit=1')).body as { next: string }).next
+  for (const route of LISTS) {
+    const id = ids[route.path.split('/')[1] as string] ?? 'x'
+    for (const cursor of [
+      '',
+      'x',
+      'AAAAAAAAAAAA',
+      '%00',
+      'null',
+      '__proto__',
+      'A'.repeat(5_000),
+      ...(route.path === '/sources' ? [] : [foreign]),
+    ]) {
+      const answer = await call('GET', `${pathOf(route, { id })}?cursor=${cursor}`)
+      isRefused(answer, 'invalid_cursor', 'cursor', `${route.path} ${cursor.slice(0, 20)}`)
+    }
+  }
+})
+
+test('a query parameter of the wrong kind, or given twice, is refused by name', async (t) => {
+  const { call, pathOf, ids } = await ground(t)
+  for (const route of ROUTES) {
+    const properties = propertiesOf(route.query)
+    const required = ((route.query?.toJsonSchema()['required'] ?? []) as string[]).map((name) => `${name}=x`)
+    const base = `${pathOf(route, { id: ids[route.path.split('/')[1] as string] ?? 'x' })}?`
+    for (const [name, schema] of Object.entries(properties)) {
+      const others = required.filter((pair) => !pair.startsWith(`${name}=`))
+      const where = `${route.method} ${route.path} ${name}`
+      isRefused(await call(route.method, base + [...others, `${name}=a`, `${name}=b`].join('&')), 'invalid_field', name, where)
+      const isText = schema['type'] === 'string' && schema['enum'] === undefined && schema['format'] !== 'date-time'
+      if (isText) continue
+      for (const value of ['banana', '', '%00', '%5B%5D', 'true1', '99999999999999999999'])
+        isRefused(await call(route.method, base + [...others, `${name}=${value}`].join('&')), 'invalid_field', name, `${where} ${value}`)
+    }
+  }
+})
+
+test('strings with NUL, half characters, markup or great length are taken or refused, and never break anything', async (t) => {
+  const { call, pathOf, bodyOf } = await ground(t)
+  const texts = ['a\u0000b', '\u0000', '\ud800', 'x\udfff', '\u202e', '<script>', "'; DROP TABLE sources; --", 'x'.repeat(200_000), '']
+  for (const route of WITH_BODY.filter(({ path }) => !GUESSES.has(path))) {
+    for (const [name, schema] of Object.entries(propertiesOf(route.body))) {
+      const types = [schema['type'] ?? []].flat() as string[]
+      for (const text of texts) {
+        const value = types.includes('array')
+          ? [text]
+          : types.includes('object')
+            ? { [text]: text }
+            : types.includes('string')
+              ? text
+              : undefined
+        if (value === undefined) continue
+        // Half characters survive JSON only as escapes.
+        const raw = JSON.stringify({ ...(bodyOf(route) as object), [name]: value })
+        const { status, body } = await call(route.method, pathOf(route), undefined, { raw })
+        assert.ok(status < 500, `${route.method} ${route.path} ${name} ${JSON.stringify(text.slice(0, 20))}: ${JSON.stringify(body)}`)
+      }
+    }
+  }
+})
+
+test('whatever JSON comes as a body, nothing breaks', async (t) => {
+  const { call, pathOf, bodyOf } = await ground(t)
+  const targets = WITH_BODY.filter(({ path }) => !GUESSES.has(path))
+  const hostile = fc.tuple(fc.nat(targets.length - 1), fc.nat(20), fc.jsonValue({ maxDepth: 4 }))
+  await fc.assert(
+    fc.asyncProperty(hostile, async ([which, field, value]) => {
+      const route = targets[which] as Route
+      const names = Object.keys(propertiesOf(route.body))
+      const name = names[field % Math.max(1, names.length)] ?? 'x'
+      const { status, body } = await call(route.method, pathOf(route), { ...(bodyOf(route) as object), [name]: value })
+      assert.ok(status < 500, `${route.method} ${route.path}: ${JSON.stringify(body)}`)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('text filters take any text and find nothing', async (t) => {
+  const { call, pathOf } = await ground(t)
+  for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
+    for (const [name, schema] of Object.entries(propertiesOf(route.query))) {
+      if (schema['type'] !== 'string' || schema['enum'] !== undefined || schema['format'] !== undefined || name === 'cursor') continue
+      for (const value of ['%00', 'a%00b', '%F0%9F%92%A9', '%25', "'", '%ED%A0%80', 'x'.repeat(8_000)]) {
+        const { status, body } = await call('GET', `${pathOf(route)}?${name}=${value}`)
+        assert.ok(
+          status === 200 || status === 400 || status === 404,
+          `${route.path}?${name}=${value.slice(0, 20)}: ${JSON.stringify(body)}`,
+        )
+      }
+    }
+  }
+})
+
+test('a body that is not JSON, or no object, is refused on every route that takes one', async (t) => {
+  const { call, pathOf } = await ground(t)
+  const deep = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  for (const route of WITH_BODY) {
+    const where = `${route.method} ${route.path}`
+    for (const raw of ['{', 'name=x', '\u0000', '{"a":1}{', new Uint8Array([0xff, 0xfe])]) {
+      const { status, body } = await call(route.method, pathOf(route), undefined, { raw })
+      assert.deepEqual([status, body.code], [400, 'invalid_json'], where)
+    }
+    for (const raw of ['[]', 'null', '"x"', '1', 'true']) {
+      const { status, body } = await call(route.method, pathOf(route), undefined, { raw })
+      assert.deepEqual([status, body.code], [400, 'invalid_request'], where)
+    }
+    if (!GUESSES.has(route.path)) assert.equal((await call(route.method, pathOf(route), undefined, { raw: deep })).status, 400, where)
+  }
+})
+
+test('a body that is too large, or compressed, is refused on every route that is not a read', async (t) => {
+  const { call, pathOf } = await ground(t)
+  const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) })
+  for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
+    const where = `${route.method} ${route.path}`
+    const { status, body } = await call(route.method, pathOf(route), undefined, { raw: large })
+    assert.deepEqual([status, body.code], [400, 'body_too_large'], where)
+    for (const encoding of ['gzip', 'br', 'zstd', 'nonsense']) {
+      const packed = await call(route.method, pathOf(route), undefined, { raw: '{}', headers: { 'content-encoding': encoding } })
+      assert.deepEqual([packed.status, packed.body.code], [415, 'unsupported_encoding'], where)
+    }
+  }
+})
+
+test('methods that a path does not take are 405 with those it takes; OPTIONS allows no other origin', async (t) => {
+  const { call, pathOf } = await ground(t)
+  for (const path of new Set(ROUTES.map((route) => pathOf(route)))) {
+    const takes = ROUTES.filter((route) => pathOf(route) === path).map(({ method }): string => method)
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((each) => !takes.includes(each))) {
+      const headers = { origin: 'https://elsewhere.example', 'access-control-request-method': 'POST' }
+      const answer = await call(method, path, undefined, { headers })
+      assert.deepEqual([answer.status, answer.body.code], [405, 'method_not_allowed'], `${method} ${path}`)
+      const expected = [...takes, ...(takes.includes('GET') ? ['HEAD'] : [])]
+      assert.equal(answer.headers.get('allow'), expected.join(', '), path)
+      assert.deepEqual(
+        [...answer.headers.keys()].filter((name) => name.startsWith('access-control-')),
+        [],
+        path,
+      )
+    }
+  }
+})
+
+test('HEAD answers what GET would, without a body', async (t) => {
+  const { call, pathOf } = await ground(t)
+  for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
+    const [head, get] = [await call('HEAD', pathOf(route)), await call('GET', pathOf(route))]
+    assert.deepEqual([head.status, head.text], [get.status, ''], route.path)
+  }
+})
+
+test('slashes too many, and escaped ones, lead nowhere', async (t) => {
+  const { call } = await ground(t)
+  for (const path of [
+    '/api/sources/',
+    '/api/sources//',
+    '/api//sources',
+    '/api/sources/x/',
+    '/api/sources/x//write-keys',
+    '/api/sources/x/write-keys/',
+    '/api/./nothing',
+    '/api/%2Fsources',
+    '/api/sources%2Fx',
+    '/api/openapi.json/',
+    '/api/Sources',
+    '/api/sources;x=1',
+  ]) {
+    const { status, body } = await call('GET', path)
+    assert.deepEqual([status, body.code], [404, 'not_found'], path)
+  }
+})

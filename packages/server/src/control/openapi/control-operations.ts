@@ -1,0 +1,114 @@
+// The routes of the control API as operations. Everything comes from the route: names from its path, parameters, bodies
+// and answers from its schemas. What a route can refuse with, beyond what it declares, is said here once for all of them.
+
+import type { ApiErrorCode } from '../../errors.ts'
+import type { Method, Route } from '../route.ts'
+import type { JsonSchema } from '../schema.ts'
+import { EXAMPLES } from './examples.ts'
+import type { Answer, Operation, Parameter } from './operation.ts'
+import { tagOf } from './tags.ts'
+
+const PREFIX = '/api'
+const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const satisfies Record<Method, Operation['method']>
+const STATUSES: Record<Route['status'], string> = { 200: 'Done.', 201: 'Created.', 202: 'Taken; it goes on by itself.', 204: 'Done.' }
+
+export function controlOperations(routes: readonly Route[]): Operation[] {
+  return routes.map((route) => {
+    const body = bodyOf(route)
+    return {
+      method: METHODS[route.method],
+      path: PREFIX + route.path.replaceAll(/:(\w+)/g, '{$1}'),
+      id: METHODS[route.method] + nameOf(route.path),
+      tag: tagOf(route.path),
+      summary: route.summary,
+      ...(route.public ? { security: 'none' as const } : { security: 'control' as const, role: roleOf(route) }),
+      parameters: [...pathParameters(route.path), ...queryParameters(route)],
+      ...(body === undefined ? {} : { body }),
+      answers: [answerOf(route)],
+      errors: errorsOf(route),
+    }
+  })
+}
+
+export function roleOf({ role, method }: Route): 'admin' | 'viewer' {
+  return role ?? (method === 'GET' ? 'viewer' : 'admin')
+}
+
+/** Everything that a route can refuse with. */
+export function errorsOf(route: Route): ApiErrorCode[] {
+  const takesBody = route.method !== 'GET'
+  return [
+    'unknown_field',
+    'invalid_field',
+    'invalid_request',
+    ...(takesBody ? (['invalid_json', 'body_too_large'] as const) : []),
+    ...(route.public ? [] : (['unauthorized', 'cross_site_request', 'too_many_attempts'] as const)),
+    ...(!route.public && roleOf(route) === 'admin' ? (['forbidden'] as const) : []),
+    ...(route.errors ?? []),
+    'unsupported_encoding',
+    'store_unavailable',
+    'internal_error',
+  ]
+}
+
+function bodyOf({ method, path, body }: Route): Operation['body'] {
+  if (body === undefined) return undefined
+  const schema = body.toJsonSchema()
+  const example = EXAMPLES[`${method} ${path}`]
+  const required = Array.isArray(schema['required']) && schema['required'].length > 0
+  return { type: 'application/json', required, schema, ...(example === undefined ? {} : { example }) }
+}
+
+function answerOf({ status, answer, stream, bytes, summary }: Route): Answer {
+  const description = STATUSES[status]
+  if (bytes !== undefined)
+    return { status, description: `${summary}.`, type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } }
+  const schema = answer?.toJsonSchema()
+  if (schema === undefined) return { status, description }
+  if (stream === undefined) return { status, description: status === 200 ? `${summary}.` : description, type: 'application/json', schema }
+  return {
+    status,
+    description: 'Server-sent events, until either side ends the connection.',
+    type: 'text/event-stream',
+    schema: { type: 'string' },
+    event: schema,
+  }
+}
+
+function queryParameters({ query }: Route): Parameter[] {
+  const { properties = {}, required = [] } = (query?.toJsonSchema() ?? {}) as {
+    properties?: Record<string, JsonSchema>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...schema }]) => {
+    return { name, in: 'query', required: required.includes(name), description: typeof description === 'string' ? description : '', schema }
+  })
+}
+
+function pathParameters(path: string): Parameter[] {
+  const parts = path.split('/')
+  return parts.flatMap((part, index): Parameter[] => {
+    if (!part.startsWith(':')) return []
+    const thing = singular(parts[index - 1] ?? '').replaceAll('-', ' ')
+    const isId = part === ':id' || part.endsWith('Id')
+    const description = isId ? `The id of the ${thing}.` : `The ${thing}.`
+    const example = (isId ? `${thing} id` : thing).toUpperCase().replaceAll(' ', '_')
+    return [{ name: part.slice(1), in: 'path', required: true, description, schema: { type: 'string' }, example }]
+  })
+}
+
+/** /sources/:id/write-keys → SourceWriteKeys: one of many where a parameter says which. */
+function nameOf(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '')
+  return parts
+    .flatMap((part, index) => {
+      if (part.startsWith(':')) return []
+      const words = (parts[index + 1]?.startsWith(':') ? singular(part) : part).split(/[^A-Za-z0-9]+/)
+      return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    })
+    .join('')
+}
+
+function singular(word: string): string {
+  return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '')
+}

@@ -1,0 +1,29 @@
+// Bodies that work when pasted, by method and path of the route; words in capitals stand for what the reader has. A test
+// holds each against its route's own schema.
+
+/** Of a key that nobody has the other half of. */
+const PUBLIC_KEY = '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n'
+
+export const EXAMPLES: Readonly<Record<string, unknown>> = {
+  'POST /login': { token: 'TOKEN' },
+  'POST /sources': { name: 'Website' },
+  'PATCH /sources/:id': { enabled: false },
+  'POST /sources/:id/write-keys': {},
+  'POST /destinations': {
+    name: 'Warehouse',
+    sourceIds: ['SOURCE_ID'],
+    urls: ['https://example.com/webhook'],
+    sharedSecret: 'a long random text',
+  },
+  'PATCH /destinations/:id': { batch: { size: 100 } },
+  'POST /destinations/:id/test': { type: 'track' },
+  'POST /replays': { destinationId: 'DESTINATION_ID', states: ['failed', 'expired'], from: '2026-11-15T00:00:00.000Z', dryRun: true },
+  'PATCH /replays/:id': { state: 'paused' },
+  'POST /deletions': { userIds: ['u-1'], suppress: true },
+  'POST /suppressions': { userIds: ['u-1'] },
+  'POST /oauth-apps': { name: 'Backend', sourceIds: ['SOURCE_ID'], keys: [{ id: 'key-1', publicKeyPem: PUBLIC_KEY }] },
+  'PATCH /oauth-apps/:id': { sourceIds: ['SOURCE_ID'] },
+  'POST /oauth-apps/:id/keys': { id: 'key-2', publicKeyPem: PUBLIC_KEY },
+  'POST /tokens': { name: 'Grafana', role: 'viewer' },
+  'POST /configuration/check': { sources: [{ settings: { name: 'Website' } }] },
+}

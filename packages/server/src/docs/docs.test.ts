@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Fastify from 'fastify'
+import { curlOf } from './curl.ts'
+import { registerDocs } from './docs.ts'
+import { html, prose } from './html.ts'
+import { referencePage } from './page.ts'
+import { type OperationNode, operationsOf, type ReferenceDocument } from './reference-document.ts'
+
+const EVIL = '<script>alert("x")</script>'
+
+/** Hostile wherever it has words. */
+function evilDocument(): ReferenceDocument {
+  const operation: Omit<OperationNode, 'method' | 'path'> = {
+    operationId: 'postThing',
+    tags: ['Things'],
+    summary: EVIL,
+    description: `${EVIL} \`${EVIL}\``,
+    security: [{ controlToken: [] }],
+    'x-role': EVIL,
+    parameters: [{ name: 'id', in: 'path', required: true, description: EVIL, schema: { type: 'string', enum: [EVIL] }, example: EVIL }],
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: { type: 'object', properties: { [EVIL]: { type: 'string', default: EVIL } } },
+          example: { it: "isn't" },
+        },
+      },
+    },
+    responses: { 200: { description: EVIL, content: { 'application/json': { schema: { $ref: '#/components/schemas/Thing' } } } } },
+  }
+  return {
+    info: { title: EVIL, version: EVIL, summary: EVIL, description: EVIL },
+    tags: [{ name: 'Things', description: EVIL }],
+    paths: { '/things/{id}': { post: operation } },
+    components: {
+      schemas: {
+        Thing: { title: 'Thing', type: 'object', description: EVIL, properties: { self: { $ref: '#/components/schemas/Thing' } } },
+      },
+      responses: {},
+      securitySchemes: { controlToken: { type: 'http', scheme: 'bearer', description: EVIL } },
+    },
+  }
+}
+
+test('whatever stands in a template is escaped, once, unless it was made by one', () => {
+  assert.equal(
+    html`<p title="${`"'`}">${EVIL}${[html`<b>${'&amp;'}</b>`, ' < ']}${null}</p>`.text,
+    '<p title="&quot;&#39;">&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;<b>&amp;amp;</b> &lt; </p>',
+  )
+})
+
+test('backticks make code of words, and of markup just words', () => {
+  assert.equal(prose('a `b` <i> `<i>`').text, 'a <code>b</code> &lt;i&gt; <code>&lt;i&gt;</code>')
+})
+
+test('a description that holds markup shows it', () => {
+  const page = referencePage(evilDocument())
+  assert.equal(page.match(/<script>/g)?.length, 1, 'only the script of the page itself')
+  assert.doesNotMatch(page, /alert\("x"\)/)
+})
+
+test('a schema that holds itself comes to an end', () => {
+  assert.match(referencePage(evilDocument()), /id="schema-Thing"/)
+})
+
+test('a command can be pasted into a shell whatever its example holds', () => {
+  const [operation] = operationsOf(evilDocument())
+  assert.ok(operation !== undefined)
+  const command = curlOf({
+    ...operation,
+    parameters: [{ name: 'id', in: 'path', required: true, description: '', schema: {}, example: 'THING_ID' }],
+  })
+  assert.equal(
+    command,
+    [
+      `curl '%ORIGIN%/things/THING_ID'`,
+      `-H "Authorization: Bearer $TOKEN"`,
+      `-H 'Content-Type: application/json'`,
+      `-d '{"it":"isn'\\''t"}'`,
+    ].join(' \\\n  '),
+  )
+})
+
+test('the document is asked for once, when somebody looks', async (t) => {
+  let asked = 0
+  const app = Fastify()
+  t.after(() => app.close())
+  registerDocs(app, {
+    document: () => {
+      asked += 1
+      return evilDocument()
+    },
+  })
+  await app.ready()
+  assert.equal(asked, 0)
+  for (const url of ['/docs', '/docs/openapi.json', '/docs']) assert.equal((await app.inject({ url })).statusCode, 200)
+  assert.equal(asked, 1)
+})
+
+test('a Host header gets into the page only if it can be a host', async (t) => {
+  const app = Fastify()
+  t.after(() => app.close())
+  registerDocs(app, { document: evilDocument })
+  for (const [host, origin] of [
+    ['example.com:8080', 'http://example.com:8080'],
+    ['[::1]:8080', 'http://[::1]:8080'],
+    ['a"b', 'http://localhost:8080'],
+    ["a'b", 'http://localhost:8080'],
+    ['a b', 'http://localhost:8080'],
+    ['$(id)', 'http://localhost:8080'],
+    ['$&', 'http://localhost:8080'],
+  ] as const) {
+    const { body } = await app.inject({ url: '/docs', headers: { host } })
+    assert.match(body, new RegExp(`data-origin="${origin.replaceAll(/[[\]$.]/g, String.raw`\$&`)}"`), host)
+  }
+})

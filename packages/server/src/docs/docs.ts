@@ -1,0 +1,40 @@
+// Serves the reference: a page for people and the document that it is made from, both for everybody, as they hold nothing
+// that is not in the source. What they say is given; nothing here knows the API.
+
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ORIGIN } from './curl.ts'
+import { CONTENT_SECURITY_POLICY, referencePage } from './page.ts'
+import type { ReferenceDocument } from './reference-document.ts'
+
+export interface DocsDeps {
+  document: () => ReferenceDocument
+}
+
+const DEFAULT_ORIGIN = 'http://localhost:8080'
+
+export function registerDocs(app: FastifyInstance, { document }: DocsDeps): void {
+  // Made when somebody asks for them first.
+  let made: ReferenceDocument | undefined
+  let page: string | undefined
+  const known = (): ReferenceDocument => (made ??= document())
+  app.get('/docs', (request, reply) => {
+    page ??= referencePage(known())
+    return reply
+      .header('content-type', 'text/html; charset=utf-8')
+      .header('content-security-policy', CONTENT_SECURITY_POLICY)
+      .header('x-content-type-options', 'nosniff')
+      .header('referrer-policy', 'no-referrer')
+      .header('cache-control', 'no-cache')
+      .header('vary', 'host')
+      .send(page.replaceAll(ORIGIN, originOf(request)))
+  })
+  app.get('/docs/', (_request, reply) => reply.redirect('/docs', 308))
+  app.get('/docs/openapi.json', (_request, reply) => {
+    return reply.header('x-content-type-options', 'nosniff').header('cache-control', 'no-cache').send(known())
+  })
+}
+
+/** Only what a host can be written with gets into the page; the page's script puts right the scheme behind a proxy. */
+function originOf({ headers: { host = '' } }: FastifyRequest): string {
+  return /^[\w.-]+(:\d{1,5})?$|^\[[\da-fA-F:.]+\](:\d{1,5})?$/.test(host) ? `http://${host}` : DEFAULT_ORIGIN
+}

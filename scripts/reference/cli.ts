@@ -1,0 +1,63 @@
+// The command line, from the data that help and completion are made of.
+
+import { type Command, EXIT, type Flag } from '../../packages/server/src/commands/command.ts'
+import { COMMANDS, SECTIONS } from '../../packages/server/src/commands/commands.ts'
+import { GLOBAL_FLAGS } from '../../packages/server/src/commands/global-flags.ts'
+import { EXIT_SENTENCES, flagSentence, flagUsage, usageOf } from '../../packages/server/src/commands/help.ts'
+import { code, heading, table } from './markdown.ts'
+
+export function commandLinePage(): string {
+  const exits = Object.keys(EXIT) as (keyof typeof EXIT)[]
+  return [
+    heading('Command line', 'packages/server/src/commands'),
+    'In a clone: `npx switchyard COMMAND`. Without a command it serves. `switchyard COMMAND --help` says what is said here, and with `--json` as data.',
+    'Results go to stdout, remarks and progress to stderr. With `--json`, stdout is one JSON value, or one on each line where there is no end.',
+    'Times are `2h` (that long ago) or `2026-11-14T09:00:00Z`. Sources, destinations, OAuth applications and tokens are named by their id or their name.',
+    '',
+    ...SECTIONS.flatMap(({ title, commands }) => [
+      `**${title}**: ${commands.map(({ name }) => `[${code(name)}](#${anchor(name)})`).join(', ')}`,
+      '',
+    ]),
+    '## Flags of every command',
+    '',
+    flagTable(GLOBAL_FLAGS),
+    '',
+    '## Exit codes',
+    '',
+    table(
+      ['Code', 'Meaning'],
+      exits.map((name) => [code(String(EXIT[name])), EXIT_SENTENCES[name]]),
+    ),
+    '',
+    ...COMMANDS.flatMap(commandText),
+  ].join('\n')
+}
+
+function commandText(command: Command): string[] {
+  const { name, summary, details, arguments: taken = [], flags = {}, examples = [] } = command
+  const rows = taken.map(({ name, sentence }) => [code(name), sentence])
+  return [
+    `## ${name}`,
+    '',
+    `${summary}.`,
+    '',
+    ...(details === undefined ? [] : [details, '']),
+    ['```sh', `switchyard ${usageOf(command)}${Object.keys(flags).length > 0 ? ' [flags]' : ''}`, '```'].join('\n'),
+    '',
+    ...(rows.length === 0 ? [] : [table(['Argument', 'Meaning'], rows), '']),
+    ...(Object.keys(flags).length === 0 ? [] : [flagTable(flags), '']),
+    ...(examples.length === 0 ? [] : [['```sh', ...examples, '```'].join('\n'), '']),
+  ]
+}
+
+function flagTable(flags: Readonly<Record<string, Flag>>): string {
+  return table(
+    ['Flag', 'Meaning'],
+    Object.entries(flags).map(([name, flag]) => [code(flagUsage(name, flag)), flagSentence(flag)]),
+  )
+}
+
+/** As GitHub makes it of a heading. */
+function anchor(name: string): string {
+  return name.replaceAll(' ', '-')
+}

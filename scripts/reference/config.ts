@@ -1,0 +1,20 @@
+// The settings of the service, from the table that reads them.
+
+import { flagOf, SETTINGS, type Setting } from '../../packages/server/src/config.ts'
+import { code, heading, table } from './markdown.ts'
+
+export function configPage(): string {
+  const rows = Object.values(SETTINGS).map((setting: Setting<unknown>) => {
+    const flag = setting.placeholder === null ? flagOf(setting) : `${flagOf(setting)} ${setting.placeholder}`
+    return [code(setting.variable), code(flag), setting.usual, `${setting.sentence}${setting.secret ? ' A secret.' : ''}`]
+  })
+  return [
+    heading('Settings', 'packages/server/src/config.ts'),
+    'Each setting is an environment variable or a flag of `switchyard serve`; the flag wins, and an empty variable counts as not set.',
+    'Others on the same machine can read the flags of a process, so give secrets in the environment.',
+    'A value that cannot be read stops the start with a sentence that names the setting.',
+    '',
+    table(['Variable', 'Flag', 'Default', 'Meaning'], rows),
+    '',
+  ].join('\n')
+}

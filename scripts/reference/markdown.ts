@@ -1,0 +1,19 @@
+// The few forms of Markdown that the pages of the reference are made of.
+
+/** The first lines of every page that is written by a machine. */
+export function heading(title: string, source: string): string {
+  return `# ${title}\n\n<!-- Written by scripts/reference.ts from ${source}. Change it there, then run: node scripts/run.mjs scripts/reference.ts -->\n`
+}
+
+export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
+  return [line(columns), `|${columns.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
+}
+
+export function code(text: string): string {
+  return `\`${text}\``
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+}
