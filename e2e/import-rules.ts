@@ -18,7 +18,7 @@ interface Rule {
   mayTypes?: RegExp[]
 }
 
-const STAGES = ['ingest', 'routing', 'delivery', 'control', 'oauth', 'observe']
+const STAGES = ['ingest', 'routing', 'delivery', 'control', 'oauth', 'observe', 'docs']
 const ADAPTERS = ['sqlite', 'postgres']
 
 const builtin = /^node:/
@@ -36,6 +36,7 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
   control: [/^fastify$/],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
+  docs: [/^fastify$/],
 }
 
 /** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */

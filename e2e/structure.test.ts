@@ -56,7 +56,10 @@ test('the checker finds a forbidden import of each kind', () => {
     ['server/app.ts', './store/sqlite/adapter.ts'],
     ['server/store/sqlite/adapter.ts', '../store.ts'],
     ['server/store/postgres/adapter.ts', 'pg'],
-    ['server/cli.ts', './app.ts'],
+    ['server/cli.ts', './commands/main.ts'],
+    ['server/commands/serve.ts', '../app.ts'],
+    ['server/commands/send.ts', '../config.ts'],
+    ['server/commands/import.ts', '@switchyard/node'],
   ]
   const forbidden: [file: string, specifier: string][] = [
     ['protocol/times.ts', 'node:util'],
@@ -74,6 +77,10 @@ test('the checker finds a forbidden import of each kind', () => {
     ['server/store/sqlite/adapter.ts', '../../delivery/lane.ts'],
     ['server/store/store.ts', './sqlite/adapter.ts'],
     ['server/cli.ts', './store/sqlite/adapter.ts'],
+    ['server/cli.ts', './app.ts'],
+    ['server/commands/sources.ts', '../store/store.ts'],
+    ['server/commands/sources.ts', '../control/sources.ts'],
+    ['server/control/sources.ts', '../commands/api.ts'],
     ['dashboard/page.ts', '@switchyard/protocol'],
     ['bench/run.ts', 'node:fs'],
   ]

@@ -1,8 +1,9 @@
-// The process settings as one table: environment variable, flag, parser, default and a sentence, from which reading,
-// `--help` and the reference come. Everything is parsed here, so that the rest of the service sees values and never text.
-// Nothing here exits, prints or touches a file: what is wrong is returned as data. A secret is never quoted.
+// The settings of the service as one table: environment variable, flag, parser, default and a sentence, from which reading,
+// the help of `serve` and the reference come. Everything is parsed here, so that the rest of the service sees values and
+// never text. Nothing here exits, prints or touches a file: what is wrong is returned as data. A secret is never quoted.
 
 import { isIP } from 'node:net'
+import { nearest } from './nearest.ts'
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -109,6 +110,14 @@ export const SETTINGS = {
     usual: 'empty',
     sentence: "Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For tells the sender's address.",
   }),
+  metrics: setting<'auto' | 'open' | 'token' | 'off'>({
+    variable: 'SWITCHYARD_METRICS',
+    placeholder: 'ACCESS',
+    parse: parseMetrics,
+    fallback: 'auto',
+    usual: 'auto',
+    sentence: 'Who may read GET /metrics: open, token (any control token), off; auto: open to this machine on loopback, else token.',
+  }),
   rateLimit: setting<number | null>({
     variable: 'SWITCHYARD_RATE_LIMIT',
     placeholder: 'NUMBER',
@@ -165,30 +174,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
   return { kind: 'config', config: values as Config, warnings: unknownVariables(env) }
 }
 
-export function helpText(): string {
-  const rows = NAMES.map((name) => {
-    const setting: Setting<unknown> = SETTINGS[name]
-    const flag = setting.placeholder === null ? flagOf(setting) : `${flagOf(setting)} ${setting.placeholder}`
-    return { flag, variable: setting.variable, sentence: setting.sentence, usual: setting.usual }
-  })
-  const wide = Math.max(...rows.map(({ flag }) => flag.length)) + 2
-  const lines = rows.map(
-    ({ flag, variable, sentence, usual }) => `  ${flag.padEnd(wide)}${variable}\n      ${sentence}\n      Default: ${usual}`,
-  )
-  return [
-    'Usage: switchyard [flags]',
-    '',
-    'Each setting is a flag or an environment variable; the flag wins. Others on this machine can read the flags of a process,',
-    'so give secrets in the environment.',
-    '',
-    ...lines,
-    '',
-    `  ${'--help'.padEnd(wide)}This text.`,
-    `  ${'--version'.padEnd(wide)}The version.`,
-    '',
-  ].join('\n')
-}
-
 function readFlags(argv: readonly string[]): { given: Map<Name, string>; problems: ConfigProblem[] } {
   const given = new Map<Name, string>()
   const problems: ConfigProblem[] = []
@@ -224,15 +209,24 @@ function badValue(setting: string, expected: string, text: string | undefined): 
 
 function unknownArgument(argument: string, flags: readonly string[]): ConfigProblem {
   const near = nearest(argument, flags)
-  const hint = near === undefined ? 'switchyard --help lists them all.' : `Did you mean ${near}?`
+  const hint = near === undefined ? 'switchyard serve --help lists them all.' : `Did you mean ${near}?`
   return { setting: argument, message: `${argument} is not a flag. ${hint}` }
 }
+
+/** What the commands beside `serve` read. Each is near enough to a setting to be taken for a mistake. */
+const COMMAND_VARIABLES = new Set([
+  'SWITCHYARD_URL',
+  'SWITCHYARD_TOKEN',
+  'SWITCHYARD_WRITE_KEY',
+  'SWITCHYARD_SHARED_SECRET',
+  'SWITCHYARD_SIGNING_SECRET',
+])
 
 /** A mistyped variable would be passed over in silence. Only near ones are told: others may be another program's. */
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = NAMES.map((name): string => SETTINGS[name].variable)
   return Object.keys(env)
-    .filter((variable) => variable.startsWith('SWITCHYARD_') && !known.includes(variable))
+    .filter((variable) => variable.startsWith('SWITCHYARD_') && !known.includes(variable) && !COMMAND_VARIABLES.has(variable))
     .flatMap((variable) => {
       const near = nearest(variable, known)
       return near === undefined ? [] : [`${variable} is not a setting and is ignored. Did you mean ${near}?`]
@@ -309,34 +303,13 @@ function parseSwitch(text: string): Parsed<boolean> {
   return { expected: '1 or 0 (true, false, yes, no, on and off are taken as well)' }
 }
 
+function parseMetrics(text: string): Parsed<'auto' | 'open' | 'token' | 'off'> {
+  const access = (['auto', 'open', 'token', 'off'] as const).find((known) => known === text.toLowerCase())
+  return access === undefined ? { expected: 'one of auto, open, token, off' } : { value: access }
+}
+
 function parseRateLimit(text: string): Parsed<number | null> {
   if (text === '0' || text.toLowerCase() === 'off') return { value: null }
   const parsed = parseInteger(text, 1, 1_000_000_000)
   return 'value' in parsed ? parsed : { expected: 'a whole number of messages per second, or off' }
-}
-
-// ── Did you mean ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** The known word that takes the fewest edits, if they are few for its length. */
-function nearest(word: string, known: readonly string[]): string | undefined {
-  let best: string | undefined
-  let least = Math.max(2, Math.floor(word.length / 5)) + 1
-  for (const candidate of known) {
-    const distance = edits(word, candidate)
-    if (distance < least) [best, least] = [candidate, distance]
-  }
-  return best
-}
-
-function edits(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row]
-    for (let column = 1; column <= to.length; column += 1) {
-      const substitution = (previous[column - 1] as number) + (from[row - 1] === to[column - 1] ? 0 : 1)
-      current.push(Math.min(substitution, (previous[column] as number) + 1, (current[column - 1] as number) + 1))
-    }
-    previous = current
-  }
-  return previous[to.length] as number
 }

@@ -1,8 +1,13 @@
 // What a command of `switchyard` is: data, from which help and completion are made, and one function. A command talks to a
 // running service through its control API and to a person through its output; it never opens the store of a running one.
+// Every file of a command is read for every call, for help and completion: what is heavy (the service, YAML, the client)
+// is imported within `run`.
 
 import type { Api } from './api.ts'
 import type { Output } from './output.ts'
+import type { ExitCode } from './problem.ts'
+
+export { CommandProblem, EXIT, type ExitCode } from './problem.ts'
 
 export interface Argument {
   /** As help shows it: MESSAGE_ID. */
@@ -11,6 +16,8 @@ export interface Argument {
   optional?: true
   /** Takes all that follow. */
   many?: true
+  /** The values it takes, for completion and for refusing others. */
+  values?: readonly string[]
 }
 
 export interface Flag {
@@ -19,6 +26,8 @@ export interface Flag {
   sentence: string
   /** The default in words. */
   usual?: string
+  /** The environment variable that says the same; the flag wins. */
+  variable?: string
   /** May be given more than once. */
   many?: true
   /** The values it takes, for completion and for refusing others. */
@@ -37,6 +46,11 @@ export interface Command {
   arguments?: readonly Argument[]
   /** By name in kebab-case, without the dashes. */
   flags?: Readonly<Record<string, Flag>>
+  /**
+   * Of the service itself: `arguments` are all that follow its name, as they stand; it minds its own signals, and goes on
+   * when nobody reads its output any more.
+   */
+  isService?: true
   /** Resolves with the exit code. What a person did wrong or can mend is thrown as a CommandProblem. */
   run(call: Call): Promise<ExitCode>
 }
@@ -44,9 +58,9 @@ export interface Command {
 export interface Call {
   readonly arguments: readonly string[]
   /** The value of a flag, the last one if there are several. */
-  flag(name: string): string | undefined
-  flags(name: string): readonly string[]
-  has(name: string): boolean
+  readonly flag: (name: string) => string | undefined
+  readonly flags: (name: string) => readonly string[]
+  readonly has: (name: string) => boolean
   /** Whether --json was given: then `out` gets one JSON value, or one per line where there is no end. */
   readonly json: boolean
   readonly env: Readonly<Record<string, string | undefined>>
@@ -54,30 +68,4 @@ export interface Call {
   readonly out: Output
   /** Aborted by Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal
-}
-
-export const EXIT = {
-  ok: 0,
-  /** It was tried and did not succeed: a delivery failed, a check found something. */
-  failed: 1,
-  /** The command line or a file that it names is wrong. */
-  usage: 2,
-  /** The service cannot be reached or did not take the token. */
-  unreachable: 3,
-  /** What was asked for is not there. */
-  notFound: 4,
-  interrupted: 130,
-} as const
-
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
-
-/** Shown as one sentence, without a stack. */
-export class CommandProblem extends Error {
-  override name = 'CommandProblem'
-  readonly exit: ExitCode
-
-  constructor(message: string, exit: ExitCode = EXIT.failed, options?: ErrorOptions) {
-    super(message, options)
-    this.exit = exit
-  }
 }

@@ -1,0 +1,113 @@
+// The command line under test, as a process of its own against a service.
+//
+//   const { code, stdout, stderr } = await switchyard(service, 'sources', 'list')
+//   const sources = await asJson<Source[]>(service, 'sources')                      with --json; fails unless it exits with 0
+//   await using tail = startSwitchyard(service, ['tail'])                           runs until it is ended
+//   await tail.printed(/accepted/)
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CLI, type Service } from './service.ts'
+import { Signals } from './signals.ts'
+
+export interface Result {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface CommandOptions {
+  /** Written to its stdin. */
+  input?: string
+  env?: Record<string, string>
+}
+
+export interface RunningCommand extends AsyncDisposable {
+  child: ChildProcess
+  stdout: () => string
+  stderr: () => string
+  printed(pattern: RegExp): Promise<RegExpExecArray>
+  kill: (signal: NodeJS.Signals) => void
+  ended: Promise<Result>
+}
+
+/** Where the service is, and the token; nothing else of this process's settings. */
+export function environment(service: Pick<Service, 'url' | 'token'> | null, env: Record<string, string> = {}): Record<string, string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(SWITCHYARD_|NODE_|NO_COLOR$)/.test(name)) as [string, string][]
+  return {
+    ...Object.fromEntries(inherited),
+    NODE_COMPILE_CACHE: join(tmpdir(), 'switchyard-e2e-compiled'),
+    ...(service === null ? {} : { SWITCHYARD_URL: service.url, SWITCHYARD_TOKEN: service.token }),
+    ...env,
+  }
+}
+
+export function startSwitchyard(
+  service: Pick<Service, 'url' | 'token'> | null,
+  args: readonly string[],
+  options: CommandOptions = {},
+): RunningCommand {
+  const child = spawn(process.execPath, [CLI, ...args], { env: environment(service, options.env), stdio: ['pipe', 'pipe', 'pipe'] })
+  child.stdin.on('error', () => {})
+  child.stdin.end(options.input ?? '')
+  const signals = new Signals()
+  const text = { stdout: '', stderr: '' }
+  let isOver = false
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (part: string) => {
+      text[name] += part
+      signals.notify()
+    })
+  }
+  const ended = new Promise<Result>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => {
+      isOver = true
+      resolve({ code, ...text })
+      signals.notify()
+    })
+  })
+  return {
+    child,
+    stdout: () => text.stdout,
+    stderr: () => text.stderr,
+    async printed(pattern) {
+      let found: RegExpExecArray | null = null
+      const state = (): string => `it printed:\n${text.stdout}${text.stderr}`
+      await signals.until(
+        () => {
+          found = pattern.exec(text.stdout)
+          if (found === null && isOver) throw new Error(`it ended before ${pattern}\n${state()}`)
+          return found !== null
+        },
+        { what: `${pattern} on stdout`, state },
+      )
+      return found as unknown as RegExpExecArray
+    },
+    kill: (signal) => void child.kill(signal),
+    ended,
+    async [Symbol.asyncDispose]() {
+      if (!isOver) child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** To its end. */
+export async function switchyard(service: Pick<Service, 'url' | 'token'> | null, ...args: string[]): Promise<Result> {
+  return await startSwitchyard(service, args).ended
+}
+
+/** What it prints, which must be all that there is to say. */
+export async function says(service: Pick<Service, 'url' | 'token'>, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await switchyard(service, ...args)
+  assert.equal(code, 0, `switchyard ${args.join(' ')}\n${stdout}${stderr}`)
+  return stdout
+}
+
+/** With --json: one JSON value and nothing else. */
+export async function asJson<T>(service: Pick<Service, 'url' | 'token'>, ...args: string[]): Promise<T> {
+  return JSON.parse(await says(service, '--json', ...args)) as T
+}

@@ -1,0 +1,124 @@
+// What holds for every command, whoever writes it.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { SETTINGS } from '../config.ts'
+import { EXIT } from './command.ts'
+import { COMMANDS, SECTIONS } from './commands.ts'
+import { GLOBAL_FLAGS } from './global-flags.ts'
+import { describe, helpText } from './help.ts'
+import { parseCommandLine } from './parse-command-line.ts'
+
+/** A shell's words, as far as examples need them. */
+function words(line: string): string[] {
+  return Array.from(line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g), ([, single, double, plain]) => single ?? double ?? plain ?? '')
+}
+
+test('names are one or two words in kebab-case, and no two are the same', () => {
+  const names = COMMANDS.map(({ name }) => name)
+  assert.equal(new Set(names).size, names.length)
+  for (const name of names) assert.match(name, /^[a-z]+(-[a-z]+)*( [a-z]+(-[a-z]+)*)?$/)
+})
+
+test('the issue’s commands are all there', () => {
+  const names = COMMANDS.map(({ name }) => name)
+  const groups = new Set(names.map((name) => name.split(' ')[0]))
+  for (const name of ['serve', 'send', 'trace', 'tail', 'sources', 'destinations', 'replay', 'deletions', 'completion'])
+    assert.ok(groups.has(name), name)
+})
+
+test('summaries are one line without a full stop, sentences end with one', () => {
+  for (const { name, summary, details, arguments: taken = [], flags = {} } of COMMANDS) {
+    assert.match(summary, /^[A-Z][^\n]{5,110}[^.\n]$/, `${name}: ${summary}`)
+    if (details !== undefined) assert.match(details, /\.$/, name)
+    for (const { sentence } of [...taken, ...Object.values(flags)]) assert.match(sentence, /^\S[^\n]*[.…]$/, `${name}: ${sentence}`)
+    for (const { usual } of Object.values(flags)) assert.ok(usual === undefined || !usual.endsWith('.'), `${name}: ${usual}`)
+  }
+})
+
+test('no flag of a command takes the place of a global one, and only the last argument takes many', () => {
+  for (const { name, arguments: taken = [], flags = {} } of COMMANDS) {
+    for (const flag of Object.keys(flags)) {
+      assert.match(flag, /^[a-z]+(-[a-z]+)*$/, name)
+      assert.ok(!Object.hasOwn(GLOBAL_FLAGS, flag), `${name} --${flag}`)
+    }
+    assert.ok(
+      taken.slice(0, -1).every(({ many }) => !many),
+      name,
+    )
+    const firstOptional = taken.findIndex(({ optional }) => optional)
+    assert.ok(firstOptional === -1 || taken.slice(firstOptional).every(({ optional }) => optional), name)
+  }
+})
+
+test('every example can be typed as it stands', () => {
+  for (const { name, examples = [] } of COMMANDS) {
+    for (const example of examples) {
+      const calls = Array.from(
+        example.matchAll(/(?:^|\| |<\()(?:\w+=\S+ )*switchyard(?: ((?:'[^']*'|"[^"]*"|[^|>)])*))?/g),
+        ([, own = '']) => {
+          const line = parseCommandLine(words(own), COMMANDS)
+          assert.equal(line.kind, 'run', `${example}: ${JSON.stringify(line)}`)
+          return line.kind === 'run' ? line.parsed.command.name : ''
+        },
+      )
+      assert.ok(calls.includes(name), example)
+    }
+  }
+})
+
+test('the list of commands has each first word, its summary or verbs, every global flag and exit code', () => {
+  const text = helpText(SECTIONS, {}).replaceAll(/\s+/g, ' ')
+  for (const { title, commands } of SECTIONS) {
+    assert.ok(text.includes(title))
+    for (const { name, summary } of commands) {
+      const [first = '', verb] = name.split(' ')
+      assert.ok(text.includes(` ${first} `), first)
+      assert.ok(verb === undefined ? text.includes(summary) : verb === 'list' || text.includes(verb), name)
+    }
+  }
+  for (const [name, { sentence }] of Object.entries(GLOBAL_FLAGS)) assert.ok(text.includes(`--${name}`) && text.includes(sentence), name)
+  for (const code of Object.values(EXIT)) assert.ok(text.includes(` ${code} `), String(code))
+})
+
+test('help of a command has its usage, summary, arguments, flags, defaults, variables and examples', () => {
+  for (const command of COMMANDS) {
+    const text = helpText(SECTIONS, { command }).replaceAll(/\s+/g, ' ')
+    const { name, summary, arguments: taken = [], flags = {}, examples = [] } = command
+    assert.ok(text.startsWith(`Usage: switchyard ${name}`))
+    const parts = [
+      summary,
+      ...taken.flatMap(({ name, sentence }) => [name, sentence]),
+      ...examples.map((line) => line.replaceAll(/\s+/g, ' ')),
+    ]
+    for (const [flag, { placeholder, sentence, usual, variable, values = [] }] of Object.entries(flags))
+      parts.push(placeholder === null ? `--${flag}` : `--${flag} ${placeholder}`, sentence, usual ?? '', variable ?? '', ...values)
+    for (const part of parts) assert.ok(text.includes(part), `${name}: ${part}`)
+  }
+})
+
+test('help of serve names every setting with its variable', () => {
+  const command = COMMANDS.find(({ name }) => name === 'serve')
+  assert.ok(command)
+  const text = helpText(SECTIONS, { command }).replaceAll(/\s+/g, ' ')
+  for (const { variable, sentence, usual } of Object.values(SETTINGS))
+    for (const part of [variable, sentence, usual]) assert.ok(text.includes(part), part)
+})
+
+test('help fits the terminal', () => {
+  for (const command of [undefined, ...COMMANDS]) {
+    for (const line of helpText(SECTIONS, command === undefined ? {} : { command }, 80).split('\n')) {
+      // Examples are lines to copy, and some words are longer than a column.
+      const isExample = command?.examples?.some((example) => line === `  ${example}`) === true
+      assert.ok(isExample || line.length <= 80, `${command?.name}: ${line}`)
+    }
+  }
+})
+
+test('help of a group lists its commands; as JSON it is data', () => {
+  const text = helpText(SECTIONS, { group: 'sources' })
+  for (const verb of ['list', 'show SOURCE', 'create NAME', 'add-key SOURCE [KEY]']) assert.ok(text.includes(`sources ${verb}`), verb)
+  assert.match(helpText(SECTIONS, { group: 'replay' }), /DELIVERY_ID[^]*replay list/)
+  const described = describe(SECTIONS, { group: 'sources' }) as { sections: { commands: { name: string }[] }[] }
+  assert.ok(described.sections.flatMap(({ commands }) => commands).every(({ name }) => name.startsWith('sources ')))
+})

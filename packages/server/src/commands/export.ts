@@ -1,0 +1,63 @@
+// `switchyard export`: the configuration as one YAML file that can live in git. Secrets are in it as references only.
+
+import { renameSync, writeFileSync } from 'node:fs'
+import { type Command, CommandProblem, EXIT } from './command.ts'
+import { configurationOf, KINDS, NOUNS, readInstalled } from './configuration-file.ts'
+
+const HEADER = ` The configuration of a Switchyard installation, as \`switchyard export\` writes it.
+ \`switchyard apply FILE --dry-run\` shows what it would change, \`switchyard apply FILE\` changes it.
+ Entries are told apart by their names. What is not said has its default; secrets and write keys that are not said stay.
+ \${NAME} is read from the environment of whoever applies it; where NAME is not set, what is stored stays.`
+
+export const exportCommand: Command = {
+  name: 'export',
+  summary: 'Writes the configuration as one YAML file, without secrets',
+  details:
+    'Sources, destinations and OAuth applications, in an order that does not change, so that git shows what did. In the place of a secret stands the name of a variable. The values of headers and of query parameters whose names sound secret are left out in the same way.\n\nWrite keys are in it: they are in every page and app that sends, and a copy of the installation needs them. --without-keys leaves them out.',
+  arguments: [{ name: 'FILE', sentence: 'Where to write it; stdout without.', optional: true }],
+  flags: {
+    'without-keys': { placeholder: null, sentence: 'Leaves write keys out.' },
+    schema: { placeholder: null, sentence: 'Writes the JSON Schema of the file instead.' },
+  },
+  examples: ['switchyard export switchyard.yaml', 'switchyard export --schema > switchyard.schema.json'],
+  async run(call) {
+    const installed = await readInstalled(call.api)
+    const { file, variables } = configurationOf(installed, { withKeys: !call.has('without-keys') })
+    for (const kind of KINDS) {
+      const names = file[kind].map(({ name }) => name)
+      const twice = names.find((name, index) => names.indexOf(name) < index)
+      if (twice !== undefined)
+        throw new CommandProblem(
+          `Several have the name ${twice}, and a file tells each ${NOUNS[kind]} by its name. Give them different ones first.`,
+        )
+    }
+    const path = call.arguments[0]
+    const text = call.has('schema') ? `${JSON.stringify(installed.document, null, 2)}\n` : await yamlText(file)
+    if (path === undefined || path === '-') {
+      if (call.json && !call.has('schema')) call.out.json(file)
+      else call.out.line(text.trimEnd())
+      return EXIT.ok
+    }
+    try {
+      writeFileSync(`${path}.new`, text, { flush: true })
+      renameSync(`${path}.new`, path)
+    } catch (error) {
+      throw new CommandProblem(`${path} cannot be written: ${(error as Error).message}.`, EXIT.usage)
+    }
+    if (call.json) call.out.json({ file: path, variables })
+    else {
+      call.out.line(
+        `${path} has ${KINDS.map((kind) => `${file[kind].length} ${NOUNS[kind]}${file[kind].length === 1 ? '' : 's'}`).join(', ')}.`,
+      )
+      if (variables.length > 0) call.out.remark(`To apply it elsewhere, set ${variables.join(', ')}.`)
+    }
+    return EXIT.ok
+  },
+}
+
+async function yamlText(file: object): Promise<string> {
+  const { Document } = await import('yaml')
+  const document = new Document(file)
+  document.commentBefore = HEADER
+  return document.toString({ lineWidth: 0, blockQuote: 'literal' })
+}

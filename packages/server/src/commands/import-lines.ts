@@ -1,0 +1,132 @@
+// The lines of a file as an import takes them: with their number and where they end, so that it can go on from there.
+// Memory is bounded whatever the file holds: a line beyond the limit is read past, and comes as one that is too long. What
+// is compressed with gzip is told by its first bytes.
+
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+
+export interface Line {
+  /** From 1. */
+  number: number
+  /** Of the first byte after it, in what was decompressed. */
+  end: number
+  start: number
+  text: string
+  tooLong: boolean
+  /** Bytes of the file itself that were read so far, for a progress bar. */
+  readBytes: number
+}
+
+export interface Start {
+  offset: number
+  line: number
+}
+
+/** More than a message may have, so that one that is too large is still told as such, with its start. */
+export const MAX_LINE_BYTES = 256 * 1024
+const NEWLINE = 0x0a
+
+export interface LinesOptions {
+  /** Null: `input` is read, which cannot be gone on with. */
+  path: string | null
+  input: Readable
+  from: Start
+  signal: AbortSignal
+}
+
+export async function* readLines({ path, input, from, signal }: LinesOptions): AsyncGenerator<Line> {
+  const gzip = path !== null && (await isGzip(path))
+  let readBytes = 0
+  const raw = path === null ? input : createReadStream(path, { start: gzip ? 0 : from.offset, highWaterMark: 256 * 1024 })
+  if (!gzip) readBytes = from.offset
+  let source: AsyncIterable<Buffer> = raw as AsyncIterable<Buffer>
+  if (gzip) {
+    const unzip = createGunzip()
+    raw.on('data', (chunk: Buffer) => {
+      readBytes += chunk.length
+    })
+    raw.on('error', (error: Error) => unzip.destroy(error))
+    raw.pipe(unzip)
+    source = unzip as AsyncIterable<Buffer>
+  }
+  let position = gzip ? 0 : from.offset
+  let number = from.line
+  let start = from.offset
+  let parts: Buffer[] = []
+  let held = 0
+  let tooLong = false
+
+  const line = (end: number): Line => {
+    number += 1
+    let text = Buffer.concat(parts).toString('utf8')
+    if (start === 0) text = text.replace(/^\uFEFF/, '')
+    const made = { number, start, end, text: text.replace(/\r$/, ''), tooLong, readBytes }
+    start = end
+    parts = []
+    held = 0
+    tooLong = false
+    return made
+  }
+  const hold = (bytes: Buffer): void => {
+    if (held + bytes.length > MAX_LINE_BYTES) {
+      tooLong = true
+      if (held < MAX_LINE_BYTES) parts.push(bytes.subarray(0, MAX_LINE_BYTES - held))
+      held = MAX_LINE_BYTES
+    } else {
+      parts.push(bytes)
+      held += bytes.length
+    }
+  }
+
+  try {
+    for await (const whole of source) {
+      if (!gzip) readBytes += whole.length
+      let chunk = whole
+      if (position < from.offset) {
+        const skipped = Math.min(chunk.length, from.offset - position)
+        position += skipped
+        chunk = chunk.subarray(skipped)
+      }
+      let at = 0
+      for (;;) {
+        const newline = chunk.indexOf(NEWLINE, at)
+        if (newline === -1) break
+        hold(chunk.subarray(at, newline))
+        yield line(position + newline + 1)
+        if (signal.aborted) return
+        at = newline + 1
+      }
+      if (at < chunk.length) hold(chunk.subarray(at))
+      position += chunk.length
+    }
+    if (held > 0) yield line(position)
+  } finally {
+    raw.destroy()
+  }
+}
+
+async function isGzip(path: string): Promise<boolean> {
+  const head = await readHead(path, 2)
+  return head[0] === 0x1f && head[1] === 0x8b
+}
+
+async function readHead(path: string, bytes: number): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const buffer = Buffer.alloc(bytes)
+    const { bytesRead } = await file.read(buffer, 0, bytes, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** What tells a file from another of the same name: its start, which stays when something is added at its end. */
+export async function fingerprintOf(path: string, bytes: number): Promise<string> {
+  return createHash('sha256')
+    .update(await readHead(path, bytes))
+    .digest('hex')
+}

@@ -1,0 +1,92 @@
+// One run of the command line: parse, find the command, run it, end with its exit code. What a person can mend is one
+// sentence on stderr; a stack appears only where the fault is ours.
+
+import { readFileSync } from 'node:fs'
+import { createApi } from './api.ts'
+import { type Call, CommandProblem, EXIT, type ExitCode } from './command.ts'
+import { COMMANDS, SECTIONS } from './commands.ts'
+import { controlToken, serviceUrl } from './global-flags.ts'
+import { describe, helpText } from './help.ts'
+import { createOutput } from './output.ts'
+import { type Parsed, parseCommandLine } from './parse-command-line.ts'
+
+type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'stdout' | 'stderr' | 'on' | 'exit'>
+
+export async function runCommandLine(process: Process): Promise<void> {
+  const { stdout, stderr, env } = process
+  const line = parseCommandLine(process.argv.slice(2), COMMANDS)
+  const isService = line.kind === 'run' && line.parsed.command.isService === true
+  // `switchyard tail | head`: whoever reads has enough, which is no error. The service goes on without readers.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (!isService) process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed)
+  })
+  stderr.on('error', () => {})
+
+  const code = await run()
+  // Pipes are written at leisure on some systems, and exit() would cut them.
+  await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
+  process.exit(code)
+
+  async function run(): Promise<ExitCode> {
+    switch (line.kind) {
+      case 'help':
+        stdout.write(line.json ? `${JSON.stringify(describe(SECTIONS, line), null, 2)}\n` : helpText(SECTIONS, line, stdout.columns))
+        return EXIT.ok
+      case 'version':
+        stdout.write(`${version()}\n`)
+        return EXIT.ok
+      case 'problems':
+        stderr.write(`${[...line.messages, `${line.help} tells more.`].join('\n')}\n`)
+        return EXIT.usage
+      case 'run':
+        return await call(line.parsed)
+    }
+  }
+
+  async function call({ command, arguments: words, flags }: Parsed): Promise<ExitCode> {
+    const abort = new AbortController()
+    if (!isService) {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+        process.on(signal, () => {
+          // A second signal is a person losing patience.
+          if (abort.signal.aborted) process.exit(EXIT.interrupted)
+          abort.abort()
+        })
+      }
+    }
+    const json = flags.has('json')
+    const out = createOutput({ stdout, stderr, json, colours: !flags.has('no-color') && !env['NO_COLOR'] })
+    let api: ReturnType<typeof createApi> | undefined
+    const flag = (name: string): string | undefined => flags.get(name)?.at(-1)
+    const call: Call = {
+      arguments: words,
+      flag,
+      flags: (name) => flags.get(name) ?? [],
+      has: (name) => flags.has(name),
+      json,
+      env,
+      // Made when it is needed: a command that needs no service needs no address of one either.
+      get api() {
+        api ??= createApi({ url: serviceUrl(flag('url'), env), token: controlToken(flag('token'), env), signal: abort.signal })
+        return api
+      },
+      out,
+      signal: abort.signal,
+    }
+    try {
+      return await command.run(call)
+    } catch (error) {
+      if (abort.signal.aborted) return EXIT.interrupted
+      if (error instanceof CommandProblem) {
+        stderr.write(`${error.message}\n`)
+        return error.exit
+      }
+      stderr.write(`switchyard ${command.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+      return EXIT.failed
+    }
+  }
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version
+}

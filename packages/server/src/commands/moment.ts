@@ -1,0 +1,41 @@
+// Times and durations as people type them: `2h` (ago), `2026-11-14T09:00:00Z`, `90s`, `1.5h`.
+
+import { isoTime, parseTime } from '@switchyard/protocol'
+import { CommandProblem, EXIT } from './problem.ts'
+
+const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+export function durationMs(text: string): number | undefined {
+  const [, amount, unit] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/.exec(text.trim()) ?? []
+  return amount === undefined || unit === undefined ? undefined : Math.round(Number(amount) * (UNITS_MS[unit] as number))
+}
+
+/** The value of a flag as milliseconds. `flag` is without its dashes. */
+export function parseDuration(flag: string, text: string): number {
+  const ms = durationMs(text)
+  if (ms === undefined) throw new CommandProblem(`--${flag} must be a duration, such as 500ms, 30s, 5m, 2h or 7d.`, EXIT.usage)
+  return ms
+}
+
+/** The value of a flag as an ISO time: a duration is that long ago. */
+export function parseMoment(flag: string, text: string, nowMs = Date.now()): string {
+  const agoMs = durationMs(text)
+  const ms = agoMs === undefined ? (text === 'now' ? nowMs : parseTime(text)) : nowMs - agoMs
+  if (ms === undefined || Number.isNaN(ms))
+    throw new CommandProblem(`--${flag} must be a time, such as 2h (that long ago) or 2026-11-14T09:00:00Z.`, EXIT.usage)
+  return isoTime(ms)
+}
+
+export function parseCount(flag: string, text: string, least = 1): number {
+  const value = Number(text)
+  if (!/^\d{1,15}$/.test(text) || value < least) throw new CommandProblem(`--${flag} must be a whole number from ${least}.`, EXIT.usage)
+  return value
+}
+
+/** 1234 → 1.2 s. */
+export function shownDuration(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`
+  if (ms < 120_000) return `${Math.round(ms / 100) / 10} s`
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`
+  return `${Math.round(ms / 360_000) / 10} h`
+}

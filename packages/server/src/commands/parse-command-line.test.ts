@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type Command, EXIT } from './command.ts'
+import { type CommandLine, parseCommandLine } from './parse-command-line.ts'
+
+const run = async (): Promise<typeof EXIT.ok> => EXIT.ok
+const COMMANDS: readonly Command[] = [
+  { name: 'serve', summary: 'Serves', isService: true, run },
+  {
+    name: 'send',
+    summary: 'Sends',
+    arguments: [{ name: 'TYPE', sentence: '', optional: true, values: ['track', 'page'] }],
+    flags: {
+      event: { placeholder: 'EVENT', sentence: '' },
+      wait: { placeholder: null, sentence: '' },
+      tag: { placeholder: 'TAG', sentence: '', many: true },
+      mode: { placeholder: 'MODE', sentence: '', values: ['fast', 'slow'] },
+    },
+    run,
+  },
+  { name: 'sources list', summary: 'Lists', run },
+  { name: 'sources show', summary: 'Shows', arguments: [{ name: 'SOURCE', sentence: '' }], run },
+  { name: 'replay', summary: 'Replays', arguments: [{ name: 'ID', sentence: '', optional: true, many: true }], run },
+  { name: 'replay list', summary: 'Lists replays', run },
+  { name: 'keys add', summary: 'Adds', run },
+]
+
+function parse(...argv: string[]): CommandLine {
+  return parseCommandLine(argv, COMMANDS)
+}
+
+/** `send [track] event=a,b wait=` */
+function shown(...argv: string[]): string {
+  const line = parse(...argv)
+  if (line.kind !== 'run') return line.kind === 'problems' ? line.messages.join(' ') : line.kind
+  const { command, arguments: words, flags } = line.parsed
+  return [command.name, `[${words.join(' ')}]`, ...[...flags].map(([name, values]) => `${name}=${values.join()}`)].join(' ')
+}
+
+test('one word, two words, and the longer name first', () => {
+  assert.equal(shown('send'), 'send []')
+  assert.equal(shown('sources', 'show', 'a'), 'sources show [a]')
+  assert.equal(shown('replay', 'list'), 'replay list []')
+  assert.equal(shown('replay', '1-0', '2-0'), 'replay [1-0 2-0]')
+})
+
+test('a group without a verb lists', () => {
+  assert.equal(shown('sources'), 'sources list []')
+  assert.equal(shown('sources', '--json'), 'sources list [] json=')
+  assert.equal(shown('keys'), 'keys needs one of: add.')
+})
+
+test('without a command it serves, with all flags as they stand', () => {
+  assert.equal(shown(), 'serve []')
+  assert.equal(shown('--port', '9000'), 'serve [--port 9000]')
+  assert.equal(shown('--json', '--port', '9000', 'x'), 'serve [--json --port 9000 x]')
+  assert.equal(shown('serve', '--port=9000', '--nonsense'), 'serve [--port=9000 --nonsense]')
+})
+
+test('flags with a space or an equals sign, before and after arguments', () => {
+  assert.equal(shown('send', '--event', 'A b', 'track', '--wait'), 'send [track] event=A b wait=')
+  assert.equal(shown('send', '--event=--x=y'), 'send [] event=--x=y')
+  assert.equal(shown('send', '--event='), 'send [] event=')
+  assert.equal(shown('send', '--tag', '1', '--tag=2'), 'send [] tag=1,2')
+  assert.equal(shown('replay', '--', '--json', '-h'), 'replay [--json -h]')
+  assert.equal(shown('replay', '-', '-1'), 'replay [- -1]')
+})
+
+test('global flags stand before the command or after it', () => {
+  assert.equal(shown('--json', '--url', 'http://x', 'send', '--token=t'), 'send [] json= url=http://x token=t')
+})
+
+test('what is wrong is told at once, with what was probably meant', () => {
+  assert.equal(shown('sned'), 'sned is not a command. Did you mean send?')
+  assert.equal(shown('nonsense'), 'nonsense is not a command. switchyard --help lists them all.')
+  assert.equal(shown('sources', 'shwo'), 'sources shwo is not a command. Did you mean sources show?')
+  assert.equal(
+    shown('send', '--evnet', 'x', '--mode', 'no'),
+    '--evnet is not a flag of send. Did you mean --event? --mode must be one of fast, slow.',
+  )
+  assert.equal(shown('send', '-e'), '-e is not a flag of send.')
+  assert.equal(shown('send', '--event'), '--event needs a value: --event EVENT.')
+  assert.equal(shown('send', '--event', '--wait'), '--event needs a value: --event EVENT.')
+  assert.equal(shown('send', '--event', 'a', '--event', 'b'), '--event is given twice.')
+  assert.equal(shown('send', '--wait=yes'), '--wait takes no value.')
+  assert.equal(shown('send', 'fly'), 'TYPE must be one of track, page.')
+  assert.equal(shown('send', 'track', 'page'), 'page is one argument too many for send.')
+  assert.equal(shown('sources', 'show'), 'sources show needs SOURCE.')
+})
+
+test('the value of a flag is never quoted: it may be a secret', () => {
+  for (const argv of [
+    ['send', '--token', 'hush', '--token', 'hush'],
+    ['send', '--tokn=hush'],
+    ['send', '--mode', 'hush'],
+    ['send', '--wait=hush'],
+  ])
+    assert.doesNotMatch(shown(...argv), /hush/)
+})
+
+test('names of the prototype are neither flags nor commands', () => {
+  assert.match(shown('send', '--constructor', 'x'), /--constructor is not a flag/)
+  assert.match(shown('send', '--__proto__=x'), /--__proto__ is not a flag/)
+  assert.match(shown('constructor'), /is not a command/)
+  assert.match(shown('--hasOwnProperty'), /^serve/)
+})
+
+test('help at every level, by flag and by word', () => {
+  assert.deepEqual(parse('--help'), { kind: 'help', json: false })
+  assert.deepEqual(parse('-h'), { kind: 'help', json: false })
+  assert.deepEqual(parse('help'), { kind: 'help', json: false })
+  assert.deepEqual(parse('sources', '--help', '--json'), { kind: 'help', group: 'sources', json: true })
+  assert.deepEqual(parse('replay', '-h'), { kind: 'help', group: 'replay', json: false })
+  for (const argv of [
+    ['sources', 'show', '--help'],
+    ['--help', 'sources', 'show'],
+    ['help', 'sources', 'show'],
+  ]) {
+    const line = parse(...argv)
+    assert.equal(line.kind === 'help' && line.command?.name, 'sources show', argv.join(' '))
+  }
+  const serve = parse('--port', '9000', '--help')
+  assert.equal(serve.kind === 'help' && serve.command?.name, 'serve')
+  assert.match(shown('help', 'sned'), /Did you mean send/)
+})
+
+test('the version, whatever else is given', () => {
+  for (const argv of [['--version'], ['send', '--version'], ['--version', 'send'], ['--port', '1', '--version']])
+    assert.equal(parse(...argv).kind, 'version', argv.join(' '))
+})
+
+test('a word without end is not repeated in full', () => {
+  assert.ok(shown('x'.repeat(10_000)).length < 200)
+})

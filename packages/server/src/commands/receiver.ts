@@ -1,0 +1,219 @@
+// A receiver of webhooks to look at: takes every request, judges its signatures with @switchyard/webhook, tells what came,
+// and answers well or badly as it was asked to. It prints nothing and stores nothing but which messages it has taken.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { VerifyOptions, VerifyResult } from '@switchyard/webhook'
+
+export type Signature =
+  /** No secret is configured: whether one came is all that can be told. */
+  | { verdict: 'unchecked'; carried: boolean }
+  | { verdict: 'good'; coverage: 'body' | 'first_message' }
+  | { verdict: 'missing' | 'wrong' | 'unreadable'; code: string; message: string }
+
+export interface ArrivedMessage {
+  type: string
+  messageId: string | null
+  event: string | null
+  userId: string | null
+  anonymousId: string | null
+  /** It came before and was answered with success: a duplicate. */
+  duplicate: boolean
+  body: Record<string, unknown>
+}
+
+export interface Arrival {
+  number: number
+  atMs: number
+  method: string
+  path: string
+  headers: Readonly<Record<string, string>>
+  /** As text, as it came. */
+  text: string
+  batch: boolean
+  messages: readonly ArrivedMessage[]
+  attempt: number | null
+  replay: boolean
+  signature: Signature
+  /** What it is answered with; null: no answer at all. */
+  status: number | null
+  misbehaviour: Misbehaviour | null
+}
+
+export type Misbehaviour = 'status' | 'reset' | 'hang' | 'drip'
+
+export interface ReceiverOptions {
+  host: string
+  port: number
+  /** Null: signatures are not checked. */
+  secrets: Pick<VerifyOptions, 'sharedSecret' | 'signingSecrets'> | null
+  /** Whether a request that is not signed as it should be is refused, as a real receiver does. */
+  strict: boolean
+  /** Of the answers that are bad ones; null: none is. */
+  misbehaviour: Misbehaviour | null
+  status: number
+  /** 0 to 1: which share of the requests is answered badly. */
+  share: number
+  delayMs: number
+  onArrival: (arrival: Arrival) => void
+  random?: () => number
+}
+
+export interface RunningReceiver {
+  url: string
+  close(): Promise<void>
+}
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024
+/** Beyond so many, the oldest are forgotten: a receiver may run for days. */
+const MAX_REMEMBERED = 500_000
+const DRIP_EVERY_MS = 1_000
+
+/** `verify` is given, so that the package is loaded only where it is needed. */
+export async function startReceiver(
+  options: ReceiverOptions,
+  verify: (webhook: { headers: Record<string, string>; body: Buffer }, options: VerifyOptions) => VerifyResult,
+): Promise<RunningReceiver> {
+  const { host, port, secrets, strict, misbehaviour, status, share, delayMs, onArrival, random = Math.random } = options
+  const taken = new Set<string>()
+  const sockets = new Set<Socket>()
+  const timers = new Set<NodeJS.Timeout>()
+  let count = 0
+
+  const server = createServer((request, response) => void receive(request, response))
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {})
+  })
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request)
+    if (body === undefined) return void response.writeHead(413).end(() => request.destroy())
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
+    const signature = judge(headers, body)
+    const refused = strict && signature.verdict !== 'good' && signature.verdict !== 'unchecked'
+    const bad = !refused && misbehaviour !== null && random() < share ? misbehaviour : null
+    const answered = refused ? 401 : bad === null ? 200 : bad === 'status' ? status : null
+    const isGood = answered !== null && answered >= 200 && answered < 300
+    const payload = parse(body)
+    const arrival: Arrival = {
+      number: ++count,
+      atMs: Date.now(),
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers,
+      text: body.toString('utf8'),
+      batch: Array.isArray(payload),
+      messages: messagesOf(payload).map((message) => arrived(message, isGood)),
+      attempt: /^\d{1,9}$/.test(headers['x-attempt'] ?? '') ? Number(headers['x-attempt']) : null,
+      replay: headers['x-replay'] === 'true',
+      signature,
+      status: answered,
+      misbehaviour: bad,
+    }
+    onArrival(arrival)
+    if (delayMs > 0) await wait(delayMs)
+    answer(arrival, response)
+  }
+
+  function judge(headers: Record<string, string>, body: Buffer): Signature {
+    if (secrets === null) return { verdict: 'unchecked', carried: 'x-signature' in headers || 'webhook-signature' in headers }
+    const result = verify({ headers, body }, { ...secrets, maxBodyBytes: MAX_BODY_BYTES })
+    if (result.ok) return { verdict: 'good', coverage: result.coverage }
+    const { code, message } = result
+    if (code === 'signature_missing') return { verdict: 'missing', code, message }
+    return { verdict: code.startsWith('invalid_') ? 'unreadable' : 'wrong', code, message }
+  }
+
+  function arrived(body: Record<string, unknown>, isGood: boolean): ArrivedMessage {
+    const text = (name: string): string | null => (typeof body[name] === 'string' ? body[name] : null)
+    const messageId = text('messageId')
+    const duplicate = messageId !== null && taken.has(messageId)
+    if (messageId !== null && isGood && !duplicate) {
+      if (taken.size >= MAX_REMEMBERED) taken.delete(taken.values().next().value as string)
+      taken.add(messageId)
+    }
+    return {
+      type: text('type') ?? '?',
+      messageId,
+      event: text('event') ?? text('name'),
+      userId: text('userId'),
+      anonymousId: text('anonymousId'),
+      duplicate,
+      body,
+    }
+  }
+
+  function answer({ status: answered, misbehaviour: bad }: Arrival, response: ServerResponse): void {
+    if (response.destroyed) return
+    if (bad === 'hang') return
+    if (bad === 'reset') return void response.socket?.resetAndDestroy()
+    if (bad === 'drip') {
+      response.writeHead(200, { 'content-type': 'text/plain' })
+      const timer = setInterval(() => response.write('.'), DRIP_EVERY_MS)
+      timers.add(timer)
+      response.write('.')
+      response.on('close', () => {
+        clearInterval(timer)
+        timers.delete(timer)
+      })
+      return
+    }
+    response.writeHead(answered as number, { 'content-type': 'text/plain' }).end()
+  }
+
+  function wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        resolve()
+      }, ms)
+      timers.add(timer)
+    })
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const { address, family, port: chosen } = server.address() as AddressInfo
+  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address
+  return {
+    url: `http://${shown}:${chosen}/`,
+    async close() {
+      for (const timer of timers) clearTimeout(timer)
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** Undefined when it is too large; what breaks off never gets here. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > MAX_BODY_BYTES) return undefined
+      chunks.push(chunk)
+    }
+  } catch {
+    // The sender broke off; what came is shown.
+  }
+  return Buffer.concat(chunks)
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function messagesOf(payload: unknown): Record<string, unknown>[] {
+  const list = Array.isArray(payload) ? payload : [payload]
+  return list.filter((entry): entry is Record<string, unknown> => typeof entry === 'object' && entry !== null && !Array.isArray(entry))
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { escapeReferences, onlyReference, resolve, soundsSecret, VariableNames } from './references-to-secrets.ts'
+
+test('a reference becomes what its variable says, and an empty variable is one that is not set', () => {
+  assert.deepEqual(resolve('Bearer ${TOKEN}', { TOKEN: 't' }), { ok: true, text: 'Bearer t' })
+  assert.deepEqual(resolve('${A}${B}', { A: 'a', B: '' }), { ok: false, missing: ['B'] })
+  assert.deepEqual(resolve('${A}', { A: '${B}', B: 'b' }), { ok: true, text: '${B}' }, 'what a variable says is not read again')
+  assert.equal(onlyReference('${NAME}'), 'NAME')
+  for (const text of ['NAME', ' ${NAME}', '${NA ME}', '${}', '$${NAME}', 1, null]) assert.equal(onlyReference(text), undefined)
+})
+
+test('where a variable is not set, the stored value stays if it is one that the text can mean', () => {
+  const stored = ['https://a.example/hook?token=abc&x=1']
+  assert.deepEqual(resolve('https://a.example/hook?token=${T}&x=1', {}, stored), { ok: true, text: stored[0] })
+  assert.deepEqual(resolve('https://b.example/hook?token=${T}&x=1', {}, stored), { ok: false, missing: ['T'] })
+  assert.deepEqual(resolve('https://aXexample/hook?token=${T}&x=1', {}, stored), { ok: false, missing: ['T'] }, 'a dot is a dot')
+  assert.deepEqual(resolve('https://a.example/hook?token=${T}&x=${X}', { X: '2' }, stored), { ok: false, missing: ['T'] })
+})
+
+test('any text comes back as it was, once its own ${ is escaped', () => {
+  const text = fc.array(fc.constantFrom('$', '{', '}', '${', '$${', 'A', '${A}', ' '), { maxLength: 12 }).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(text, (original) => assert.deepEqual(resolve(escapeReferences(original), { A: 'never' }), { ok: true, text: original })),
+  )
+})
+
+test('names of variables can be variables, and none is given out twice', () => {
+  const names = new VariableNames()
+  assert.equal(names.name('Warehouse (EU)', 'shared secret'), 'WAREHOUSE_EU_SHARED_SECRET')
+  assert.equal(names.name('warehouse-eu', 'shared secret'), 'WAREHOUSE_EU_SHARED_SECRET_2')
+  assert.equal(names.name('数据', 'shared secret'), 'DESTINATION_SHARED_SECRET')
+  assert.equal(names.name('1st', 'x'), '_1ST_X')
+  assert.equal(names.name('Café', 'x'), 'CAFE_X')
+})
+
+test('headers and parameters that hold secrets sound like it, and usual ones do not', () => {
+  for (const name of ['Authorization', 'X-Api-Key', 'api_key', 'access_token', 'Cookie', 'client-secret', 'sig', 'key', 'code', 'X-Auth'])
+    assert.ok(soundsSecret(name), name)
+  for (const name of ['X-Team', 'Accept', 'x', 'source', 'keyboard', 'monkey', 'env']) assert.equal(soundsSecret(name), false, name)
+})

@@ -1,0 +1,25 @@
+// "Did you mean …?" for flags, commands and variables: what was typed against what there is.
+
+/** The known word that takes the fewest edits, if they are few for its length. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined
+  let least = Math.max(2, Math.floor(word.length / 5)) + 1
+  for (const candidate of known) {
+    const distance = edits(word, candidate)
+    if (distance < least) [best, least] = [candidate, distance]
+  }
+  return best
+}
+
+function edits(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column += 1) {
+      const substitution = (previous[column - 1] as number) + (from[row - 1] === to[column - 1] ? 0 : 1)
+      current.push(Math.min(substitution, (previous[column] as number) + 1, (current[column - 1] as number) + 1))
+    }
+    previous = current
+  }
+  return previous[to.length] as number
+}
