@@ -98,7 +98,7 @@ describe('Clients', () => {
     for (let number = 0; number < 15; number++) analytics.track({ userId: 'u-1', event: 'Tested', messageId: `lost ${number}` })
     assert.deepEqual(await analytics.flush({ close: true }), { delivered: 15, failed: 0, pending: 0 })
     assert.ok(lost >= 2)
-    const stats = await service.api<{ data: { sourceId: string; accepted: number; duplicates: number }[] }>('/stats')
+    const stats = await service.api<{ data: { sourceId: string; accepted: number; duplicates: number }[] }>('/stats/totals')
     const { accepted, duplicates } = stats.data.find(({ sourceId }) => sourceId === wiring.sourceId) ?? {}
     assert.deepEqual([accepted, duplicates], [15, 15])
     await receiver.until(() => receiver.byMessageId.size === 15)

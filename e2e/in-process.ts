@@ -15,7 +15,7 @@ import { readConfig } from '../packages/server/src/config.ts'
 import { createLog } from '../packages/server/src/log.ts'
 import { callControl, TOKEN } from './service.ts'
 
-export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca'> {
+export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs'> {
   host?: string
   allowAddresses?: string
   /** Stops the wall clock there. What is scheduled goes on. */
@@ -32,7 +32,7 @@ export interface InProcessService extends AsyncDisposable {
 }
 
 export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessService> {
-  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca } = options
+  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs } = options
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
   let aheadMs = 0
   const clock = (lastScheduleMs: number): Clock => {
@@ -58,7 +58,13 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       [],
     )
     if (read.kind !== 'config') throw new Error(JSON.stringify(read))
-    return createApp(read.config, createLog('silent'), { clock, ...(lookup ? { lookup } : {}), ...(ca ? { ca } : {}) })
+    return createApp(read.config, createLog('silent'), {
+      clock,
+      ...(lookup ? { lookup } : {}),
+      ...(ca ? { ca } : {}),
+      ...(onRoute ? { onRoute } : {}),
+      ...(bodyTimeoutMs ? { bodyTimeoutMs } : {}),
+    })
   }
 
   let app = await start()
@@ -68,9 +74,12 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     now: () => (wallMs ?? Date.now()) + aheadMs,
     async later(ms) {
       aheadMs += ms
-      // Timers do not know. A change of its settings makes a destination look at the time.
+      // Timers do not know. A change of its settings makes a destination look at the time, if it is one.
       const { data } = await service.api<{ data: { id: string; maxInFlight: number }[] }>('/destinations?limit=1000')
-      for (const { id, maxInFlight } of data) await service.api(`/destinations/${id}`, { method: 'PATCH', body: { maxInFlight } })
+      for (const { id, maxInFlight } of data) {
+        for (const changed of [maxInFlight === 1 ? 2 : maxInFlight - 1, maxInFlight])
+          await service.api(`/destinations/${id}`, { method: 'PATCH', body: { maxInFlight: changed } })
+      }
     },
     async restart({ laterMs = 0 } = {}) {
       await app.close()

@@ -318,7 +318,7 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
       return all
     },
     async stats() {
-      const { data } = await api<{ data: SourceStats[] }>('/stats')
+      const { data } = await api<{ data: SourceStats[] }>('/stats/totals')
       return data.find((row) => row.sourceId === sourceId) as SourceStats
     },
     kill,

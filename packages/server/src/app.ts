@@ -1,23 +1,35 @@
 // The service as a whole: opens the store, wires the stages to it and to each other's declared needs, listens, and stops
 // in the order that loses nothing. The only file that names an adapter. No policy of a stage lives here.
 
+import { readFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
+import { resolve } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
+import { openAdminToken } from './control/admin-token.ts'
+import { type AttemptListener, createAccess, type Senders } from './control/authorize.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
+import { apiDocument } from './control/openapi/api-document.ts'
+import type { Operating } from './control/operating.ts'
+import { createReplayRunner } from './control/replay-runner.ts'
 import { generateWriteKey } from './control/sources.ts'
-import { openAdminToken } from './control/tokens.ts'
 import { createAddressGuard } from './delivery/address-guard.ts'
 import { createSender } from './delivery/attempt.ts'
 import { createDelivery } from './delivery/delivery.ts'
-import type { DeliveryEvents } from './delivery/lane.ts'
+import { createDialCheck } from './delivery/dial-check.ts'
+import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
 import { refuseUnparsed, registerIngest } from './ingest/ingest.ts'
+import { createProxies } from './ingest/sender.ts'
 import type { Log } from './log.ts'
+import { createOAuth } from './oauth/oauth.ts'
+import { Metrics } from './observe/metrics.ts'
+import { createObserver } from './observe/observe.ts'
 import { planRoutes } from './routing/plan.ts'
 import { createSecretBox, SecretBoxError } from './secret-box.ts'
-import { openSecretKeyFile } from './secret-key-file.ts'
+import { KeyFileProblem, openWithKeyFile } from './secret-key-file.ts'
+import { createBackups } from './store/sqlite/backups.ts'
 import { createSqliteStore, type SqliteStore } from './store/sqlite/store.ts'
 import { type Source, type Store, StoreUnavailable } from './store/store.ts'
 
@@ -41,6 +53,10 @@ export interface AppParts {
   /** Certificate authorities to trust, in PEM. */
   ca?: string
   random?: () => number
+  /** Most milliseconds that a request's body may take to arrive. */
+  bodyTimeoutMs?: number
+  /** Told of every path that is served. */
+  onRoute?: (route: { method: string | string[]; url: string }) => void
 }
 
 /** What cannot be started for a reason that a person can mend. */
@@ -48,6 +64,7 @@ export class StartProblem extends Error {
   override name = 'StartProblem'
 }
 
+const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
 const REQUESTS_GRACE_MS = 2_500
@@ -56,14 +73,19 @@ const ATTEMPTS_GRACE_MS = 5_500
 export async function createApp(config: Config, log: Log, parts: AppParts = {}): Promise<App> {
   if (config.store.kind !== 'sqlite')
     throw new StartProblem('PostgreSQL is not available in this version yet. Use SWITCHYARD_STORE=sqlite:PATH.')
-  const store = await openStore(config.store.path, config, log)
+  const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
+  const metrics = new Metrics()
+  const store = await openStore(config.store.path, config, log, metrics)
   const clock = (parts.clock ?? createClock)(store.lastScheduleMs)
   store.useClock(clock)
   const guard = createAddressGuard({ allowPrivate: isLoopback(config.host), allow: [...config.allowAddresses] })
   const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: () => clock.wallMs(), closeGraceMs: 200 })
-  const delivery = createDelivery({ store, sender, clock, events: logged(log), ...(parts.random ? { random: parts.random } : {}) })
-  const { admin, first } = await firstContents(store, config).catch(async (error: unknown) => {
+  const observer = createObserver({ store, clock, log, metrics, version: VERSION })
+  const delivery = createDelivery({ store, sender, clock, events: observer.delivery, ...(parts.random ? { random: parts.random } : {}) })
+  const proxies = createProxies(config.trustedProxies)
+  const { admin, access, first } = await firstContents(store, config, { clock, senders: proxies, log }).catch(async (error: unknown) => {
     await delivery.stop(0)
+    await observer.close()
     await store.close()
     throw error instanceof StoreUnavailable ? new StartProblem(`The store cannot be written: ${error.message}.`) : error
   })
@@ -79,13 +101,20 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     frameworkErrors: (_error, _request, reply: FastifyReply) => {
       void reply.code(400).send(errorBody(new ApiError('invalid_request', { message: 'The path or the query is not valid.' })))
     },
-    requestTimeout: BODY_TIMEOUT_MS + 5_000,
+    // Half as long again, so that the tracking API answers by itself before. Of two timeouts Node.js takes the longer one for
+    // the whole request, so the head's, a minute unless it is set, must be the shorter; and it looks only every so often.
+    requestTimeout: 1.5 * bodyTimeoutMs,
+    http: { headersTimeout: bodyTimeoutMs, connectionsCheckingInterval: bodyTimeoutMs / 2 },
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
   }) as unknown as FastifyInstance
+  if (parts.onRoute) app.addHook('onRoute', parts.onRoute)
   app.setNotFoundHandler((_request, reply) => reply.code(404).send(errorBody(new ApiError('not_found'))))
   app.setErrorHandler((error, request, reply) => {
+    // Bodies that cannot be read, of paths that there are not: anybody can send them.
+    if (((error as { statusCode?: number }).statusCode ?? 500) < 500)
+      return reply.code(400).send(errorBody(new ApiError('invalid_request')))
     request.log.error({ err: error }, 'a request failed')
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
@@ -99,18 +128,51 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       .send(errorBody(new ApiError('store_unavailable', { message: state.message })))
   })
   const silent = silentConnections(app)
+  const oauth = createOAuth({ store, clock, askedFor: (request) => proxies.askedFor(request) })
+  await oauth.register(app)
   registerIngest(app, {
     store,
+    oauth: (token) => oauth.sourcesOf(token),
     plan: planRoutes,
     clock,
     settings: {
       lenientKeys: config.lenientKeys,
       trustedProxies: config.trustedProxies,
       rateLimitPerSecond: config.rateLimit,
-      bodyTimeoutMs: BODY_TIMEOUT_MS,
+      bodyTimeoutMs,
+    },
+    ...observer.ingest,
+  })
+  observer.registerMetrics(app, {
+    access: config.metrics === 'auto' ? (isLoopback(config.host) ? 'local' : 'token') : config.metrics,
+    authorize: (request) => access.allows(request),
+    states: () => delivery.states(),
+  })
+  const backups = createBackups({ path: config.store.path })
+  const operating: Operating = {
+    installation: {
+      version: VERSION,
+      startedAtMs: clock.wallMs(),
+      storePath: resolve(config.store.path),
+      secretKey: config.secretKey === null ? { from: 'file', path: resolve(`${config.store.path}.key`) } : { from: 'environment' },
+      retentionDays: config.retentionDays,
+    },
+    dial: createDialCheck({ guard, lookup: parts.lookup, ca: parts.ca }),
+    backups,
+  }
+  const { live } = observer
+  const flushStats = (): Promise<void> => observer.flushStats()
+  const replays = createReplayRunner({
+    store: store.control,
+    clock,
+    trouble(err) {
+      // The store says by itself when it cannot be used.
+      if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed; it is tried again')
     },
   })
-  await registerControl(app, { store, clock, delivery, authorize: admin.authorize })
+  const routes = await registerControl(app, { store, clock, delivery, operating, live, flushStats, replays, access })
+
+  registerDocs(app, { document: () => apiDocument(routes) })
 
   const retention = setInterval(
     () => void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'retention failed')),
@@ -120,9 +182,13 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
 
   async function stop(): Promise<void> {
     clearInterval(retention)
+    observer.live.close()
     const requests = closeServer(app, silent)
+    await replays.stop()
     await delivery.stop(ATTEMPTS_GRACE_MS)
     await requests
+    await backups.close()
+    await observer.close()
     await store.close()
   }
 
@@ -132,6 +198,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await stop()
     throw listenProblem(error as NodeJS.ErrnoException, config)
   }
+  replays.start()
   void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'retention failed'))
   let closing: Promise<void> | undefined
   return {
@@ -169,43 +236,27 @@ function silentConnections({ server }: FastifyInstance): ReadonlySet<Socket> {
   return silent
 }
 
-async function openStore(path: string, { secretKey, retentionDays }: Config, log: Log): Promise<SqliteStore> {
-  const keyFile = secretKey === null ? inWords(`${path}.key`, () => openSecretKeyFile(path)) : null
-  if (keyFile?.key === '') throw new StartProblem(`${keyFile.path} is empty. Put back the key that was in it.`)
-  const secretBox = createSecretBox(keyFile === null ? (secretKey as string) : keyFile.key)
+async function openStore(path: string, { secretKey, retentionDays }: Config, log: Log, metrics: Metrics): Promise<SqliteStore> {
   const onState = (problem: string | null): void => {
+    metrics.storeState(problem)
     if (problem === null) log.info('the store accepts again')
     else log.error({ problem }, 'the store cannot accept: calls are answered with 503, and what was delivered is recorded later')
   }
+  const open = (key: string): Promise<SqliteStore> =>
+    createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays, onState, onCommit: metrics.committed })
   try {
-    const store = await createSqliteStore({ path, secretBox, retentionDays, onState })
-    try {
-      if (keyFile !== null) inWords(keyFile.path, () => keyFile.keep())
-    } catch (error) {
-      await store.close()
-      throw error
-    }
-    return store
+    return await (secretKey === null ? openWithKeyFile(path, open) : open(secretKey))
   } catch (error) {
-    if (!(error instanceof SecretBoxError)) throw error
-    if (!keyFile?.isNew) throw new StartProblem(error.message)
-    throw new StartProblem(
-      `${keyFile.path} is missing, and secrets in ${path} are encrypted with the key that was in it. Put it back, or give the key in SWITCHYARD_SECRET_KEY.`,
-    )
+    if (error instanceof SecretBoxError || error instanceof KeyFileProblem) throw new StartProblem(error.message, { cause: error })
+    throw error
   }
 }
 
-/** What the file system has against it is for whoever starts the service. */
-function inWords<T>(path: string, use: () => T): T {
-  try {
-    return use()
-  } catch (error) {
-    throw new StartProblem(`${path} cannot be used: ${(error as Error).message}.`, { cause: error })
-  }
-}
-
-async function firstContents(store: Store, { adminToken }: Config) {
-  return { admin: await openAdminToken(store.control, adminToken), first: await firstSource(store) }
+async function firstContents(store: Store, { adminToken }: Config, { clock, senders, log }: { clock: Clock; senders: Senders; log: Log }) {
+  const admin = await openAdminToken(store.control, adminToken)
+  const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a wrong control token was given')
+  const access = await createAccess({ store, clock, admin, senders, onFailure })
+  return { admin, access, first: await firstSource(store) }
 }
 
 /** The first start creates `default`. Later starts name the first source that is left. */
@@ -218,47 +269,6 @@ async function firstSource(store: Store): Promise<Source | undefined> {
     named ?? (await store.control.createSource({ name: 'default', enabled: true, writeKeys: [generateWriteKey()], requireOAuth: false }))
   await store.control.setSetting('first_source', source.id)
   return source
-}
-
-function logged(log: Log): DeliveryEvents {
-  return {
-    attempted({ destination, deliveryId, messageId, count, attempt, url, outcome }) {
-      const { reason, status, timings, verdict } = outcome
-      if (verdict === 'success') return
-      const fields = {
-        destinationId: destination.id,
-        deliveryId,
-        messageId,
-        messages: count,
-        attempt,
-        url: withoutSecrets(url),
-        reason,
-        status,
-        totalMs: Math.round(timings.totalMs),
-      }
-      if (reason === 'timeout')
-        log.error(fields, `timeout: no response within ${destination.timeoutMs} ms; retried later, within the window`)
-      else if (verdict === 'temporary') log.warn(fields, 'the attempt failed; retried later, within the window')
-      else log.warn(fields, 'the attempt failed for good at this URL')
-    },
-    breaker({ id }, state) {
-      if (state === 'open') log.warn({ destinationId: id }, 'the destination fails again and again: one probe at a time from now on')
-      else log.info({ destinationId: id }, 'the destination answers again')
-    },
-    trouble({ id }, err) {
-      log.error({ destinationId: id, err }, 'an outcome could not be recorded; the delivery stays pending')
-    },
-  }
-}
-
-/** A URL may carry a password or a token. */
-function withoutSecrets(url: string): string {
-  try {
-    const { origin, pathname } = new URL(url)
-    return `${origin}${pathname}`
-  } catch {
-    return 'invalid'
-  }
 }
 
 function isLoopback(host: string): boolean {
