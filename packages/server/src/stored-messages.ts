@@ -22,7 +22,7 @@ export function writeStoredBody(body: StoredBody): Buffer {
 /** `absent` are the indexes that are in the bytes and do not count: duplicates. */
 export function readStoredBody(
   bytes: Uint8Array,
-  about: Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser'> & Partial<Pick<SegmentContent, 'trace'>>,
+  about: Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace'>,
   absent: readonly number[] = [],
 ): SegmentContent {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -31,7 +31,6 @@ export function readStoredBody(
   for (const index of absent) items[index] = null
   return {
     ...about,
-    trace: about.trace ?? null,
     sentAt: typeof body.sentAt === 'string' ? body.sentAt : null,
     context: body.context ?? null,
     integrations: body.integrations ?? null,

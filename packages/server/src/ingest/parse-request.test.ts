@@ -8,7 +8,7 @@ import { readStoredBody } from '../stored-messages.ts'
 import { type Body, type ParsedRequest, parseBody, parseRequest, type RequestProblem, type Route } from './parse-request.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
-const ABOUT = { sourceId: 's', receivedAtMs: 0, ip: null, browser: false }
+const ABOUT = { sourceId: 's', receivedAtMs: 0, ip: null, browser: false, trace: null }
 
 function parse(route: Route, json: unknown, suppressed: string[] = []): ParsedRequest | RequestProblem {
   const body = parseBody(Buffer.isBuffer(json) ? json : Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))

@@ -145,7 +145,7 @@ export class DeletionWriter {
     const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
     const absent = absentIndexes(row.absent)
     // With the duplicates, whose bytes are there too.
-    const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false })
+    const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
     const items = [...content.items]
     const theirs = possible.filter((index) => {
       const { userId, previousId } = items[index] ?? {}
