@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 
@@ -10,6 +11,8 @@ const root = join(import.meta.dirname, '..')
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name)
 /** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
 const HUNG_MS = 300_000
+/** Node.js leaves one core free, which on two of them leaves half of the machine idle. */
+const FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
 const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
 
 type Step = [name: string, command: string, args: string[]]
@@ -22,7 +25,13 @@ const checks: Step[] = [
   [
     'tests',
     process.execPath,
-    ['--test', '--test-reporter=spec', `--test-timeout=${HUNG_MS}`, ...globSync(TEST_FILES, { cwd: root }).sort()],
+    [
+      '--test',
+      '--test-reporter=spec',
+      `--test-timeout=${HUNG_MS}`,
+      `--test-concurrency=${FILES_AT_ONCE}`,
+      ...globSync(TEST_FILES, { cwd: root }).sort(),
+    ],
   ],
 ]
 const fixes: Step[] = [
