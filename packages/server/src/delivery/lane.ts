@@ -6,20 +6,19 @@
 
 import type { Clock } from '../clock.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, RowId, Settlement } from '../store/store.ts'
-import { traceIdOf } from '../trace-context.ts'
 import type { Sender } from './attempt.ts'
 import { Backlog } from './backlog.ts'
 import { Breaker, type BreakerState } from './breaker.ts'
+import { type DeliveryEvents, settledEvent, tellAttempts } from './events.ts'
 import { Fifo } from './fifo.ts'
 import { type Flight, Flights, UNWRITABLE } from './flights.ts'
 import { Gathering } from './gathering.ts'
 import { Health } from './health.ts'
 import { chargeOf, type Memory } from './memory.ts'
-import type { Outcome } from './outcome.ts'
 import { Recorder } from './recorder.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import type { CancelTimer, SetTimer } from './timers.ts'
-import { expiry, type HeldShipment, type Member, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
+import { expiry, type HeldShipment, type Unit, type UnitOutcome, Work } from './work.ts'
 
 /** What all lanes share. */
 export interface LaneDeps {
@@ -31,52 +30,6 @@ export interface LaneDeps {
   setTimer: SetTimer
   random: () => number
   events: DeliveryEvents
-}
-
-export interface AttemptEvent {
-  destination: Destination
-  deliveryId: string
-  messageId: string | null
-  /** Of the first message, as the ids above. */
-  sourceId: string
-  count: number
-  messages: readonly AttemptedMessage[]
-  attempt: number
-  replay: boolean
-  startedAtMs: number
-  /** Of the request's trace, where it has one. */
-  traceId: string | null
-  url: string
-  outcome: Outcome
-}
-
-export interface AttemptedMessage {
-  messageId: string | null
-  sourceId: string
-  type: string | null
-  receivedAtMs: number
-}
-
-/** What became of deliveries in one settlement, once it is durable. */
-export interface SettledEvent {
-  destination: Destination
-  delivered: number
-  failed: number
-  expired: number
-  cancelled: number
-  /** Those that are owed another attempt after the one that was made. */
-  retried: number
-}
-
-/** What others may want to know: for the log, metrics, the live view. */
-export interface DeliveryEvents {
-  attempted(event: AttemptEvent): void
-  /** Once per request that a URL took, after its attempts. `atMs`: when the first answer was there, in wall time. */
-  delivered?(event: { destination: Destination; messages: readonly AttemptedMessage[]; replay: boolean; atMs: number }): void
-  settled?(event: SettledEvent): void
-  breaker(destination: Destination, state: BreakerState): void
-  /** A bug, or a store that refuses what it was told. */
-  trouble(destination: Destination, error: unknown): void
 }
 
 const LANE_BYTES = 4 * 1024 * 1024
@@ -305,41 +258,17 @@ export class Lane implements SlotUser {
   }
 
   /** What the outcome says about the destination, beyond this one delivery. */
-  #judge({ unit, deliveryId, results }: Flight): void {
-    const { events } = this.#deps
+  #judge(flight: Flight): void {
+    const { results } = flight
     const { destination } = this
-    const { shipment, messageId, sourceId } = unit.members[0] as Member
-    const { replay } = shipment
-    const messages = unit.members
-    let deliveredAtMs: number | null = null
-    const traceId = traceIdOf(traceOf(unit))
     let judged = false
-    for (const { url, startedAtMs, outcome } of results) {
-      if (outcome.verdict === 'success') {
-        const answeredAtMs = startedAtMs + outcome.timings.totalMs
-        if (deliveredAtMs === null || answeredAtMs < deliveredAtMs) deliveredAtMs = answeredAtMs
-      }
+    for (const { url, outcome } of results) {
       // A URL that has been replaced meanwhile says nothing about those in its place.
-      if (outcome !== UNWRITABLE && destination.urls.includes(url)) {
-        judged = true
-        this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
-      }
-      events.attempted({
-        destination,
-        deliveryId,
-        messageId,
-        sourceId,
-        count: unit.members.length,
-        messages,
-        attempt: shipment.attempt + 1,
-        replay,
-        startedAtMs,
-        traceId,
-        url,
-        outcome,
-      })
+      if (outcome === UNWRITABLE || !destination.urls.includes(url)) continue
+      judged = true
+      this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
     }
-    if (deliveredAtMs !== null) events.delivered?.({ destination, messages, replay, atMs: deliveredAtMs })
+    tellAttempts(this.#deps.events, destination, flight)
     if (judged) this.#judgeReceiver(results)
     else this.#breaker.withdrawn()
   }
@@ -394,7 +323,7 @@ export class Lane implements SlotUser {
 
   #tellSettled(settlement: Settlement): void {
     try {
-      this.#deps.events.settled?.(settled(this.destination, settlement))
+      this.#deps.events.settled?.(settledEvent(this.destination, settlement))
     } catch (error) {
       this.#deps.events.trouble(this.destination, error)
     }
@@ -580,17 +509,6 @@ function firstOf(queue: Fifo<Work>): Work | undefined {
     if (first === undefined || first.units.length > 0) return first
     queue.dropFirst()
   }
-}
-
-function settled(destination: Destination, { done, remaining, records }: Settlement): SettledEvent {
-  const event: SettledEvent = { destination, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
-  for (const { finals } of records) for (const { state, indexes } of finals) event[state] += indexes.length
-  // Those that were not started are owed what they were owed before.
-  const attempt = done[0]?.attempt ?? 0
-  for (const left of remaining) {
-    if (left.attempt > attempt) for (const { indexes } of left.parts) event.retried += indexes.length
-  }
-  return event
 }
 
 function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {

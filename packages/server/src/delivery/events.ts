@@ -1,0 +1,94 @@
+// What others may want to know of deliveries, for the log, metrics, the live view: declared here, heard by whoever app.ts
+// wires. Told after the fact; a listener decides nothing.
+
+import type { Destination, Settlement } from '../store/store.ts'
+import { traceIdOf } from '../trace-context.ts'
+import type { BreakerState } from './breaker.ts'
+import type { Flight } from './flights.ts'
+import type { Outcome } from './outcome.ts'
+import { type Member, traceOf } from './work.ts'
+
+export interface AttemptEvent {
+  destination: Destination
+  deliveryId: string
+  messageId: string | null
+  /** Of the first message, as the ids above. */
+  sourceId: string
+  count: number
+  messages: readonly AttemptedMessage[]
+  attempt: number
+  replay: boolean
+  startedAtMs: number
+  /** Of the request's trace, where it has one. */
+  traceId: string | null
+  url: string
+  outcome: Outcome
+}
+
+export interface AttemptedMessage {
+  messageId: string | null
+  sourceId: string
+  type: string | null
+  receivedAtMs: number
+}
+
+/** What became of deliveries in one settlement, once it is durable. */
+export interface SettledEvent {
+  destination: Destination
+  delivered: number
+  failed: number
+  expired: number
+  cancelled: number
+  /** Those that are owed another attempt after the one that was made. */
+  retried: number
+}
+
+export interface DeliveryEvents {
+  attempted(event: AttemptEvent): void
+  /** Once per request that a URL took, after its attempts. `atMs`: when the first answer was there, in wall time. */
+  delivered?(event: { destination: Destination; messages: readonly AttemptedMessage[]; replay: boolean; atMs: number }): void
+  settled?(event: SettledEvent): void
+  breaker(destination: Destination, state: BreakerState): void
+  /** A bug, or a store that refuses what it was told. */
+  trouble(destination: Destination, error: unknown): void
+}
+
+export function tellAttempts(events: DeliveryEvents, destination: Destination, { unit, deliveryId, results }: Flight): void {
+  const { shipment, messageId, sourceId } = unit.members[0] as Member
+  const { replay } = shipment
+  const messages = unit.members
+  const traceId = traceIdOf(traceOf(unit))
+  let deliveredAtMs: number | null = null
+  for (const { url, startedAtMs, outcome } of results) {
+    if (outcome.verdict === 'success') {
+      const answeredAtMs = startedAtMs + outcome.timings.totalMs
+      if (deliveredAtMs === null || answeredAtMs < deliveredAtMs) deliveredAtMs = answeredAtMs
+    }
+    events.attempted({
+      destination,
+      deliveryId,
+      messageId,
+      sourceId,
+      count: messages.length,
+      messages,
+      attempt: shipment.attempt + 1,
+      replay,
+      startedAtMs,
+      traceId,
+      url,
+      outcome,
+    })
+  }
+  if (deliveredAtMs !== null) events.delivered?.({ destination, messages, replay, atMs: deliveredAtMs })
+}
+
+export function settledEvent(destination: Destination, { done, remaining, records }: Settlement): SettledEvent {
+  const event: SettledEvent = { destination, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
+  for (const { finals } of records) for (const { state, indexes } of finals) event[state] += indexes.length
+  // Those that were not started are owed what they were owed before.
+  const attempt = done[0]?.attempt ?? 0
+  for (const left of remaining) {
+    if (left.attempt > attempt) for (const { indexes } of left.parts) event.retried += indexes.length
+  }
+  return event
+}
