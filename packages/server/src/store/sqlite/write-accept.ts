@@ -143,8 +143,10 @@ export class AcceptWriter {
   }
 }
 
-/** In a copy: when the group fails because of another, this batch is accepted again from the same buffer. */
-/** A duplicate's user stays in them: its bytes are in the body, and a purge has to find them. */
+/**
+ * In a copy: when the group fails because of another, this batch is accepted again from the same buffer. A duplicate's user
+ * stays in the keys, since its bytes are in the body and a purge has to find them.
+ */
 function storedKeys(keys: Uint32Array, repeated: readonly number[]): Uint8Array {
   if (repeated.length === 0) return new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)
   const stored = keys.slice()
