@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { curlOf } from './curl.ts'
 import { registerDocs } from './docs.ts'
@@ -114,5 +115,25 @@ test('a Host header gets into the page only if it can be a host', async (t) => {
   ] as const) {
     const { body } = await app.inject({ url: '/docs', headers: { host } })
     assert.match(body, new RegExp(`data-origin="${origin.replaceAll(/[[\]$.]/g, String.raw`\$&`)}"`), host)
+  }
+})
+
+test('the page and its document are compressed for whoever takes that, and for nobody else', async (t) => {
+  const app = Fastify()
+  registerDocs(app, { document: evilDocument })
+  t.after(() => app.close())
+  for (const url of ['/docs', '/docs/openapi.json']) {
+    const ask = (encoding?: string) =>
+      app.inject({ url, headers: { host: 'localhost:1', ...(encoding ? { 'accept-encoding': encoding } : {}) } })
+    const plain = await ask()
+    assert.equal(plain.headers['content-encoding'], undefined)
+    for (const refusing of ['identity', 'gzip;q=0', 'br, gzip; q=0.0', 'x-gzipped'])
+      assert.equal((await ask(refusing)).headers['content-encoding'], undefined, refusing)
+    for (const taking of ['gzip', 'br, gzip;q=0.5', 'gzip, deflate']) {
+      const packed = await ask(taking)
+      assert.equal(packed.headers['content-encoding'], 'gzip', taking)
+      assert.match(String(packed.headers.vary), /accept-encoding/)
+      assert.equal(gunzipSync(packed.rawPayload).toString('utf8'), plain.payload)
+    }
   }
 })

@@ -1,7 +1,8 @@
 // Serves the reference: a page for people and the document that it is made from, both for everybody, as they hold nothing
 // that is not in the source. What they say is given; nothing here knows the API.
 
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { gzipSync } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ORIGIN } from './curl.ts'
 import { CONTENT_SECURITY_POLICY, referencePage } from './page.ts'
 import type { ReferenceDocument } from './reference-document.ts'
@@ -19,19 +20,30 @@ export function registerDocs(app: FastifyInstance, { document }: DocsDeps): void
   const known = (): ReferenceDocument => (made ??= document())
   app.get('/docs', (request, reply) => {
     page ??= referencePage(known())
-    return reply
+    reply
       .header('content-type', 'text/html; charset=utf-8')
       .header('content-security-policy', CONTENT_SECURITY_POLICY)
       .header('x-content-type-options', 'nosniff')
       .header('referrer-policy', 'no-referrer')
       .header('cache-control', 'no-cache')
-      .header('vary', 'host')
-      .send(page.replaceAll(ORIGIN, originOf(request)))
+      .header('vary', 'host, accept-encoding')
+    return send(request, reply, page.replaceAll(ORIGIN, originOf(request)))
   })
   app.get('/docs/', (_request, reply) => reply.redirect('/docs', 308))
-  app.get('/docs/openapi.json', (_request, reply) => {
-    return reply.header('x-content-type-options', 'nosniff').header('cache-control', 'no-cache').send(known())
+  app.get('/docs/openapi.json', (request, reply) => {
+    reply
+      .header('content-type', 'application/json; charset=utf-8')
+      .header('x-content-type-options', 'nosniff')
+      .header('cache-control', 'no-cache')
+      .header('vary', 'accept-encoding')
+    return send(request, reply, JSON.stringify(known()))
   })
+}
+
+/** Both are long and full of repetition: a phone on a slow line is sent a tenth of them. */
+function send({ headers }: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(headers['accept-encoding'] ?? '')
+  return takesGzip ? reply.header('content-encoding', 'gzip').send(gzipSync(text)) : reply.send(text)
 }
 
 /** Only what a host can be written with gets into the page; the page's script puts right the scheme behind a proxy. */
