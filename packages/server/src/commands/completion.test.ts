@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test from 'node:test'
 import { type Call, type Command, EXIT } from './command.ts'
 import { completionCommand } from './completion.ts'
@@ -70,12 +73,29 @@ test('bash completes commands, verbs, flags and values', { skip: has('bash') ? f
   assert.deepEqual(offered(script, 'sources', 'update', '--nothing-like-it'), [])
 })
 
-test('bash, zsh and fish take their script', async () => {
+test('bash, zsh and fish take their script', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-completion-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
   for (const shell of ['bash', 'zsh', 'fish']) {
     const script = await scriptFor(shell)
     for (const word of ['sources', 'update', 'enabled', 'track']) assert.ok(script.includes(word), `${shell}: ${word}`)
     if (!has(shell)) continue
-    const checked = spawnSync(shell, ['-n'], { input: script, encoding: 'utf8' })
+    // From a file: fish checks no other input.
+    const file = join(folder, shell)
+    writeFileSync(file, script)
+    const checked = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
     assert.deepEqual([checked.status, checked.stderr], [0, ''], shell)
   }
+})
+
+test('fish completes commands, verbs and flags', { skip: has('fish') ? false : 'there is no fish' }, async () => {
+  const script = await scriptFor('fish')
+  const offered = (typed: string): string[] => {
+    const done = spawnSync('fish', ['--no-config', '-c', `${script}\ncomplete -C '${typed}'`], { encoding: 'utf8' })
+    assert.equal(done.stderr, '')
+    return done.stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t', 1)[0] as string]))
+  }
+  assert.deepEqual(offered('switchyard se').sort(), ['send', 'serve'])
+  assert.deepEqual(offered('switchyard sources u'), ['update'])
+  assert.deepEqual(offered('switchyard send --w'), ['--wait'])
 })
