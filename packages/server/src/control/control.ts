@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, errorBody } from '../errors.ts'
 import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
+import { createTurns } from '../turns.ts'
 import { auditRoutes } from './audit.ts'
 import { type Access, type Caller, TooManyAttempts } from './authorize.ts'
 import { backupRoutes } from './backups.ts'
@@ -27,7 +28,6 @@ import { sourceRoutes } from './sources.ts'
 import { statsRoutes } from './stats.ts'
 import { streamEvents } from './stream.ts'
 import { tokenRoutes } from './tokens.ts'
-import { createTurns } from './turns.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -5,12 +5,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { ApiErrorCode } from '../errors.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
+import type { InTurn } from '../turns.ts'
 import type { Access, Caller } from './authorize.ts'
 import type { ControlDelivery } from './control-delivery.ts'
 import type { Live } from './live-feed.ts'
 import type { Operating } from './operating.ts'
 import type { Schema } from './schema.ts'
-import type { InTurn } from './turns.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 

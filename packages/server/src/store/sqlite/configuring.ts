@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
+import { createTurns } from '../../turns.ts'
 import {
   type Audit,
   type Configuration,
@@ -60,6 +61,7 @@ export class Configuring implements Changes {
     tokens: new Map(),
   }
 
+  readonly #inTurn = createTurns()
   #secretBox: SecretBox
 
   constructor(parts: ConfiguringParts) {
@@ -76,7 +78,7 @@ export class Configuring implements Changes {
   }
 
   createSource(source: NewSource, audit?: Audit<Source>): Promise<Source> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       this.#refuseTakenKeys(source.writeKeys, null)
       const created: Source = { ...source, id: newId('src'), createdAtMs: this.#parts.nowMs() }
       await this.#parts.writer.run<'putSource'>({ kind: 'putSource', source: created, create: true, ...this.#note(audit?.(created, null)) })
@@ -86,7 +88,7 @@ export class Configuring implements Changes {
   }
 
   updateSource(id: string, change: Partial<NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.sources.get(id)
       if (before === undefined) return undefined
       if (change.writeKeys) this.#refuseTakenKeys(change.writeKeys, id)
@@ -99,7 +101,7 @@ export class Configuring implements Changes {
   }
 
   deleteSource(id: string, audit?: Audit<Source>): Promise<boolean> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.sources.get(id)
       if (before === undefined) return false
       const { sources, destinations, oauthApps } = this.#configuration
@@ -117,7 +119,7 @@ export class Configuring implements Changes {
   }
 
   createDestination(destination: NewDestination, audit?: Audit<Destination>): Promise<Destination> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const created: Destination = { ...destination, id: newId('dst'), createdAtMs: this.#parts.nowMs() }
       await this.#write(created, true, audit?.(created, null))
       this.#putDestination(created)
@@ -126,7 +128,7 @@ export class Configuring implements Changes {
   }
 
   updateDestination(id: string, change: Partial<NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.destinations.get(id)
       if (before === undefined) return undefined
       const destination: Destination = { ...before, ...change }
@@ -138,7 +140,7 @@ export class Configuring implements Changes {
   }
 
   deleteDestination(id: string, audit?: Audit<Destination>): Promise<boolean> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.destinations.get(id)
       if (before === undefined) return false
       const deleted = await this.#parts.writer.run<'deleteDestination'>({
@@ -156,7 +158,7 @@ export class Configuring implements Changes {
   }
 
   createOAuthApp(app: NewOAuthApp, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const created: OAuthApp = { ...app, id: newId('app'), createdAtMs: this.#parts.nowMs() }
       const note = this.#note(audit?.(created, null))
       await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app: created, create: true, ...note })
@@ -166,7 +168,7 @@ export class Configuring implements Changes {
   }
 
   updateOAuthApp(id: string, change: Partial<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.oauthApps.get(id)
       if (before === undefined) return undefined
       const app: OAuthApp = { ...before, ...change }
@@ -178,7 +180,7 @@ export class Configuring implements Changes {
   }
 
   deleteOAuthApp(id: string, audit?: Audit<OAuthApp>): Promise<boolean> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.oauthApps.get(id)
       if (before === undefined) return false
       const note = this.#note(audit?.(null, before))
@@ -191,7 +193,7 @@ export class Configuring implements Changes {
   }
 
   createToken(token: NewControlToken, audit?: Audit<ControlToken>): Promise<ControlToken> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const created: ControlToken = { ...token, id: newId('tok'), createdAtMs: this.#parts.nowMs() }
       await this.#parts.writer.run<'createToken'>({ kind: 'createToken', token: created, ...this.#note(audit?.(created, null)) })
       this.#change({ tokens: new Map(this.#configuration.tokens).set(created.id, created) })
@@ -200,7 +202,7 @@ export class Configuring implements Changes {
   }
 
   deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean> {
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const before = this.#configuration.tokens.get(id)
       if (before === undefined) return false
       const note = this.#note(audit?.(null, before))
@@ -214,7 +216,7 @@ export class Configuring implements Changes {
 
   keepSecret(name: string, fresh: string): Promise<string> {
     const setting = SECRET_PREFIX + name
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const sealed = this.#secretBox.seal(fresh, setting)
       return this.#secretBox.open(await this.#parts.writer.run<'keepSecret'>({ kind: 'keepSecret', name: setting, sealed }), setting)
     })
@@ -222,7 +224,7 @@ export class Configuring implements Changes {
 
   reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly string[] = []): Promise<number> {
     const removed = new Set(without.map((name) => SECRET_PREFIX + name))
-    return this.inTurn(async () => {
+    return this.#inTurn(async () => {
       const { reader, writer } = this.#parts
       const destinations = [...this.#configuration.destinations.values()].map((destination) => sealed(destination, box))
       const stored = await reader.ask('configuration', 'secrets')
@@ -278,14 +280,6 @@ export class Configuring implements Changes {
   async checkSecrets(): Promise<void> {
     for (const { name, value } of await this.#parts.reader.ask('configuration', 'secrets')) this.#secretBox.open(value, name)
   }
-
-  /** One change at a time. */
-  inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const result = this.#lastChange.then(change)
-    this.#lastChange = result.catch(() => {})
-    return result
-  }
-  #lastChange: Promise<unknown> = Promise.resolve()
 
   #change(change: Partial<Configuration>): void {
     this.#configuration = { ...this.#configuration, ...change }
