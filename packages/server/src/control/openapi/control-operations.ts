@@ -2,7 +2,7 @@
 // and answers from its schemas. What a route can refuse with, beyond what it declares, is said here once for all of them.
 
 import type { ApiErrorCode } from '../../errors.ts'
-import type { Method, Route } from '../route.ts'
+import { type Method, type Route, roleOf } from '../route.ts'
 import type { JsonSchema } from '../schema.ts'
 import { EXAMPLES } from './examples.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
@@ -28,10 +28,6 @@ export function controlOperations(routes: readonly Route[]): Operation[] {
       errors: errorsOf(route),
     }
   })
-}
-
-export function roleOf({ role, method }: Route): 'admin' | 'viewer' {
-  return role ?? (method === 'GET' ? 'viewer' : 'admin')
 }
 
 /** Everything that a route can refuse with. */
