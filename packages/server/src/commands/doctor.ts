@@ -2,10 +2,11 @@
 // only somebody outside can see: the settings here, whether it answers, and how the clocks differ. Where no service answers,
 // the SQLite file is looked at instead, and only read.
 
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ledgerProblems } from '../check-ledger.ts'
 import { type Config, readConfig } from '../config.ts'
+import { VERSION } from '../version.ts'
 import { ApiProblem } from './api.ts'
 import { type Call, type Command, CommandProblem, EXIT } from './command.ts'
 import { localKey, opens } from './local-installation.ts'
@@ -72,7 +73,7 @@ async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
     const answer = await call.api.get('/api/diagnostics')
     // What it says the time is, it said at the end of its checks.
     const behindMs = Date.now() - Date.parse(String(answer['at']))
-    const own = version()
+    const own = VERSION
     const theirs = String(answer['version'])
     const checks: Check[] = [
       {
@@ -220,8 +221,4 @@ function show({ out }: Call, { state, message, advice }: Check): void {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version
 }

@@ -1,7 +1,7 @@
 // One run of the command line: parse, find the command, run it, end with its exit code. What a person can mend is one
 // sentence on stderr; a stack appears only where the fault is ours.
 
-import { readFileSync } from 'node:fs'
+import { VERSION } from '../version.ts'
 import { createApi } from './api.ts'
 import { type Call, CommandProblem, EXIT, type ExitCode } from './command.ts'
 import { COMMANDS, SECTIONS } from './commands.ts'
@@ -33,7 +33,7 @@ export async function runCommandLine(process: Process): Promise<void> {
         stdout.write(line.json ? `${JSON.stringify(describe(SECTIONS, line), null, 2)}\n` : helpText(SECTIONS, line, stdout.columns))
         return EXIT.ok
       case 'version':
-        stdout.write(`${version()}\n`)
+        stdout.write(`${VERSION}\n`)
         return EXIT.ok
       case 'problems':
         stderr.write(`${[...line.messages, `${line.help} tells more.`].join('\n')}\n`)
@@ -85,8 +85,4 @@ export async function runCommandLine(process: Process): Promise<void> {
       return EXIT.failed
     }
   }
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version
 }

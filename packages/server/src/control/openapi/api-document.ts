@@ -1,6 +1,6 @@
 // The whole API of the service as one document: both APIs, access tokens, and what the process says of itself.
 
-import { readFileSync } from 'node:fs'
+import { VERSION } from '../../version.ts'
 import type { Route } from '../route.ts'
 import { controlOperations } from './control-operations.ts'
 import { type OpenApiDocument, openApiDocument } from './document.ts'
@@ -46,7 +46,7 @@ const SECURITY_SCHEMES = {
 export function apiDocument(routes: readonly Route[]): OpenApiDocument {
   return openApiDocument({
     title: 'Switchyard',
-    version: version(),
+    version: VERSION,
     summary: 'Analytics routing: a tracking API in, signed and retried webhooks out.',
     description: DESCRIPTION,
     tags: TAGS,
@@ -54,8 +54,4 @@ export function apiDocument(routes: readonly Route[]): OpenApiDocument {
     security: { control: ['controlToken', 'session'], tracking: ['writeKey', 'accessToken'], none: [] },
     operations: [...trackingOperations(), ...controlOperations(routes), ...serviceOperations()],
   })
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }).version
 }
