@@ -1,7 +1,6 @@
 // The service as a whole: opens the store, wires the stages to it and to each other's declared needs, listens, and stops
 // in the order that loses nothing. The only file that names an adapter. No policy of a stage lives here.
 
-import { readFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { resolve } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
@@ -21,17 +20,18 @@ import { createDialCheck } from './delivery/dial-check.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
 import { refuseUnparsed, registerIngest } from './ingest/ingest.ts'
-import { createProxies } from './ingest/sender.ts'
 import type { Log } from './log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
+import { createProxies } from './proxies.ts'
 import { planRoutes } from './routing/plan.ts'
 import { createSecretBox, SecretBoxError } from './secret-box.ts'
 import { KeyFileProblem, openWithKeyFile } from './secret-key-file.ts'
 import { createBackups } from './store/sqlite/backups.ts'
 import { createSqliteStore, type SqliteStore } from './store/sqlite/store.ts'
 import { type Source, type Store, StoreUnavailable } from './store/store.ts'
+import { VERSION } from './version.ts'
 
 export { StoreProblem } from './store/sqlite/database.ts'
 
@@ -64,7 +64,6 @@ export class StartProblem extends Error {
   override name = 'StartProblem'
 }
 
-const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
 const REQUESTS_GRACE_MS = 2_500
@@ -135,9 +134,9 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     oauth: (token) => oauth.sourcesOf(token),
     plan: planRoutes,
     clock,
+    proxies,
     settings: {
       lenientKeys: config.lenientKeys,
-      trustedProxies: config.trustedProxies,
       rateLimitPerSecond: config.rateLimit,
       bodyTimeoutMs,
     },

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType } from '@switchyard/protocol'
 import type { Clock } from '../clock.ts'
 import { type ApiErrorCode, errorBody } from '../errors.ts'
+import type { Proxies } from '../proxies.ts'
 import { type Configuration, type Plan, type SegmentContent, type Source, type Store, StoreUnavailable } from '../store/store.ts'
 import { parseTraceContext } from '../trace-context.ts'
 import { answerError, answerJson, answerPixel, answerSuccess, pathOf } from './answers.ts'
@@ -23,13 +24,11 @@ import {
 } from './parse-request.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { type BodyFailure, readBody } from './read-body.ts'
-import { basicUser, bearerToken, createProxies } from './sender.ts'
+import { basicUser, bearerToken } from './sender.ts'
 
 export interface IngestSettings {
   /** An unknown write key is answered with success, and nothing is stored. */
   lenientKeys: boolean
-  /** Addresses and CIDR blocks whose X-Forwarded-* headers are believed. */
-  trustedProxies: readonly string[]
   /** Messages per second and source; null: no limit. */
   rateLimitPerSecond: number | null
   /** Most milliseconds that a request's body may take to arrive. */
@@ -40,6 +39,7 @@ export interface IngestDeps {
   store: Pick<Store, 'ingest' | 'configuration'>
   plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
   clock: Clock
+  proxies: Proxies
   settings: IngestSettings
   /** The ids of the sources that an access token is good for; null for a token that is not good. Without it, no token is. */
   oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
@@ -84,8 +84,7 @@ const CHALLENGES: ReadonlyMap<ApiErrorCode, string> = new Map([
 ])
 
 export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => void): Receiver {
-  const { store, plan, clock, settings, oauth, onAccepted, onRejected, onSuppressed } = deps
-  const proxies = createProxies(settings.trustedProxies)
+  const { store, plan, clock, proxies, settings, oauth, onAccepted, onRejected, onSuppressed } = deps
   const rateLimit = settings.rateLimitPerSecond === null ? null : createRateLimit(settings.rateLimitPerSecond)
   const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs: settings.bodyTimeoutMs }
   const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs: settings.bodyTimeoutMs }

@@ -1,8 +1,4 @@
-// Who sends: the write key of the Authorization header, and the address. An address that a header claims is believed only
-// of configured proxies, for anybody can send the header.
-
-import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+// Who sends: the write key or the access token of the Authorization header.
 
 const MAX_REMEMBERED = 1_000
 const userOf = new Map<string, string | undefined>()
@@ -21,72 +17,4 @@ export function basicUser(authorization: string | undefined): string | undefined
 
 export function bearerToken(authorization: string | undefined): string | undefined {
   return authorization === undefined ? undefined : /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
-}
-
-export interface Proxies {
-  /** The address of whoever sent the request to the first trusted proxy, or connected here. */
-  senderAddress(request: IncomingMessage): string | null
-  /** The scheme and host that the sender asked for. */
-  askedFor(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
-}
-
-/** Takes addresses and CIDR blocks. Throws for what is neither. */
-export function createProxies(trusted: readonly string[]): Proxies {
-  const list = new BlockList()
-  for (const entry of trusted) addTo(list, entry)
-  const isTrusted = (address: string): boolean => trusted.length > 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
-
-  const peerOf = (request: IncomingMessage): string | null => {
-    const address = request.socket.remoteAddress
-    return address === undefined ? null : plainAddress(address)
-  }
-
-  return {
-    senderAddress(request) {
-      let address = peerOf(request)
-      if (trusted.length === 0) return address
-      const forwarded = request.headers['x-forwarded-for']
-      if (forwarded === undefined) return address
-      // Each proxy adds on the right whom it heard from, so the list is believed from there up to the first stranger.
-      const hops = (typeof forwarded === 'string' ? forwarded : forwarded.join()).split(',')
-      while (address !== null && isTrusted(address)) {
-        const hop = hops.pop()
-        const next = hop === undefined ? undefined : withoutPort(hop.trim())
-        if (next === undefined || isIP(next) === 0) return address
-        address = plainAddress(next)
-      }
-      return address
-    },
-    askedFor(request) {
-      const peer = peerOf(request)
-      const proxied = peer !== null && isTrusted(peer)
-      const protocol = (proxied && firstOf(request.headers['x-forwarded-proto'])) || ('encrypted' in request.socket ? 'https' : 'http')
-      const host = (proxied && firstOf(request.headers['x-forwarded-host'])) || request.headers.host
-      return { protocol: protocol === 'https' ? 'https' : 'http', host }
-    },
-  }
-}
-
-function addTo(list: BlockList, entry: string): void {
-  const [address = '', prefix, ...rest] = entry.split('/')
-  const version = isIP(address)
-  const longest = version === 6 ? 128 : 32
-  const bits = prefix === undefined ? longest : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
-  if (version === 0 || rest.length > 0 || !(bits <= longest))
-    throw new Error(`A trusted proxy must be an IP address or a CIDR block, not ${JSON.stringify(entry)}.`)
-  list.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4')
-}
-
-/** A socket that takes both versions shows an IPv4 peer as ::ffff:1.2.3.4. */
-function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
-}
-
-/** Some proxies write `1.2.3.4:5678` or `[::1]:5678`. */
-function withoutPort(hop: string): string {
-  return /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
-}
-
-function firstOf(header: string | string[] | undefined): string | undefined {
-  return (typeof header === 'string' ? header : header?.[0])?.split(',', 1)[0]?.trim() || undefined
 }

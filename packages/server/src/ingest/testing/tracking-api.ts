@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { TestContext } from 'node:test'
 import Fastify from 'fastify'
 import type { Clock } from '../../clock.ts'
+import { createProxies } from '../../proxies.ts'
 import type { AcceptBatch, AcceptResult, Configuration, Plan, Rejection, Source } from '../../store/store.ts'
 import { type IngestDeps, type IngestSettings, refuseUnparsed, registerIngest } from '../ingest.ts'
 
@@ -52,7 +53,7 @@ export function configuration(sources: Source[], suppressions: Record<string, st
 
 export async function trackingApi(
   t: TestContext,
-  settings: Partial<IngestSettings> = {},
+  { trustedProxies = [], ...settings }: Partial<IngestSettings> & { trustedProxies?: readonly string[] } = {},
   hooks: Pick<IngestDeps, 'oauth' | 'onAccepted' | 'onRejected' | 'plan'> | Record<string, never> = {},
 ): Promise<TrackingApi> {
   const accepted: AcceptBatch[] = []
@@ -74,7 +75,8 @@ export async function trackingApi(
     plan: () => PLAN,
     ...hooks,
     clock: ticking,
-    settings: { lenientKeys: false, trustedProxies: [], rateLimitPerSecond: null, bodyTimeoutMs: 10_000, ...settings },
+    proxies: createProxies(trustedProxies),
+    settings: { lenientKeys: false, rateLimitPerSecond: null, bodyTimeoutMs: 10_000, ...settings },
     store: {
       configuration: () => store.configuration,
       ingest: {

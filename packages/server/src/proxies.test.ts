@@ -1,0 +1,48 @@
+// Whose word about an address is taken.
+
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { createProxies } from './proxies.ts'
+
+function requestFrom(remoteAddress: string | undefined, headers: Record<string, string | string[]> = {}): IncomingMessage {
+  return { socket: { remoteAddress }, headers } as unknown as IncomingMessage
+}
+
+test('the address is that of the connection, and a header says another only of a trusted proxy', () => {
+  const rows: [trusted: string[], peer: string | undefined, forwarded: string | string[] | undefined, address: string | null][] = [
+    [[], '203.0.113.1', '198.51.100.1', '203.0.113.1'],
+    [[], '::ffff:203.0.113.1', undefined, '203.0.113.1'],
+    [[], undefined, '198.51.100.1', null],
+    [['10.0.0.0/8'], '203.0.113.1', '198.51.100.1', '203.0.113.1'],
+    [['10.0.0.0/8'], '10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    [['10.0.0.0/8'], '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    [['10.0.0.0/8'], '10.1.2.3', undefined, '10.1.2.3'],
+    // The sender can write what it likes on the left.
+    [['10.0.0.0/8'], '10.1.2.3', '6.6.6.6, 198.51.100.1', '198.51.100.1'],
+    [['10.0.0.0/8'], '10.1.2.3', '6.6.6.6, 198.51.100.1, 10.9.9.9', '198.51.100.1'],
+    [['10.0.0.0/8'], '10.1.2.3', ['6.6.6.6', '198.51.100.1'], '198.51.100.1'],
+    [['10.0.0.0/8'], '10.1.2.3', '10.7.7.7, 10.8.8.8', '10.7.7.7'],
+    [['10.0.0.0/8'], '10.1.2.3', '198.51.100.1, unknown', '10.1.2.3'],
+    [['10.0.0.0/8'], '10.1.2.3', '', '10.1.2.3'],
+    [['10.0.0.0/8'], '10.1.2.3', '198.51.100.1:4711', '198.51.100.1'],
+    [['10.1.2.3', '2001:db8::/32'], '2001:db8::1', '[2001:db9::7]:4711', '2001:db9::7'],
+    [['10.1.2.3'], '10.1.2.4', '198.51.100.1', '10.1.2.4'],
+  ]
+  for (const [trusted, peer, forwarded, address] of rows) {
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+    assert.equal(createProxies(trusted).senderAddress(requestFrom(peer, headers)), address, JSON.stringify([trusted, peer, forwarded]))
+  }
+})
+
+test('where the sender asked is told by a trusted proxy too', () => {
+  const headers = { host: 'inside:8080', 'x-forwarded-host': 'events.example', 'x-forwarded-proto': 'https' }
+  assert.deepEqual(createProxies([]).askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'http', host: 'inside:8080' })
+  assert.deepEqual(createProxies(['10.0.0.1']).askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
+})
+
+test('what is no address or block is not taken for a proxy', () => {
+  for (const wrong of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::1/129', '10.0.0.0/-1', '10.0.0']) {
+    assert.throws(() => createProxies([wrong]), /IP address or a CIDR block/, wrong)
+  }
+})
