@@ -1,15 +1,13 @@
 // The questions of somebody whose event did not arrive, answered by the control API: where a message went and where not
-// and why (B5), what became of each delivery, how a destination does, whether the books balance; and the two remedies,
-// a test message and a replay.
+// and why (B5), what became of each delivery, what was sent; and the remedy, a replay.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { type InProcessService, startInProcess } from './in-process.ts'
 import { type Arrival, type Receiver, startReceiver } from './receiver.ts'
-import type { LedgerRow } from './service.ts'
 import { eventually, gate } from './signals.ts'
-import { type AttemptView, type Delivery, type DeliveryRow, type Wiring, wire } from './wiring.ts'
+import { type Delivery, type Wiring, wire } from './wiring.ts'
 
 const DAY_MS = 86_400_000
 
@@ -255,73 +253,6 @@ describe('Event filters', () => {
   })
 })
 
-describe("The caller's trace", () => {
-  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-  const tracestate = 'congo=t61rcWkgMzE,rojo=00f067aa0ba902b7'
-  const headersOf = (arrival: Arrival | undefined): unknown => [arrival?.headers['traceparent'], arrival?.headers['tracestate']]
-
-  test('is carried to the webhook at the first attempt, at a retry after a restart, and in a replay', async () => {
-    await using own = await startInProcess()
-    await using receiver = await startReceiver(({ number }) => (number === 1 ? { status: 500 } : undefined))
-    const wiring = await wire(own, { urls: [receiver.url] })
-    await wiring.post('/v1/track', { messageId: 'traced', userId: 'u', event: 'Tested' }, { traceparent, tracestate })
-    await wiring.attempted('traced', 1)
-    await own.restart({ laterMs: 60_000 })
-    const { id, traceId, request } = await wiring.settled('traced')
-    await own.api(`/deliveries/${id}/replay`, { method: 'POST' })
-    await receiver.until(() => receiver.arrivals.length === 3)
-    assert.deepEqual(
-      receiver.arrivals.map(headersOf),
-      Array.from({ length: 3 }, () => [traceparent, tracestate]),
-    )
-    assert.deepEqual(
-      [traceId, request?.headers['traceparent'], request?.headers['tracestate']],
-      [traceparent.slice(3, 35), traceparent, tracestate],
-    )
-    const { traceId: ofMessage, story } = await wiring.message('traced')
-    assert.equal(ofMessage, traceparent.slice(3, 35))
-    assert.match(story[0]?.sentence ?? '', /in trace 0af7651916cd43dd8448eb211c80319c/)
-  })
-
-  test('one that is not valid is ignored, and nothing of it reaches the webhook', async () => {
-    const wiring = await wire(service, { urls: [receiver.url] })
-    const invalid: Record<string, string>[] = [
-      { traceparent: traceparent.toUpperCase() },
-      { traceparent: `${traceparent}-x` },
-      { tracestate },
-    ]
-    for (const headers of invalid) {
-      const messageId = randomUUID()
-      await wiring.post('/v1/track', { messageId, userId: 'u', event: 'Tested' }, headers)
-      assert.equal((await wiring.settled(messageId)).traceId, null)
-      assert.deepEqual(headersOf(receiver.byMessageId.get(messageId)?.[0]), [undefined, undefined])
-    }
-  })
-
-  test('a batch carries the trace that all its messages have, and none when they differ', async () => {
-    const own = await startReceiver()
-    const wiring = await wire(service, { urls: [own.url], batch: { size: 2, lingerMs: 60_000 } })
-    const send = (headers: Record<string, string>): Promise<void> =>
-      wiring.post('/v1/track', { messageId: randomUUID(), userId: 'u', event: 'Tested' }, headers)
-    const other = traceparent.replace('0af7', '1af7')
-    for (const pair of [
-      [traceparent, traceparent],
-      [traceparent, other],
-    ]) {
-      for (const each of pair) await send({ traceparent: each })
-    }
-    await own.until(() => own.arrivals.length === 2)
-    assert.deepEqual(
-      own.arrivals.map(({ messages, headers }) => [messages.length, headers['traceparent']]),
-      [
-        [2, traceparent],
-        [2, undefined],
-      ],
-    )
-    await own.close()
-  })
-})
-
 describe('The whole story of a message', () => {
   test('from its arrival over its duplicates and attempts to its end and its replay', async () => {
     await using own = await startInProcess()
@@ -427,133 +358,5 @@ describe('Replay of one delivery', () => {
     const { id } = await wiring.attempted(await wiring.track(), 1)
     await assert.rejects(service.api(`/deliveries/${id}/replay`, { method: 'POST' }), /: 409 .*delivery_pending/)
     await own.close()
-  })
-})
-
-describe('The test of a destination', () => {
-  test('sends one sample message of each type now, and answers with its attempts', async () => {
-    const wiring = await wire(service, { urls: [`${receiver.url}test`], sharedSecret: 'a secret' })
-    for (const type of ['track', 'identify', 'page', 'screen', 'group', 'alias', 'delete']) {
-      const before = receiver.arrivals.length
-      const answer = await service.api<{ success: boolean; message: object; attempts: AttemptView[] }>(
-        `/destinations/${wiring.destinationId}/test`,
-        { method: 'POST', body: { type } },
-      )
-      const arrival = receiver.arrivals[before] as Arrival
-      assert.deepEqual([answer.success, answer.attempts.length, answer.attempts[0]?.status], [true, 1, 200])
-      assert.deepEqual([arrival.messages, arrival.path], [[answer.message], '/test'])
-      assert.equal((answer.message as { type: string }).type, type)
-      assert.ok(arrival.headers['x-signature'])
-    }
-    const { data } = await service.api<{ data: unknown[] }>(`/deliveries?destinationId=${wiring.destinationId}`)
-    assert.deepEqual(data, [], 'nothing is owed or recorded')
-  })
-
-  test('of one that fails says how', async () => {
-    const own = await startReceiver(() => ({ status: 500, body: 'oops' }))
-    const wiring = await wire(service, { urls: [own.url, receiver.url] })
-    type Answer = { success: boolean; attempts: AttemptView[] }
-    const path = `/destinations/${wiring.destinationId}/test`
-    const one = await service.api<Answer>(path, { method: 'POST' })
-    assert.equal(one.success, true, 'one URL is enough')
-    assert.deepEqual(
-      one.attempts.map(({ url, status }) => [url, status]),
-      [
-        [own.url, 500],
-        [receiver.url, 200],
-      ],
-    )
-    await wiring.change({ urls: [own.url] })
-    const none = await service.api<Answer>(path, { method: 'POST' })
-    assert.deepEqual([none.success, none.attempts[0]?.reason, none.attempts[0]?.responseStart], [false, 'http_500', 'oops'])
-    await own.close()
-  })
-})
-
-describe('Health and ledger', () => {
-  test('health: breaker, what is in flight and owed, recent success and latency, per URL as well', async () => {
-    const own = await startReceiver(({ path }) => (path === '/bad' ? { status: 500 } : undefined))
-    const wiring = await wire(service, { urls: [`${own.url}good`, `${own.url}bad`] })
-    const path = `/destinations/${wiring.destinationId}/health`
-    const none = { inFlight: 0, success: null, latencyMs: null }
-    const ledger = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
-    assert.deepEqual(await service.api(path), {
-      breaker: 'closed',
-      ...none,
-      pending: 0,
-      oldestPendingAt: null,
-      nextAttemptAt: null,
-      ledger,
-      urls: [
-        { url: `${own.url}good`, ...none },
-        { url: `${own.url}bad`, ...none },
-      ],
-    })
-    for (let number = 0; number < 4; number++) await wiring.settled(await wiring.track())
-    type Health = { success: number; latencyMs: { p50: number; p95: number; p99: number }; ledger: object; urls: { success: number }[] }
-    const health = await service.api<Health>(path)
-    assert.equal(health.success, 0.5)
-    assert.deepEqual(
-      health.urls.map(({ success }) => success),
-      [1, 0],
-    )
-    const { p50, p95, p99 } = health.latencyMs
-    assert.ok(p50 > 0 && p50 <= p95 && p95 <= p99)
-    assert.deepEqual(health.ledger, { ...ledger, owed: 4, delivered: 4 })
-    await own.close()
-  })
-
-  test('owed = delivered + pending + failed + expired + cancelled for each destination, also when the rows are counted', async () => {
-    await using own = await startInProcess()
-    const answers: Record<string, number> = { Taken: 200, Refused: 400, Later: 500 }
-    await using receiver = await startReceiver(({ messages }) => ({ status: answers[String(messages[0]?.['event'])] ?? 200 }))
-    const wiring = await wire(own, { urls: [receiver.url] }, { urls: [receiver.url], retryWindowMs: 1_000 })
-    const [patient, hasty] = wiring.destinationIds as [string, string]
-    const ids: string[] = []
-    for (const event of ['Taken', 'Taken', 'Taken', 'Refused', 'Refused', 'Later']) ids.push(await wiring.track({ event, userId: event }))
-    for (const id of ids) {
-      await wiring.attempted(id, 1)
-      await wiring.settled(id, { to: hasty })
-    }
-    const replayed = await wiring.settled(ids[3] as string)
-    await own.api(`/deliveries/${replayed.id}/replay`, { method: 'POST' })
-    await wiring.send([{ type: 'track', messageId: 'later-2', userId: 'u-2', event: 'Later' }])
-    await wiring.attempted('later-2', 1)
-    await wiring.settled('later-2', { to: hasty })
-    await own.api('/deletions', { method: 'POST', body: { userIds: ['Later'] } })
-    type Ledger = { data: LedgerRow[]; consistent: boolean }
-    const expected: Record<string, Omit<LedgerRow, 'destinationId'>> = {
-      [patient]: { owed: 9, delivered: 4, pending: 1, failed: 3, expired: 0, cancelled: 1 },
-      [hasty]: { owed: 8, delivered: 4, pending: 0, failed: 2, expired: 2, cancelled: 0 },
-    }
-    // What is deleted while it waits for a retry is cancelled when that comes due.
-    await own.later(5_000)
-    for (const query of ['', '?recount=true']) {
-      const { data, consistent } = await eventually(
-        () => own.api<Ledger>(`/ledger${query}`),
-        ({ data }) => data.every(({ destinationId, pending }) => pending === expected[destinationId]?.pending),
-        { what: 'nothing but one is pending' },
-      )
-      assert.deepEqual(Object.fromEntries(data.map(({ destinationId, ...row }) => [destinationId, row])), expected)
-      assert.equal(consistent, true)
-    }
-  })
-
-  test('deliveries are listed by destination and state, page by page', async () => {
-    const wiring = await wire(service, { urls: [receiver.url] })
-    const ids = Array.from({ length: 25 }, (_, at) => `${wiring.sourceId}-${at}`)
-    await wiring.send(ids.map((messageId) => ({ type: 'track', messageId, userId: 'u-1', event: 'Tested' })))
-    for (const id of ids) await wiring.settled(id)
-    const found: (string | null)[] = []
-    let cursor: string | null = ''
-    while (cursor !== null) {
-      const page: { data: DeliveryRow[]; next: string | null } = await service.api(
-        `/deliveries?destinationId=${wiring.destinationId}&state=delivered&limit=10${cursor === '' ? '' : `&cursor=${cursor}`}`,
-      )
-      assert.ok(page.data.length <= 10)
-      found.push(...page.data.map(({ messageId }) => messageId))
-      cursor = page.next
-    }
-    assert.deepEqual([found.length, new Set(found)], [ids.length, new Set(ids)])
   })
 })
