@@ -16,6 +16,7 @@ import { reading } from './conformance/reading.ts'
 import { replaySequences } from './conformance/replay-sequences.ts'
 import { replaying } from './conformance/replaying.ts'
 import { retaining } from './conformance/retaining.ts'
+import { suppressing } from './conformance/suppressing.ts'
 import { telling } from './conformance/telling.ts'
 
 export type { Open, OpenStore } from './conformance/ground.ts'
@@ -40,6 +41,7 @@ export function conformance(name: string, open: Open): void {
     suite('configuring', () => configuring(ground))
     suite('authorizing', () => authorizing(ground))
     suite('deleting', () => deleting(ground))
+    suite('suppressing', () => suppressing(ground))
     suite('auditing', () => auditing(ground))
     suite('retaining', () => retaining(ground))
     suite('conserving', () => conserving(ground))
