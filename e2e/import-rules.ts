@@ -57,7 +57,12 @@ const RULES: Rule[] = [
   })),
   ...ADAPTERS.map((adapter) => ({
     files: new RegExp(`^server/store/${adapter}\\b`),
-    may: [...server, /^server\/store\/[^/]+\.ts$/, new RegExp(`^server/store/${adapter}/`), ...(adapter === 'postgres' ? [/^pg$/] : [])],
+    may: [
+      ...server,
+      /^server\/store\/(encoding\/)?[^/]+\.ts$/,
+      new RegExp(`^server/store/${adapter}/`),
+      ...(adapter === 'postgres' ? [/^pg$/] : []),
+    ],
   })),
   { files: /^server\/store\//, may: [...server, new RegExp(`^server/store/(?!${ADAPTERS.join('\\b|')}\\b)`)] },
   { files: /^server\/log\.ts$/, may: [...server, /^pino$/] },

@@ -1,6 +1,7 @@
 // What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
 // the bodies and keys of its batches lie in one buffer that is handed over, not copied. Plain data only.
 
+import type { RecordRow } from '../encoding/settlement.ts'
 import type { AskedReplayState } from '../replay-jobs.ts'
 import type {
   ClaimRequest,
@@ -53,28 +54,12 @@ export interface AcceptReply {
   left: string[]
 }
 
-/** An attempt record with its requests already in the form they are stored in. */
-export interface RecordRow {
-  origin: number
-  segment: number
-  attempt: number
-  atMs: number
-  replay: boolean
-  delivered: number
-  failed: number
-  expired: number
-  cancelled: number
-  doc: string
-  /** One entry for each message that ended without success. */
-  failures: { state: string; reason: string | null; index: number }[]
-}
-
 export interface SettleCommand {
   kind: 'settle'
   destinationId: string
   done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
   remaining: readonly ShipmentDraft[]
-  records: readonly RecordRow[]
+  records: readonly RecordRow<number>[]
 }
 
 export interface TallyCommand {

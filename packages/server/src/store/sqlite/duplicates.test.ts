@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import * as fc from 'fast-check'
+import { FINGERPRINT_WORDS, fingerprint, type Seed } from '../encoding/fingerprint.ts'
+import { KEY_WORDS } from '../encoding/segment-keys.ts'
 import { openWriter } from './database.ts'
 import { Duplicates } from './duplicates.ts'
-import { FINGERPRINT_WORDS, fingerprint, type Seed } from './fingerprint.ts'
 import { tempFolder } from './fixtures/temp-store.ts'
-import { KEY_WORDS } from './segment-keys.ts'
 
 const SEED: Seed = [1, 2, 3, 4]
 const RUN_KEYS = 512

@@ -3,9 +3,9 @@
 // Invariant: what `begin … commit` added is known from then on for at least the time asked for; what was rolled back is not.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { isKey, KEY_WORDS } from '../encoding/segment-keys.ts'
 import { CHUNKS, KeyRuns, type RunWriter } from './key-runs.ts'
 import { RecentKeys } from './recent-keys.ts'
-import { isKey, KEY_WORDS } from './segment-keys.ts'
 
 /** Keys in memory before they are written as a run: 13 MB of table, of which there are two. */
 const RUN_KEYS = 2 ** 18

@@ -5,11 +5,11 @@
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import type { Seed } from '../encoding/fingerprint.ts'
+import { KEY_WORDS } from '../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../store.ts'
 import { type Answered, type Command, type Group, OUTSIDE, type Replies, type Reply } from './commands.ts'
 import { StoreProblem } from './database.ts'
-import type { Seed } from './fingerprint.ts'
-import { KEY_WORDS } from './segment-keys.ts'
 import type { WriterOptions, WriterStart } from './writer.ts'
 
 /** Bodies and keys of one group: some 10 ms of writing. */

@@ -2,8 +2,8 @@
 // one before it; replays have rows of their own. Nothing has to be indexed by delivery.
 
 import type { DatabaseSync } from 'node:sqlite'
+import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import type { FinalStateName } from '../store.ts'
-import type { AttemptDoc } from './attempt-doc.ts'
 import type { Routes } from './write-accept.ts'
 
 export interface Origin {

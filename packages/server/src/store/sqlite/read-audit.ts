@@ -1,9 +1,9 @@
 // Who did what, as it is asked for: newest first.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type { AuditEntry, AuditFilter, Page, PageRequest } from '../store.ts'
 import { rowIdAt } from './ids.ts'
-import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
 import type { Rows } from './rows.ts'
 
 interface AuditRow {

@@ -2,12 +2,12 @@
 // backlog. What this process holds already is passed over in memory; there is never more of it than fits there.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { unpackBody } from '../encoding/body-bytes.ts'
+import { readTrace } from '../encoding/trace-column.ts'
 import type { Shipment } from '../store.ts'
-import { unpackBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
 import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from './commands.ts'
 import type { Names } from './names.ts'
-import { readTrace } from './trace-column.ts'
 
 export interface ShipmentRow {
   destination: number

@@ -1,5 +1,6 @@
 // Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
 
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type {
   DeletionDetail,
   DeletionState,
@@ -11,7 +12,6 @@ import type {
   Suppression,
   SuppressionFilter,
 } from '../store.ts'
-import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
 import type { Rows } from './rows.ts'
 
 /** A user by either name, as requests that ended long ago know only the second. */

@@ -1,6 +1,8 @@
 // Deliveries as they are asked for: what is pending from the shipments, what ended from the attempts and the failures.
 
 import type { StatementSync } from 'node:sqlite'
+import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type {
   DeliveryDetail,
   DeliveryFilter,
@@ -12,11 +14,9 @@ import type {
   Part,
   RequestRecord,
 } from '../store.ts'
-import { type AttemptDoc, requestsOf } from './attempt-doc.ts'
 import { rowAndIndex, type StoredPart } from './commands.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
-import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
 import { messageIdOf, only, type Rows } from './rows.ts'
 

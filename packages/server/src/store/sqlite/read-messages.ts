@@ -1,15 +1,15 @@
 // Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
 // where not and why.
 
+import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
+import { candidates, fingerprintAt, indexOfKey } from '../encoding/segment-keys.ts'
 import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, SegmentContent, SkipReason, StoredMessage } from '../store.ts'
 import { type FoundKey, rowAndIndex } from './commands.ts'
-import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
-import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
 import { absentIndexes } from './read-claims.ts'
 import { repeatsOf } from './repeats.ts'
 import { only, type Rows, type SegmentRow } from './rows.ts'
-import { candidates, fingerprintAt, indexOfKey } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
 /** Bodies that one page may read, some 200 ms of parsing. */

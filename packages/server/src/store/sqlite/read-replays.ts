@@ -1,10 +1,10 @@
 // Replay jobs as they are asked for, and the counting of what one would be made for: in pages, so that a million failures
 // do not keep other questions waiting.
 
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type { FinalStateName, Page, PageRequest, ReplayCount, ReplayJob, ReplayJobState } from '../store.ts'
 import { rowAndIndex } from './commands.ts'
 import { type Origin, resolveOrigin } from './origins.ts'
-import { cursorOf, NEWEST, ROWS_PER_PAGE } from './paging.ts'
 import { absentIndexes, owedIndexes } from './read-claims.ts'
 import { type ReplayJobRow, replayJobOf, STANDS } from './replay-rows.ts'
 import type { Rows } from './rows.ts'

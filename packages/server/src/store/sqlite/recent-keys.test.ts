@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { FINGERPRINT_WORDS } from './fingerprint.ts'
+import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
 import { ENTRY_WORDS, RecentKeys } from './recent-keys.ts'
 
 /** Keys that crowd a few slots, at the table's end too, so that searches run on and around. */

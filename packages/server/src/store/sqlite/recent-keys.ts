@@ -2,7 +2,7 @@
 // slot. Additions can be taken back in reverse order, which is what a failed commit needs. When it is full it is frozen,
 // written to the store as a run (key-runs.ts) and replaced. It knows nothing of SQLite.
 
-import { FINGERPRINT_WORDS } from './fingerprint.ts'
+import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
 
 /** Four words of fingerprint, two of the segment's number. */
 export const ENTRY_WORDS = FINGERPRINT_WORDS + 2

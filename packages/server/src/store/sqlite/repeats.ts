@@ -3,9 +3,9 @@
 // same call once more only counts it up. Written when it happens, which is seldom, and at a cost per call, not per message.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
+import { indexOfFingerprint, KEY_WORDS } from '../encoding/segment-keys.ts'
 import type { Duplicates } from './duplicates.ts'
-import { FINGERPRINT_WORDS } from './fingerprint.ts'
-import { indexOfFingerprint, KEY_WORDS } from './segment-keys.ts'
 
 const ROWS_PER_STEP = 300
 

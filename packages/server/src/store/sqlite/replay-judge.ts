@@ -3,9 +3,9 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { readStoredBody } from '../../stored-messages.ts'
+import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import { unpackBody } from '../encoding/body-bytes.ts'
 import type { FinalStateName, ReplaySkipReason } from '../store.ts'
-import type { AttemptDoc } from './attempt-doc.ts'
-import { unpackBody } from './body-bytes.ts'
 import { rowAndIndex } from './commands.ts'
 import { resolveOrigin } from './origins.ts'
 import { absentIndexes } from './read-claims.ts'

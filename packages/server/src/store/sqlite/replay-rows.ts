@@ -1,8 +1,8 @@
 // Rows of replay jobs, and what they mean. Written by the writing thread, read by both.
 
+import { NEWEST } from '../encoding/paging.ts'
 import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState } from '../store.ts'
 import { rowIdAt } from './ids.ts'
-import { NEWEST } from './paging.ts'
 
 export interface ReplayJobRow extends Record<FinalStateName, number> {
   num: number

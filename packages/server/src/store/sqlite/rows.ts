@@ -3,11 +3,11 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { readStoredBody } from '../../stored-messages.ts'
+import { unpackBody } from '../encoding/body-bytes.ts'
+import { readTrace } from '../encoding/trace-column.ts'
 import type { SegmentContent } from '../store.ts'
-import { unpackBody } from './body-bytes.ts'
 import { Names } from './names.ts'
 import { absentIndexes } from './read-claims.ts'
-import { readTrace } from './trace-column.ts'
 
 export interface SegmentRow {
   seq: number

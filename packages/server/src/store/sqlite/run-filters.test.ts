@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FINGERPRINT_WORDS, fingerprint } from './fingerprint.ts'
+import { FINGERPRINT_WORDS, fingerprint } from '../encoding/fingerprint.ts'
 import { RunFilters } from './run-filters.ts'
 
 const CAPACITY = 1_024

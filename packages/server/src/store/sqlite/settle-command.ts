@@ -1,54 +1,17 @@
-// A settlement on its way to the writing thread: requests in the form they are stored in, and the refusal of one that does
-// not add up. For each origin, the deliveries that come in and those that go out must be the same: compared by how many,
-// by their sum and by the sum of their squares, which no one delivery lost, doubled or swapped for another leaves unchanged.
+// A settlement on its way to the writing thread.
 
-import type { AttemptRecord, RowId, Settlement } from '../store.ts'
-import { writeAttemptDoc } from './attempt-doc.ts'
-import type { RecordRow, SettleCommand } from './commands.ts'
+import { recordRows, refuseUneven } from '../encoding/settlement.ts'
+import type { Settlement } from '../store.ts'
+import type { SettleCommand } from './commands.ts'
 
 export function settleCommand(settlement: Settlement): SettleCommand {
-  const { destinationId, done, remaining, records } = settlement
+  const { destinationId, done, remaining } = settlement
   refuseUneven(settlement)
-  const replayed = new Set(done.filter(({ replay }) => replay).flatMap(({ parts }) => parts.map(({ origin }) => origin)))
   return {
     kind: 'settle',
     destinationId,
     done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),
     remaining,
-    records: records.map((record) => recordRow(record, replayed.has(record.origin))),
+    records: recordRows<number>(settlement),
   }
-}
-
-function refuseUneven({ destinationId, done, remaining, records }: Settlement): void {
-  const sums = new Map<RowId, [count: number, sum: number, squares: number]>()
-  const add = (origin: RowId, indexes: readonly number[], sign: 1 | -1): void => {
-    let sum = sums.get(origin)
-    if (sum === undefined) {
-      sum = [0, 0, 0]
-      sums.set(origin, sum)
-    }
-    for (const index of indexes) {
-      sum[0] += sign
-      sum[1] += sign * index
-      sum[2] += sign * index * index
-    }
-  }
-  for (const { parts } of done) for (const { origin, indexes } of parts) add(origin, indexes, 1)
-  for (const { parts } of remaining) for (const { origin, indexes } of parts) add(origin, indexes, -1)
-  for (const { origin, finals } of records) for (const { indexes } of finals) add(origin, indexes, -1)
-  for (const [origin, [count, sum, squares]] of sums) {
-    if (count === 0 && sum === 0 && squares === 0) continue
-    throw new Error(`a settlement for ${destinationId} does not add up: of ${origin}, ${count} deliveries are left without a state`)
-  }
-}
-
-function recordRow(record: AttemptRecord, replay: boolean): RecordRow {
-  const counts = { delivered: 0, failed: 0, expired: 0, cancelled: 0 }
-  const failures: RecordRow['failures'] = []
-  for (const { state, reason, indexes } of record.finals) {
-    counts[state] += indexes.length
-    if (state !== 'delivered') for (const index of indexes) failures.push({ state, reason, index })
-  }
-  const { origin, segment, attempt, atMs } = record
-  return { origin: origin as number, segment: segment as number, attempt, atMs, replay, ...counts, doc: writeAttemptDoc(record), failures }
 }

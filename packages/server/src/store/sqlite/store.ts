@@ -4,6 +4,9 @@
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import { readStoredBody } from '../../stored-messages.ts'
+import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
+import { writeKeys } from '../encoding/segment-keys.ts'
+import { writeTrace } from '../encoding/trace-column.ts'
 import {
   type AcceptBatch,
   type AcceptResult,
@@ -21,15 +24,12 @@ import {
 import { type AcceptCommand, auditNote, type ClaimReply } from './commands.ts'
 import { Configuring } from './configuring.ts'
 import { Deleting } from './deleting.ts'
-import { type Seed, sourceSeed } from './fingerprint.ts'
 import { GroupCommit } from './group-commit.ts'
 import { inspectSqlite } from './inspect.ts'
 import { ReadingThread } from './reading-thread.ts'
 import { Replaying } from './replaying.ts'
-import { writeKeys } from './segment-keys.ts'
 import { settleCommand } from './settle-command.ts'
 import { Tallies } from './tallies.ts'
-import { writeTrace } from './trace-column.ts'
 
 export interface SqliteStoreOptions {
   path: string

@@ -6,12 +6,12 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { fingerprint, type Seed, sourceSeed } from '../encoding/fingerprint.ts'
+import { KEY_WORDS } from '../encoding/segment-keys.ts'
 import { NO_FILTER } from '../store.ts'
-import { fingerprint, type Seed, sourceSeed } from './fingerprint.ts'
 import { openAt, tempFolder } from './fixtures/temp-store.ts'
 import { rowIdAt } from './ids.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { KEY_WORDS } from './segment-keys.ts'
 
 const AT_MS = Date.now() - 60_000
 const SEGMENT = rowIdAt(AT_MS)

@@ -2,8 +2,9 @@
 // A batch that brings nothing new writes nothing but that it came.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { packBody } from '../encoding/body-bytes.ts'
+import { clearFingerprint, KEY_WORDS } from '../encoding/segment-keys.ts'
 import type { Shipment, Skip } from '../store.ts'
-import { packBody } from './body-bytes.ts'
 import type { Claims } from './claims.ts'
 import type { AcceptCommand, AcceptReply } from './commands.ts'
 import type { Duplicates } from './duplicates.ts'
@@ -11,7 +12,6 @@ import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { RepeatWriter } from './repeats.ts'
-import { clearFingerprint, KEY_WORDS } from './segment-keys.ts'
 import type { SourceCounts } from './source-counts.ts'
 
 export interface Parts {

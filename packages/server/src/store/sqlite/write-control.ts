@@ -2,8 +2,8 @@
 // a deleted destination is owed.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { writeAttemptDoc } from '../encoding/attempt-doc.ts'
 import type { Source } from '../store.ts'
-import { writeAttemptDoc } from './attempt-doc.ts'
 import type { Claims } from './claims.ts'
 import type { StoredDestination, StoredPart } from './commands.ts'
 import type { Names } from './names.ts'

@@ -3,7 +3,7 @@
 // and is owed again opens its request again.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { pseudonymOf } from './pseudonyms.ts'
+import { pseudonymOf } from '../encoding/pseudonyms.ts'
 
 export class DeletionEnds {
   readonly #database: DatabaseSync

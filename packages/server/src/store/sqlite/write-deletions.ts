@@ -4,15 +4,15 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
+import { packBody, unpackBody } from '../encoding/body-bytes.ts'
+import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
+import { candidates, clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
 import type { NewDeletion } from '../store.ts'
-import { packBody, unpackBody } from './body-bytes.ts'
 import type { DeletionTargets } from './commands.ts'
-import { type Seed, sourceSeed, userHash } from './fingerprint.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { absentIndexes } from './read-claims.ts'
-import { candidates, clearUser, KEY_WORDS } from './segment-keys.ts'
 import type { Routes } from './write-accept.ts'
 
 interface Parts {

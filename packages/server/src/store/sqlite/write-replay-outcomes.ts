@@ -2,8 +2,8 @@
 // that made it. Only deliveries that are replays come here; all others pay nothing for it.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { AttemptDoc } from './attempt-doc.ts'
-import type { RecordRow } from './commands.ts'
+import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import type { RecordRow } from '../encoding/settlement.ts'
 
 export class ReplayOutcomes {
   readonly #jobOf: StatementSync
@@ -22,7 +22,7 @@ export class ReplayOutcomes {
     this.#attempted = database.prepare('UPDATE replay_parts SET waiting = waiting - ? WHERE job = ? AND destination = ?')
   }
 
-  record(destination: number, { origin, attempt, delivered, failed, expired, cancelled, doc }: RecordRow): void {
+  record(destination: number, { origin, attempt, delivered, failed, expired, cancelled, doc }: RecordRow<number>): void {
     const { r, f } = JSON.parse(doc) as AttemptDoc
     let attempted = 0
     for (const [state, , indexes] of f) {

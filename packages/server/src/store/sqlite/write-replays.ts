@@ -3,9 +3,9 @@
 // a job goes on where it stood, and what was owed is owed once. Which job is stepped when is the runner's knowledge.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
 import type { FinalStateName, ReplayResult, ReplaySkipReason, ReplayStep } from '../store.ts'
-import type { AttemptDoc } from './attempt-doc.ts'
 import { type CreateReplayCommand, type ReplayStepReply, rowAndIndex, type UpdateReplayCommand } from './commands.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'

@@ -3,9 +3,10 @@
 // here, at the last place that could break it.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { RecordRow } from '../encoding/settlement.ts'
 import type { ShipmentDraft } from '../store.ts'
 import type { Claims } from './claims.ts'
-import { type RecordRow, type SettleCommand, storedParts } from './commands.ts'
+import { type SettleCommand, storedParts } from './commands.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
@@ -84,7 +85,7 @@ export class SettleWriter {
   }
 
   /** The number of deliveries that it ends. */
-  insertRecord(destination: number, record: RecordRow): number {
+  insertRecord(destination: number, record: RecordRow<number>): number {
     const { ids, ledger } = this.#parts
     const { origin, segment, attempt, atMs, delivered, failed, expired, cancelled } = record
     const replay = record.replay ? 1 : 0

@@ -1,8 +1,9 @@
 // The doc column of attempts: requests and ended messages as short arrays, because there is one for every request ever
-// made. Written on the main thread, where the outcomes are, and read by the reading thread.
+// made. Written where the outcomes are.
 
-import type { AttemptRecord, FinalStateName, Part, RequestRecord } from '../store.ts'
-import type { StoredPart } from './commands.ts'
+import type { AttemptRecord, FinalStateName, Part, RequestRecord, RowId } from '../store.ts'
+
+type StoredPart = [origin: RowId, segment: RowId, indexes: readonly number[]]
 
 type StoredRequest = [
   url: number,
@@ -27,7 +28,7 @@ export interface AttemptDoc {
   /** What ended: state, reason, indexes. */
   f: [state: FinalStateName, reason: string | null, indexes: readonly number[]][]
   /** Of requests that carried others' messages too: their places in `r`, whose record says what they carried, and there what. */
-  g?: [requests: number[], lead: number, parts?: StoredPart[]][]
+  g?: [requests: number[], lead: RowId, parts?: StoredPart[]][]
 }
 
 export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
@@ -62,8 +63,8 @@ function gatheredOf(requests: readonly RequestRecord[]): NonNullable<AttemptDoc[
       continue
     }
     const { lead, parts } = gathered
-    const stored = parts?.map(({ origin, segment, indexes: of }): StoredPart => [origin as number, segment as number, of])
-    all.push(stored === undefined ? [[at], lead as number] : [[at], lead as number, stored])
+    const stored = parts?.map(({ origin, segment, indexes: of }): StoredPart => [origin, segment, of])
+    all.push(stored === undefined ? [[at], lead] : [[at], lead, stored])
   }
   return all
 }
@@ -92,8 +93,7 @@ export function requestsOf(doc: AttemptDoc): RequestRecord[] {
 }
 
 function partOf([origin, segment, indexes]: StoredPart): Part {
-  // 0 stands for all only where shipments are stored.
-  return { origin, segment, indexes: indexes === 0 ? [] : indexes }
+  return { origin, segment, indexes }
 }
 
 function brief(ms: number): number
