@@ -16,6 +16,9 @@ export const OLDEST = rowIdAt(500_000_000_000)
 /** After every row there can be. */
 export const NEWEST = String(LARGEST)
 
+/** Names that different nodes give at one time differ by what their clocks do; this much is allowed for, in SQL: `$1::bigint - ${SKEW}`. */
+export const SKEW = String(60_000n << TIME_SHIFT)
+
 /** The first name of a millisecond. */
 export function rowIdAt(ms: number): string {
   return String(BigInt(Math.max(500_000_000_000, Math.floor(ms))) << TIME_SHIFT)

@@ -1,0 +1,62 @@
+// From the name of a delivery to what it stands for. Replays have rows of their own; any other was named by the node that
+// accepted its segment, right after it. So the segment is among the last ones before the name that the same node has made, and
+// nothing has to be indexed by delivery.
+
+import type { FinalStateName } from '../store.ts'
+import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import type { Ask } from './database.ts'
+import { SKEW } from './ids.ts'
+import type { Routes } from './rows.ts'
+
+export interface Origin {
+  destination: string
+  segment: string
+  /** 0: all of the segment but what is absent. */
+  indexes: readonly number[] | 0
+  replay: boolean
+}
+
+export interface OriginState {
+  attempts: number
+  /** Undefined while it is pending. */
+  final: { state: FinalStateName; reason: string | null; atMs: number } | undefined
+}
+
+/** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
+const LOOKED_AT = 64
+
+export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin | undefined> {
+  const { rows: replays } = await ask<{ destination: string; segment: string; idx: number }>(
+    'SELECT destination, segment, idx FROM replays WHERE origin = $1 ORDER BY idx',
+    [origin],
+  )
+  if (replays[0]) {
+    const { destination, segment } = replays[0]
+    return { destination, segment, indexes: replays.map(({ idx }) => idx), replay: true }
+  }
+  const { rows } = await ask<{ seq: string; routes: string }>(
+    `SELECT seq, routes FROM segments WHERE seq < $1 AND seq > $1::bigint - ${SKEW} AND (seq >> 12) & 511 = ($1::bigint >> 12) & 511
+     ORDER BY seq DESC LIMIT ${LOOKED_AT}`,
+    [origin],
+  )
+  for (const { seq, routes } of rows) {
+    const route = (JSON.parse(routes) as Routes).s.find(([, id]) => id === origin)
+    if (route) return { destination: route[0], segment: seq, indexes: route[2], replay: false }
+  }
+  return undefined
+}
+
+export async function stateOf(ask: Ask, origin: string, index: number): Promise<OriginState> {
+  const { rows } = await ask<{ at: number; attempt: number; doc: string }>(
+    `SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`,
+    [origin],
+  )
+  let attempts = 0
+  for (const { at, attempt, doc } of rows) {
+    const { r, f } = JSON.parse(doc) as AttemptDoc
+    if (r.some(([, , , , , , indexes]) => indexes.includes(index))) attempts = attempt
+    const final = f.find(([, , indexes]) => indexes.includes(index))
+    if (final) return { attempts, final: { state: final[0], reason: final[1], atMs: at } }
+  }
+  return { attempts, final: undefined }
+}

@@ -1,0 +1,318 @@
+// The PostgreSQL store as the port has it, as one of any number of equal nodes: what is accepted, claimed and settled goes in
+// groups (see accepting.ts, claiming.ts, settling.ts), everything else by its topic. Who is alive and who holds what is in
+// membership.ts. No SQL here.
+
+import type { Clock } from '../../clock.ts'
+import type { SecretBox } from '../../secret-box.ts'
+import type { Configuration, ControlStore, Store, Taker } from '../store.ts'
+import { Accepting } from './accepting.ts'
+import { parsePostgresAddress } from './address.ts'
+import { AuditLog } from './audit-log.ts'
+import { Books } from './books.ts'
+import { Cancelling } from './cancelling.ts'
+import { Claiming } from './claiming.ts'
+import { Configuring } from './configuring.ts'
+import { Database } from './database.ts'
+import { Deleting } from './deleting.ts'
+import { Deliveries } from './deliveries.ts'
+import { RowIds } from './ids.ts'
+import { Membership } from './membership.ts'
+import { Messages } from './messages.ts'
+import { migrate } from './migrate.ts'
+import { Names } from './names.ts'
+import type { Parts } from './parts.ts'
+import { Replaying } from './replaying.ts'
+import { Retention } from './retention.ts'
+import { Settling } from './settling.ts'
+import { Stats } from './stats.ts'
+
+export interface PostgresStoreOptions {
+  url: string
+  secretBox: SecretBox
+  /** How long messages and attempts are kept. */
+  retentionDays: number
+  /** What the node is called where people see it. */
+  nodeName?: string
+  version?: string
+  /** What keeps the store from working, for the log; null when it works again. */
+  onState?: (problem: string | null) => void
+  /** Told of every commit of a group: how long it took, and how many shared it. */
+  onCommit?: (commitMs: number, commands: number) => void
+}
+
+export interface PostgresStore extends Store {
+  /** Where schedule time stands for all nodes: see clock.ts. */
+  lastScheduleMs: number
+  /** Work that runs on by itself, such as purges, reads the time here. Given once, before anything else. */
+  useClock(clock: Clock): void
+  membership: Membership
+}
+
+/** For questions and changes of people; the ways of messages have their own. */
+const CONTROL_CONNECTIONS = 6
+const FAST_CONNECTIONS = 5
+const STAT_HOURS_MS = 90 * 86_400_000
+/** More than a year, so that what was done at the same time last year can be looked at. */
+const AUDIT_MS = 400 * 86_400_000
+const DAY_MS = 86_400_000
+
+export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const address = parsePostgresAddress(options.url)
+  const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000 })
+  const fast = new Database({ address, connections: FAST_CONNECTIONS })
+  try {
+    const connection = await database.connect()
+    try {
+      await migrate(connection)
+    } finally {
+      connection.destroy()
+    }
+    const membership = await Membership.join({ database, name: options.nodeName ?? 'node', version: options.version ?? '' })
+    const store = new Postgres(database, fast, membership, options)
+    await store.load()
+    return store
+  } catch (error) {
+    database.close()
+    fast.close()
+    throw error
+  }
+}
+
+class Postgres implements PostgresStore {
+  readonly membership: Membership
+  readonly #database: Database
+  readonly #fast: Database
+  readonly #retentionDays: number
+  readonly #configuring: Configuring
+  readonly #accepting: Accepting
+  readonly #claiming: Claiming
+  readonly #settling: Settling
+  readonly #cancelling: Cancelling
+  readonly #books: Books
+  readonly #messages: Messages
+  readonly #deliveries: Deliveries
+  readonly #deleting: Deleting
+  readonly #replaying: Replaying
+  readonly #retention: Retention
+  readonly #stats: Stats
+  readonly #auditLog: AuditLog
+  #taker: Taker | null = null
+  #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
+  readonly #background = new Set<Promise<unknown>>()
+  #closed = false
+  #dropping: Promise<void> | null = null
+  #closing: Promise<void> | undefined
+
+  constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions) {
+    this.membership = membership
+    this.#database = database
+    this.#fast = fast
+    this.#retentionDays = options.retentionDays
+    const names = new Names()
+    const ids = new RowIds(membership.num, () => membership.serverMs())
+    membership.onNumber = (num) => ids.useNode(num)
+    const parts: Parts = {
+      database,
+      ids,
+      names,
+      nowMs: () => this.#clock.wallMs(),
+      configuration: () => this.configuration(),
+      taker: () => this.#taker,
+      run: (work) => this.#run(work),
+      isClosed: () => this.#closed,
+    }
+    this.#configuring = new Configuring(parts, {
+      secretBox: options.secretBox,
+      onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
+    })
+    const onState = options.onState ?? (() => {})
+    const onCommit = options.onCommit ?? (() => {})
+    this.#claiming = new Claiming(parts, { database: fast, membership })
+    this.#replaying = new Replaying(parts)
+    this.#accepting = new Accepting(parts, { database: fast, membership, claiming: this.#claiming, onState, onCommit })
+    this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying: this.#replaying, onCommit })
+    this.#cancelling = new Cancelling(parts)
+    this.#books = new Books(parts)
+    this.#messages = new Messages(parts)
+    this.#deliveries = new Deliveries(parts)
+    this.#deleting = new Deleting(parts, { configuring: this.#configuring })
+    this.#retention = new Retention(parts)
+    this.#stats = new Stats(parts)
+    this.#auditLog = new AuditLog(parts)
+  }
+
+  get lastScheduleMs(): number {
+    return this.membership.scheduleMs
+  }
+
+  useClock(clock: Clock): void {
+    this.#clock = clock
+    this.membership.useClock(clock)
+  }
+
+  async load(): Promise<void> {
+    await this.#retention.prepare()
+    await this.#accepting.load()
+    await this.#configuring.load()
+    this.membership.start({
+      // Once a second, whatever happens: what another node has changed, left behind or not finished.
+      onBeat: () => this.#beat(),
+      onFenced: () => this.#claiming.fenced(),
+    })
+    this.#resume()
+  }
+
+  configuration(): Configuration {
+    return this.#configuring.configuration
+  }
+
+  onConfiguration(listener: (configuration: Configuration) => void): void {
+    this.#configuring.listen(listener)
+  }
+
+  async check(): Promise<{ ok: true } | { ok: false; message: string }> {
+    try {
+      await this.membership.check()
+      return { ok: true }
+    } catch (error) {
+      return { ok: false, message: (error as Error).message }
+    }
+  }
+
+  /** One run at a time; a call during one waits for it. */
+  dropExpired(nowMs: number): Promise<void> {
+    this.#dropping ??= this.#drop(nowMs).finally(() => {
+      this.#dropping = null
+    })
+    return this.#dropping
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#closed = true
+    await this.#accepting.close()
+    await this.#settling.close()
+    await Promise.allSettled([...this.#background, this.#dropping])
+    await this.#configuring.close()
+    await this.membership.leave()
+    this.#database.close()
+    this.#fast.close()
+  }
+
+  readonly ingest: Store['ingest'] = {
+    accept: (batch) => this.#accepting.accept(batch),
+    reject: (rejection) => this.#accepting.reject(rejection),
+    suppressed: (sourceId, count) => this.#accepting.suppressed(sourceId, count),
+  }
+
+  readonly delivery: Store['delivery'] = {
+    attach: (taker) => {
+      this.#taker = taker
+    },
+    claim: (request) => this.#claiming.claim(request),
+    claimOverdue: (destinationId, firstAttemptBeforeMs, limit) => this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
+    release: (shipments) => {
+      // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
+      const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)))
+      this.#run(
+        this.#claiming.release(shipments).then(async () => void (await Promise.all([...deleted].map((id) => this.#cancelling.cancel(id))))),
+      )
+    },
+    settle: async (settlement) => {
+      await this.#settling.settle(settlement)
+      const { destinationId, remaining } = settlement
+      if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancelling.cancel(destinationId))
+    },
+  }
+
+  readonly control: ControlStore = {
+    createSource: (source, audit) => this.#configuring.createSource(source, audit),
+    updateSource: (id, change, audit) => this.#configuring.updateSource(id, change, audit),
+    deleteSource: (id, audit) => this.#configuring.deleteSource(id, audit),
+    createDestination: (destination, audit) => this.#configuring.createDestination(destination, audit),
+    updateDestination: (id, change, audit) => this.#configuring.updateDestination(id, change, audit),
+    deleteDestination: (id, audit) => this.#configuring.deleteDestination(id, audit),
+    createOAuthApp: (app, audit) => this.#configuring.createOAuthApp(app, audit),
+    updateOAuthApp: (id, change, audit) => this.#configuring.updateOAuthApp(id, change, audit),
+    deleteOAuthApp: (id, audit) => this.#configuring.deleteOAuthApp(id, audit),
+    createToken: (token, audit) => this.#configuring.createToken(token, audit),
+    deleteToken: (id, audit) => this.#configuring.deleteToken(id, audit),
+    tokenUses: () => this.#configuring.tokenUses(),
+    useToken: (id, atMs) => this.#configuring.useToken(id, atMs),
+    getSetting: (name) => this.#configuring.getSetting(name),
+    setSetting: (name, value) => this.#configuring.setSetting(name, value),
+    ledger: () => this.#books.ledger(),
+    recount: () => this.#books.recount(),
+    oldestPendingAtMs: (destinationId) => this.#books.oldestPendingAtMs(destinationId),
+    inspect: (deadlineMs) => this.#books.inspect(deadlineMs),
+    oldestPending: () => this.#books.oldestPending(),
+    messages: (filter, page) => this.#messages.list(filter, page),
+    message: (id) => this.#messages.one(id),
+    trails: (id) => this.#messages.trails(id),
+    deliveries: (filter, page) => this.#deliveries.list(filter, page),
+    delivery: (id) => this.#deliveries.one(id),
+    replay: (deliveryId, audit) => this.#replaying.replay(deliveryId, audit),
+    countReplay: (selection) => this.#replaying.countReplay(selection),
+    createReplay: (job, audit) => this.#replaying.createReplay(job, audit),
+    updateReplay: (id, change, audit) => this.#replaying.updateReplay(id, change, audit),
+    replays: (filter, page) => this.#replaying.replays(filter, page),
+    replayJob: (id) => this.#replaying.replayJob(id),
+    replayStep: (step) => this.#replaying.replayStep(step),
+    rejections: () => this.#books.rejections(),
+    sourceCounts: () => this.#books.sourceCounts(),
+    addStats: (rows) => this.#stats.add(rows),
+    stats: (query) => this.#stats.series(query),
+    createDeletion: (deletion, audit) => this.#deleting.createDeletion(deletion, audit),
+    deletions: (filter, page) => this.#deleting.deletions(filter, page),
+    deletion: (id) => this.#deleting.deletion(id),
+    deletionTargets: (id, filter, page) => this.#deleting.deletionTargets(id, filter, page),
+    suppressions: (filter, page) => this.#deleting.suppressions(filter, page),
+    createSuppressions: (suppressions, audit) => this.#deleting.createSuppressions(suppressions, audit),
+    deleteSuppression: (userId, sourceId, audit) => this.#deleting.deleteSuppression(userId, sourceId, audit),
+    pseudonym: (userId) => this.#deleting.pseudonym(userId),
+    audit: (filter, page) => this.#auditLog.list(filter, page),
+    noteAudit: (entry) => this.#auditLog.note(entry),
+  }
+
+  readonly oauth: Store['oauth'] = {
+    useAssertion: (assertion, nowMs) => this.#configuring.useAssertion(assertion, nowMs),
+  }
+
+  readonly secrets: Store['secrets'] = {
+    keep: (name, fresh) => this.#configuring.keepSecret(name, fresh),
+    reseal: (box, audit, without) => this.#configuring.reseal(box, audit, without),
+  }
+
+  async #beat(): Promise<void> {
+    await this.#configuring.refresh()
+    await this.#claiming.look()
+    await this.#books.fold()
+  }
+
+  /** What was left in the middle: by this node before, or by one that is no more. */
+  #resume(): void {
+    this.#run(this.#cancelling.resume())
+    this.#run(this.#deleting.resume())
+  }
+
+  async #drop(nowMs: number): Promise<void> {
+    const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
+    await this.#retention.drop(lineMs)
+    const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
+    await this.#auditLog.drop(auditMs)
+    await this.#replaying.drop(auditMs)
+    await this.#deleting.end(lineMs)
+    await this.#stats.drop(lineMs, Math.min(lineMs, nowMs - STAT_HOURS_MS))
+    this.#resume()
+  }
+
+  /** Steps that go on until they are over; taken up again at the next start if they are not. */
+  #run(work: Promise<void>): void {
+    const running: Promise<void> = work.catch(() => {}).finally(() => this.#background.delete(running))
+    this.#background.add(running)
+  }
+}
