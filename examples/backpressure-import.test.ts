@@ -31,11 +31,11 @@ suite('the import', { concurrency: 4 }, () => {
       messages.map(({ type, timestamp }) => [type, timestamp]),
       [
         ['track', '2020-01-02T03:04:05.678Z'],
-        ['identify', '2019-01-01T00:00:00.000Z'],
-        ['page', '2017-07-14T02:40:00.000Z'],
-        ['screen', '2017-12-31T23:00:00.000Z'],
-        ['group', '2018-01-01T00:00:00.000Z'],
-        ['alias', '2018-01-01T00:00:00.000Z'],
+        ['identify', '2019-01-01'],
+        ['page', 1_500_000_000_000],
+        ['screen', '2018-01-01T00:00:00+01:00'],
+        ['group', '2018-01-01T00:00:00Z'],
+        ['alias', '2018-01-01T00:00:00Z'],
       ],
     )
   })
@@ -58,15 +58,15 @@ suite('the import', { concurrency: 4 }, () => {
     const { code, stdout } = await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input: `${lines.join('\n')}\n` })
     assert.equal(code, 1)
     const [summary, ...rejected] = stdout.trimEnd().split('\n')
-    assert.equal(summary, '3 of 5 messages delivered, 7 lines rejected')
+    assert.equal(summary, '3 of 7 messages delivered, 7 lines rejected')
     assert.deepEqual(
       rejected.map((text) => text.split(': ').slice(0, 2).join(' ')),
       [
         'line 2 invalid_json',
-        'line 4 unknown_type',
+        'line 4 invalid_request',
         'line 6 unknown_type',
         'line 7 timestamp_required',
-        'line 8 timestamp_required',
+        'line 8 timestamp_invalid',
         'line 9 event_required',
         'line 10 message_too_large',
       ],

@@ -4,15 +4,15 @@
 
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import { Analytics } from '@switchyard/node'
-import { isMessageType, parseTime } from '@switchyard/protocol'
+import { Analytics, type RawMessage } from '@switchyard/node'
 
 const SHOWN_REJECTIONS = 20
 
 const analytics = new Analytics({
   writeKey: process.env['SWITCHYARD_WRITE_KEY'] ?? 'dev',
   host: process.env['SWITCHYARD_HOST_URL'] ?? 'http://localhost:8080',
-  path: '/v1/import',
+  // Times arrive as they are in the file.
+  historical: true,
   flushAt: 500,
   // With the pauses in between, ten retries ride out two minutes: an import would rather wait than lose lines.
   maxRetries: 10,
@@ -69,21 +69,20 @@ async function* lines(input: NodeJS.ReadableStream): AsyncGenerator<string> {
 
 /** False when the reader should wait. */
 function send(line: string, lineNumber: number): boolean {
-  let message: { type?: unknown; timestamp?: unknown; messageId?: unknown }
+  // Unchecked, whatever the type says: the client judges it and tells the callback.
+  let message: RawMessage
   try {
-    message = JSON.parse(line)
+    message = JSON.parse(line) as RawMessage
   } catch {
     return reject(lineNumber, 'invalid_json', 'The line is not JSON.')
   }
-  const type = message?.type
-  if (!isMessageType(type)) return reject(lineNumber, 'unknown_type', 'type must be one of identify, track, page, screen, group or alias.')
-  // The client takes the present for a time it cannot read, and history must not land there.
-  if (parseTime(message.timestamp) === undefined) return reject(lineNumber, 'timestamp_required', 'timestamp must be an ISO 8601 time.')
+  if (typeof message !== 'object' || message === null) return reject(lineNumber, 'invalid_request', 'A message must be a JSON object.')
+  // The client takes the present for a time that is not given, and history must not land there.
+  if (message.timestamp == null) return reject(lineNumber, 'timestamp_required', 'timestamp is required.')
   // An import that is run again after a failure gives each line its old ID, and what had arrived is dropped as a duplicate.
   message.messageId ??= createHash('sha256').update(`${lineNumber}:${line}`).digest('base64url')
   count.sent++
-  // The rest of the line is unchecked, whatever the types say: the client judges it and tells the callback.
-  return analytics[type](message as never, (error) => {
+  return analytics.enqueue(message, (error) => {
     if (error) reject(lineNumber, error.code, error.message)
     else count.delivered++
   })

@@ -1,12 +1,12 @@
-// The client: six calls, each composed, piped through plugins, queued, sent and settled. The stages are in the folders
+// The client: six calls and enqueue, each composed, piped through plugins, queued, sent and settled. The stages are in the folders
 // call/, plugins/, queue/ and send/, in this order; here and in outbox.ts they are joined. A call never throws and
 // never waits.
 
-import { type MessageType, parseTime } from '@switchyard/protocol'
+import { type MessageType, parseTime, refusal } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from './call/callback.ts'
 import { Context } from './call/context.ts'
-import { type AnalyticsEvent, type ComposedMessage, compose, eventOf, type RawParams } from './call/event.ts'
+import { type AnalyticsEvent, type ComposedMessage, compose, enqueuedEvent, eventOf, type RawParams } from './call/event.ts'
 import type {
   AliasParams,
   CloseAndFlushParams,
@@ -17,6 +17,7 @@ import type {
   GroupParams,
   IdentifyParams,
   PageParams,
+  RawMessage,
   ScreenParams,
   TrackParams,
 } from './call/params.ts'
@@ -27,6 +28,7 @@ import { Pipeline } from './plugins/pipeline.ts'
 import type { PluginOf } from './plugins/plugin.ts'
 import type { Period } from './queue/flush-periods.ts'
 import type { HttpRequestEvent, HttpResponseEvent } from './send/sender.ts'
+import type { RetryEvent } from './send/verdict.ts'
 import { type AnalyticsSettings, type CheckedSettings, checkSettings } from './settings.ts'
 import { LIBRARY } from './version.ts'
 
@@ -42,6 +44,7 @@ export type AnalyticsEvents = {
   flush: [batch: FlushEvent]
   http_request: [request: HttpRequestEvent]
   http_response: [response: HttpResponseEvent]
+  retry: [retry: RetryEvent]
   register: [pluginNames: string[]]
   deregister: [pluginNames: string[]]
   call_after_close: [event: AnalyticsEvent]
@@ -56,6 +59,7 @@ const BOUND = [
   'screen',
   'group',
   'alias',
+  'enqueue',
   'flush',
   'closeAndFlush',
   'register',
@@ -89,6 +93,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       drained: () => void (this.listens('drained') && this.emit('drained')),
       onRequest: () => (this.listens('http_request') ? (event) => this.emit('http_request', event) : undefined),
       onResponse: () => (this.listens('http_response') ? (event) => this.emit('http_response', event) : undefined),
+      retry: (event) => void (this.listens('retry') && this.emit('retry', event)),
       finish: (ctx) => this.#pipeline.finish(ctx),
     })
     for (const name of BOUND) Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, configurable: true })
@@ -130,6 +135,21 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     return this.#call('alias', message, callback)
   }
 
+  /** A message that was made elsewhere, of whichever type it says: all its fields are sent as they are. */
+  enqueue(message: RawMessage, callback?: Callback): boolean {
+    try {
+      if (isObject(message)) {
+        const isTimeless = isNoTime(message['timestamp'])
+        const event = enqueuedEvent(message, Date.now(), isTimeless, this.#settings.historical)
+        return this.#take(event, isTimeless, undefined, callback)
+      }
+      const { code, message: sentence } = refusal('invalid_request')
+      return this.#refuse(new AnalyticsError(code, sentence), callback)
+    } catch (error) {
+      return this.#refuse(new AnalyticsError('not_serializable', messageOf(error), { reason: error }), callback)
+    }
+  }
+
   /** Sends what is queued, and resolves when every message called before it has its outcome, or at the timeout. */
   flush(options?: FlushParams): Flushed {
     const { timeout, close = false } = options ?? {}
@@ -167,24 +187,29 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   /** True to go on; false when the queue is above its mark: wait for `drained`. */
   #call(type: MessageType, params: unknown, callback: Callback | undefined): boolean {
     try {
-      return this.#take(type, (params ?? {}) as RawParams, callback)
+      const given = (params ?? {}) as RawParams
+      return this.#take(eventOf(type, given, Date.now()), isNoTime(given['timestamp']), type, callback)
     } catch (error) {
       // Only from the caller's own objects: getters and proxies that throw.
       return this.#refuse(new AnalyticsError('not_serializable', `${type} was not taken: ${messageOf(error)}`, { reason: error }), callback)
     }
   }
 
-  #take(type: MessageType, params: RawParams, callback: Callback | undefined): boolean {
-    const event = eventOf(type, params, Date.now())
+  /** `call` is undefined for what was enqueued: whoever did it knows what it was. */
+  #take(event: AnalyticsEvent, isTimeless: boolean, call: MessageType | undefined, callback: Callback | undefined): boolean {
     if (this.#outbox.isClosed) return this.#refuseLate(event, callback)
     const composed = compose(event)
     if (!composed.ok) {
       const { code, message, field, reason } = composed
-      const details = { reason, field, ctx: new Context(event) }
-      return this.#refuse(new AnalyticsError(code, `${type} was not taken: ${message}`, details), callback)
+      const sentence = call === undefined ? message : `${call} was not taken: ${message}`
+      return this.#refuse(new AnalyticsError(code, sentence, { reason, field, ctx: new Context(event) }), callback)
     }
-    const { timestamp } = params
-    if (timestamp != null && parseTime(timestamp) === undefined) this.#failed(timeless(type, event), false)
+    const { type } = event
+    if (isTimeless) {
+      // Past events must not land in the present; others are better taken than lost.
+      if (this.#settings.historical) return this.#refuse(timeless(event, NO_TIME), callback)
+      this.#failed(timeless(event, `${NO_TIME} The message was taken, with the time of the call.`), false)
+    }
     if (this.#settings.disable) return this.#pretend(type, composed, callback)
     if (!this.#outbox.reserve(composed.bytes)) return this.#refuse(queueFull(Context.fromJson(composed.json)), callback)
     const direct = this.#pipeline.isIdle(type)
@@ -201,6 +226,8 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     let current = ctx
     try {
       if (this.#pipeline.loading) await this.#pipeline.loaded()
+      // One that was enqueued may have none, and plugins count on it.
+      ctx.event.context ??= {}
       const result = this.#pipeline.enrich(ctx)
       current = result instanceof Context ? result : await result
       const { event } = current
@@ -248,7 +275,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     this.emit('call_after_close', event)
     if (callback) {
       const error = new AnalyticsError('call_after_close', CLIENT_ERRORS.call_after_close, { ctx: new Context(event) })
-      void this.#outbox.tell(callback, error, error.ctx)
+      this.#outbox.tell(callback, error, error.ctx)
     }
     return true
   }
@@ -256,7 +283,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   #pretend(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
     const ctx = Context.fromJson(message.json)
     if (this.listens(type)) this.emit(type, ctx)
-    if (callback) void this.#outbox.tell(callback, undefined, ctx)
+    if (callback) this.#outbox.tell(callback, undefined, ctx)
     return true
   }
 
@@ -283,10 +310,19 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   }
 }
 
-/** Not the message's failure, so its callback is not told; but old events in the present must not go unnoticed. */
-function timeless(type: MessageType, event: AnalyticsEvent): AnalyticsError {
-  const ctx = new Context(event)
-  return new AnalyticsError('timestamp_invalid', `${type}: ${CLIENT_ERRORS.timestamp_invalid}`, { field: 'timestamp', ctx })
+const NO_TIME = 'The timestamp is no time.'
+
+/** Where the message is taken it is not its failure, and its callback is not told; but it must not go unnoticed. */
+function timeless(event: AnalyticsEvent, sentence: string): AnalyticsError {
+  return new AnalyticsError('timestamp_invalid', `${event.type}: ${sentence}`, { field: 'timestamp', ctx: new Context(event) })
+}
+
+function isNoTime(timestamp: unknown): boolean {
+  return timestamp != null && parseTime(timestamp) === undefined
+}
+
+function isObject(value: unknown): value is RawParams {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function queueFull(ctx: Context): AnalyticsError {

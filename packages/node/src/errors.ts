@@ -7,7 +7,7 @@ import type { Context } from './call/context.ts'
 export const CLIENT_ERRORS = {
   invalid_settings: 'A setting is missing or malformed; thrown by the constructor.',
   not_serializable: 'The call holds something JSON cannot: a circular reference, a BigInt, a throwing getter.',
-  timestamp_invalid: 'The timestamp is no time. The message was taken, with the time of the call.',
+  timestamp_invalid: 'The timestamp is no time. The message was taken, with the time of the call; with the setting historical it was not.',
   queue_full: 'The queue (or the spool) has reached its limit in bytes; the message was not taken.',
   call_after_close: 'The call came after close; the message was not taken.',
   close_timeout: 'The client was closed before the message could be delivered.',

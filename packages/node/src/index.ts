@@ -23,6 +23,7 @@ export type {
   GroupParams,
   IdentifyParams,
   PageParams,
+  RawMessage,
   ScreenParams,
   TrackParams,
 } from './call/params.ts'
@@ -40,6 +41,7 @@ export {
   type HTTPResponse,
 } from './send/http-client.ts'
 export type { HttpRequestEvent, HttpResponseEvent } from './send/sender.ts'
+export type { RetryEvent } from './send/verdict.ts'
 export type { AnalyticsSettings, OAuthSettings } from './settings.ts'
 export { Analytics }
 export default Analytics

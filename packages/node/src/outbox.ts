@@ -16,6 +16,7 @@ import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
 import { type BatchResult, type HttpRequestEvent, type HttpResponseEvent, Sender } from './send/sender.ts'
 import type { Transport } from './send/transport.ts'
+import type { RetryEvent } from './send/verdict.ts'
 import type { CheckedSettings } from './settings.ts'
 
 export interface FlushEvent {
@@ -36,6 +37,7 @@ export interface OutboxEvents {
   drained(): void
   onRequest(): ((event: HttpRequestEvent) => void) | undefined
   onResponse(): ((event: HttpResponseEvent) => void) | undefined
+  retry(event: RetryEvent): void
   /** After plugins, for a message that came through plugins. */
   finish(ctx: Context): Promise<void> | undefined
 }
@@ -87,11 +89,13 @@ export class Outbox implements ExitTarget {
           maxRetries: oauth.maxRetries ?? settings.maxRetries,
           timeoutMs: settings.requestTimeoutMs,
           pause: (ms) => this.#sender.pause(ms),
+          onRetry: (event) => events.retry(event),
         }),
       take: (places) => this.#queue.take(places),
       settle: (batch, result) => this.#settle(batch, result),
       onRequest: () => events.onRequest(),
       onResponse: () => events.onResponse(),
+      onRetry: (event) => events.retry(event),
     })
     if (settings.disable) return
     this.#spool = settings.spool && this.#openSpool(settings.spool)
@@ -151,27 +155,38 @@ export class Outbox implements ExitTarget {
     piped: boolean,
   ): void {
     // Busy before it is ended: a flush waits for callbacks, too.
-    if (callback) this.#occupy(period, this.tell(callback, error, ctx))
+    if (callback) this.tell(callback, error, ctx, period)
     if (piped && ctx) this.#occupy(period, this.#finish(ctx))
     this.#end(period, error ? 0 : 1, error ? 1 : 0)
     if (error) this.#events.failed(error, callback !== undefined)
   }
 
-  /** Calls a callback; what it throws is an error of its own. */
-  async tell(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined): Promise<void> {
+  /** Calls a callback, and keeps flushes of the period waiting for it; what it throws is an error of its own. */
+  tell(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined, period?: Period): void {
+    const free = period && this.#periods.occupy(period)
+    const failed = (thrown: unknown): void =>
+      this.#events.failed(new AnalyticsError('listener_failed', `a callback threw: ${messageOf(thrown)}`, { reason: thrown, ctx }), false)
     // Never within the call itself, so that code behind a call always runs before its callback.
-    await Promise.resolve()
-    try {
-      this.#callbacksRunning++
+    queueMicrotask(() => {
       let result: unknown
       try {
-        result = callback(error, ctx)
-      } finally {
-        this.#callbacksRunning--
+        result = this.#run(callback, error, ctx)
+      } catch (thrown) {
+        failed(thrown)
       }
-      await result
-    } catch (thrown) {
-      this.#events.failed(new AnalyticsError('listener_failed', `a callback threw: ${messageOf(thrown)}`, { reason: thrown, ctx }), false)
+      // Most return nothing, and need neither a promise nor a timer.
+      if (result === undefined) return free?.()
+      const settled = Promise.resolve(result).catch(failed)
+      if (free) this.#freeAfter(settled, free)
+    })
+  }
+
+  #run(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined): unknown {
+    this.#callbacksRunning++
+    try {
+      return callback(error, ctx)
+    } finally {
+      this.#callbacksRunning--
     }
   }
 
@@ -232,8 +247,10 @@ export class Outbox implements ExitTarget {
 
   /** Keeps flushes of a period waiting for a promise, though not for ever: a flush must not hang on other people's code. */
   #occupy(period: Period, promise: Promise<unknown> | undefined): void {
-    if (!promise) return
-    const free = this.#periods.occupy(period)
+    if (promise) this.#freeAfter(promise, this.#periods.occupy(period))
+  }
+
+  #freeAfter(promise: Promise<unknown>, free: () => void): void {
     let isFree = false
     const once = (): void => {
       if (isFree) return
@@ -284,7 +301,7 @@ export class Outbox implements ExitTarget {
       if (failure) ctx?.setFailedDelivery({ reason: failure.reason })
       // Kept on disk it has not failed; but whoever waits for it waits no longer.
       if (isKept) {
-        if (waiter?.callback) this.#occupy(batch.period, this.tell(waiter.callback, failure, ctx))
+        if (waiter?.callback) this.tell(waiter.callback, failure, ctx, batch.period)
         this.#periods.leave(batch.period)
       } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped ?? false)
     }

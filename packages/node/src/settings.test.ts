@@ -4,6 +4,7 @@ import { type AnalyticsSettings, checkSettings } from './settings.ts'
 
 const defaults: [setting: string, actual: (checked: ReturnType<typeof checkSettings>) => unknown, expected: unknown][] = [
   ['host and path', ({ url }) => url, 'http://localhost:8080/v1/batch'],
+  ['historical', ({ historical }) => historical, false],
   ['maxRetries', ({ maxRetries }) => maxRetries, 3],
   ['flushAt', ({ flushAt }) => flushAt, 15],
   ['flushInterval', ({ flushIntervalMs }) => flushIntervalMs, 10_000],
@@ -29,6 +30,7 @@ test('undefined is the same as not given', () => {
   const names = [
     'host',
     'path',
+    'historical',
     'maxRetries',
     'flushAt',
     'flushInterval',
@@ -39,6 +41,11 @@ test('undefined is the same as not given', () => {
   ] as const
   const empty: AnalyticsSettings = { writeKey: 'wk', ...Object.fromEntries(names.map((name) => [name, undefined])) }
   assert.deepEqual(checkSettings(empty), checkSettings({ writeKey: 'wk' }))
+})
+
+test('history goes to /v1/import, unless another path is given', () => {
+  assert.equal(checkSettings({ writeKey: 'wk', historical: true }).url, 'http://localhost:8080/v1/import')
+  assert.equal(checkSettings({ writeKey: 'wk', historical: true, path: '/v1/batch' }).url, 'http://localhost:8080/v1/batch')
 })
 
 test('the queue holds at most a quarter of the memory there is, and at most 768 MiB', () => {

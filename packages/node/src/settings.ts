@@ -30,8 +30,13 @@ export interface AnalyticsSettings {
   writeKey: string
   /** Base URL of the tracking API; it selects the region. Default: `http://localhost:8080`. */
   host?: string | undefined
-  /** Path of the tracking API. Default: `/v1/batch`. */
+  /** Path of the tracking API. Default: `/v1/batch`, or `/v1/import` with `historical`. */
   path?: string | undefined
+  /**
+   * Imports the past: timestamps arrive as they are. No `sentAt` is sent, by which the service would correct them, and a
+   * timestamp that is no time is refused instead of taken for now. Default: false.
+   */
+  historical?: boolean | undefined
   /** Retries of a batch after a temporary failure. Default: 3. `Infinity` retries until it succeeds. */
   maxRetries?: number | undefined
   /** Messages queued before a flush. 1 turns batching off: one message a request. Default: 15. */
@@ -70,6 +75,7 @@ export interface CheckedSettings {
   writeKey: string
   host: string
   url: string
+  historical: boolean
   maxRetries: number
   flushAt: number
   flushIntervalMs: number
@@ -97,7 +103,8 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   if (typeof writeKey !== 'string' || writeKey === '') refuse('writeKey', 'is required: it is the key of your source')
   if (/[\r\n\0]/.test(writeKey)) refuse('writeKey', 'has a line break in it')
   const host = baseUrl('host', settings.host ?? DEFAULT_HOST)
-  const path = settings.path ?? '/v1/batch'
+  const historical = settings.historical === true
+  const path = settings.path ?? (historical ? '/v1/import' : '/v1/batch')
   if (typeof path !== 'string') refuse('path', 'must be a string')
   const flushAt = number(settings, 'flushAt', settings.maxEventsInBatch ?? 15, 1)
   const maxQueueBytes = number(settings, 'maxQueueBytes', defaultQueueBytes(), 1)
@@ -111,6 +118,7 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
     writeKey,
     host,
     url: host + (path.startsWith('/') ? path : `/${path}`),
+    historical,
     maxRetries: number(settings, 'maxRetries', 3, 0),
     flushAt: Math.min(Math.trunc(flushAt), MAX_BATCH_MESSAGES),
     flushIntervalMs: Math.min(number(settings, 'flushInterval', 10_000, 0), MAX_TIMER_MS),

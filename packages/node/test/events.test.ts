@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Analytics, type AnalyticsError, type HttpRequestEvent, type HttpResponseEvent, type Plugin } from '@switchyard/node'
+import {
+  Analytics,
+  type AnalyticsError,
+  type HttpRequestEvent,
+  type HttpResponseEvent,
+  type Plugin,
+  type RetryEvent,
+} from '@switchyard/node'
 import { startTrackingServer } from './tracking-server.ts'
 
 const plugin: Plugin = { name: 'p', type: 'utility', isLoaded: () => true, load: async () => {} }
@@ -80,6 +87,42 @@ test('http_request has url, method, headers and body; http_response has the answ
   assert.equal(responses[0]?.url, `${server.url}/v1/batch`)
   assert.equal(responses[0]?.headers['x-request-id'], 'r-1')
   assert.equal(responses[0]?.body, '{"success":true}')
+})
+
+test('retry tells each failure that is not the last, why, and for how long it waits', async () => {
+  const answers = [
+    { reset: true },
+    { status: 503, body: '{"code":"store_unavailable","message":"Later."}' },
+    { status: 429, headers: { 'Retry-After': '1' } },
+  ]
+  await using server = await startTrackingServer((_request, number) => answers[number - 1])
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const retries: RetryEvent[] = []
+  analytics.on('retry', (retry) => retries.push(retry))
+  analytics.track({ userId: 'u', event: 'e' })
+  assert.deepEqual(await analytics.flush(), { delivered: 1, failed: 0, pending: 0 })
+  await analytics.closeAndFlush()
+  assert.deepEqual(
+    retries.map(({ error, attempts }) => [error.code, error.status, attempts]),
+    [
+      ['delivery_failure', undefined, 1],
+      ['delivery_failure', 503, 2],
+      ['delivery_failure', 429, 3],
+    ],
+  )
+  assert.match(retries[1]?.error.message ?? '', /store_unavailable: Later\./)
+  assert.ok(retries.slice(0, 2).every(({ waitMs }) => waitMs >= 150 && waitMs <= 900))
+  assert.equal(retries[2]?.waitMs, 1_000)
+})
+
+test('retry is not emitted for what has failed for good', async () => {
+  await using server = await startTrackingServer(() => ({ status: 500 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 1 })
+  let retries = 0
+  analytics.on('retry', () => retries++).on('error', () => {})
+  analytics.track({ userId: 'u', event: 'e' })
+  await analytics.closeAndFlush()
+  assert.deepEqual([retries, server.requests.length], [1, 2])
 })
 
 test('register and deregister are emitted with the names of plugins', async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import test from 'node:test'
-import { Analytics, type AnalyticsError, type HTTPClientRequest } from '@switchyard/node'
+import { Analytics, type AnalyticsError, type HTTPClientRequest, type RetryEvent } from '@switchyard/node'
 import { type PlannedAnswer, type ReceivedRequest, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
@@ -113,6 +113,24 @@ test('five batches ask for one token', async () => {
   assert.equal((await analytics.closeAndFlush()).delivered, 5)
   assert.equal(tokens(server.requests).length, 1)
   assert.equal(batches(server.requests).length, 5)
+})
+
+test('an authorization server in trouble is a retry event, and is asked again, not at once whatever it says', async () => {
+  const answers = [{ status: 503 }, { status: 429, headers: { 'Retry-After': '0' } }]
+  await using server = await startServers({ token: (number) => answers[number - 1] })
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
+  const retries: RetryEvent[] = []
+  analytics.on('retry', (retry) => retries.push(retry))
+  analytics.track(event)
+  assert.equal((await analytics.closeAndFlush()).delivered, 1)
+  assert.deepEqual(
+    retries.map(({ error, attempts }) => [error.code, attempts]),
+    [
+      ['oauth_failure', 1],
+      ['oauth_failure', 2],
+    ],
+  )
+  assert.ok(retries.every(({ waitMs }) => waitMs >= 150))
 })
 
 test('a token is renewed from half its life on, without holding up the batch that finds it old', async () => {

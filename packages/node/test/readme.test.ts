@@ -54,6 +54,7 @@ test('the README lists exactly the events there are', () => {
     flush: true,
     http_request: true,
     http_response: true,
+    retry: true,
     register: true,
     deregister: true,
     call_after_close: true,

@@ -93,6 +93,21 @@ export function eventOf(type: MessageType, params: RawParams, now: number): Anal
   return event as AnalyticsEvent
 }
 
+/**
+ * The event of a message that was made elsewhere: its own fields, known or not, and an ID where it has none. A copy of own
+ * properties, so that a field named `__proto__` is one more field.
+ */
+export function enqueuedEvent(message: RawParams, now: number, isTimeless: boolean, historical: boolean): AnalyticsEvent {
+  const event = { ...message }
+  // What is checked is then not what would be sent.
+  if (typeof event['toJSON'] === 'function') throw new TypeError('the message has a toJSON of its own')
+  event['messageId'] ??= platform.newId()
+  if (isTimeless || (event['timestamp'] == null && event['originalTimestamp'] == null)) event['timestamp'] = isoTime(now)
+  // Of a message from the past, it would correct the past by the present.
+  if (historical) delete event['sentAt']
+  return event as unknown as AnalyticsEvent
+}
+
 /** The caller's context over the library's. Anything but an object is left as it is, for the parser to refuse. */
 function contextOf(context: unknown): unknown {
   if (context == null) return libraryOnly
@@ -112,7 +127,9 @@ export function compose(event: AnalyticsEvent): Composed {
     json = JSON.stringify(event)
     if (json === undefined) throw new TypeError('the event gives no JSON')
   } catch (error) {
-    return { ok: false, code: 'not_serializable', message: error instanceof Error ? error.message : String(error), reason: error }
+    // What V8 says of its stack would tell nobody what is wrong.
+    const message = error instanceof RangeError ? 'it is nested too deep' : error instanceof Error ? error.message : String(error)
+    return { ok: false, code: 'not_serializable', message, reason: error }
   }
   const bytes = platform.byteLength(json)
   if (bytes > MAX_MESSAGE_BYTES) {
@@ -137,6 +154,8 @@ function isJsonObject(value: unknown): boolean {
 
 /** Makes the time of an event that was text a Date again: plugins written for the public client call its methods. */
 export function revive(event: AnalyticsEvent): AnalyticsEvent {
-  event.timestamp = new Date(event.timestamp)
+  const ms = parseTime(event.timestamp)
+  // One that was enqueued may have no time, or one that is none.
+  if (ms !== undefined) event.timestamp = new Date(ms)
   return event
 }

@@ -1,7 +1,7 @@
 // What people pass to the six calls. Names and shapes are those of @segment/analytics-node, so that its users change
 // an import; `Events`, a user's own map of event names to properties, is ours.
 
-import type { GroupTraits, Integrations, MessageContext, UserTraits } from '@switchyard/protocol'
+import type { GroupTraits, Integrations, JsonObject, Message, MessageContext, UserTraits } from '@switchyard/protocol'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- free-form properties accept interfaces, which have no index signature
 export type EventProperties = Record<string, any>
@@ -51,6 +51,9 @@ export type AliasParams = CallOptions & {
   /** The ID to alias from. */
   previousId: string
 }
+
+/** A message with its type, as it was made elsewhere. Fields that this library does not know are sent, too. */
+export type RawMessage = Message & JsonObject
 
 export interface FlushParams {
   /** Resolve after this many milliseconds even if not everything is sent. */

@@ -6,7 +6,7 @@ import { AnalyticsError, messageOf } from '../errors.ts'
 import type { JwtSigner } from '../platform/platform.ts'
 import type { OAuthSettings } from '../settings.ts'
 import type { Answer, Transport } from './transport.ts'
-import { backoffMs, isTemporary, parseRetryAfter } from './verdict.ts'
+import { backoffMs, isTemporary, parseRetryAfter, type RetryEvent } from './verdict.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ASSERTION_LIFE_S = 60
@@ -25,6 +25,7 @@ export interface TokenSourceOptions {
   timeoutMs: number
   /** Waits; false if the client was closed meanwhile. */
   pause: (ms: number) => Promise<boolean>
+  onRetry: (event: RetryEvent) => void
 }
 
 export class TokenSource {
@@ -73,7 +74,7 @@ export class TokenSource {
   }
 
   async #fetch(): Promise<Token> {
-    const { maxRetries, pause } = this.#options
+    const { maxRetries, pause, onRetry } = this.#options
     for (let retry = 0; ; retry++) {
       let problem: unknown
       let waitMs = backoffMs(retry, Math.random())
@@ -83,12 +84,14 @@ export class TokenSource {
         problem = new Error(`[${answer.status}] ${answer.statusText} ${answer.text.slice(0, 300)}`)
         const clockWasOff = this.#learnClock(answer)
         if (!isTemporary(answer.status) && !(clockWasOff && retry === 0)) throw failure(problem)
-        waitMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) ?? waitMs
+        // "At once" is no pause: back off as after any other failure.
+        waitMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) || waitMs
       } catch (error) {
         if (error instanceof AnalyticsError) throw error
         problem = error
       }
       if (retry >= maxRetries) throw failure(problem)
+      onRetry({ error: failure(problem), attempts: retry + 1, waitMs })
       if (!(await pause(waitMs))) throw failure(new Error('the client is closed'))
     }
   }

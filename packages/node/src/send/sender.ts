@@ -9,7 +9,7 @@ import type { CheckedSettings } from '../settings.ts'
 import { USER_AGENT } from '../version.ts'
 import type { TokenSource } from './oauth.ts'
 import type { Answer, Transport } from './transport.ts'
-import { backoffMs, judge, type Rejection, type Verdict } from './verdict.ts'
+import { backoffMs, judge, type Rejection, type RetryEvent, type Verdict } from './verdict.ts'
 
 export interface HttpRequestEvent {
   url: string
@@ -44,6 +44,7 @@ export interface SenderOptions {
   /** Undefined while nobody listens, so that bodies are not made into text for nobody. */
   onRequest: () => ((event: HttpRequestEvent) => void) | undefined
   onResponse: () => ((event: HttpResponseEvent) => void) | undefined
+  onRetry: (event: RetryEvent) => void
 }
 
 const HEAD = platform.encode('{"batch":[')
@@ -65,11 +66,11 @@ export class Sender {
   constructor(options: SenderOptions) {
     this.#options = options
     const { writeKey } = options.settings
-    this.#tail = `],"writeKey":${JSON.stringify(writeKey)},"sentAt":"`
+    this.#tail = `],"writeKey":${JSON.stringify(writeKey)}`
     this.#basicAuth = `Basic ${platform.base64(platform.encode(`${writeKey}:`), 'base64')}`
   }
 
-  /** Bytes of a request body beside its messages. */
+  /** Most bytes of a request body beside its messages. */
   static envelopeBytes(writeKey: string): number {
     return platform.byteLength(`{"batch":[],"writeKey":${JSON.stringify(writeKey)},"sentAt":"2026-11-14T09:00:00.000Z"}`)
   }
@@ -161,23 +162,25 @@ export class Sender {
           break
         case 'temporary': {
           const elapsedMs = performance.now() - startedAt
+          const { error, retryAfterMs } = verdict
           // A pause that the service asks for is no failure of the batch, and does not use up its retries.
-          if (verdict.retryAfterMs !== undefined) {
-            this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + verdict.retryAfterMs)
-            if (!this.#closing && elapsedMs <= maxRateLimitMs) break
-          }
-          if (retries >= maxRetries || elapsedMs > maxBackoffMs) return { attempts, error: verdict.error, rejected: [] }
-          if (verdict.retryAfterMs === undefined) await this.pause(backoffMs(retries, Math.random()))
-          retries++
+          if (retryAfterMs !== undefined) this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + retryAfterMs)
+          const isFree = retryAfterMs !== undefined && !this.#closing && elapsedMs <= maxRateLimitMs
+          if (!isFree && (retries >= maxRetries || elapsedMs > maxBackoffMs)) return { attempts, error, rejected: [] }
+          const waitMs = retryAfterMs ?? backoffMs(retries, Math.random())
+          this.#options.onRetry({ error, attempts, waitMs })
+          if (retryAfterMs === undefined) await this.pause(waitMs)
+          if (!isFree) retries++
         }
       }
     }
   }
 
-  /** With the time of this attempt, by which the service corrects our clock. */
+  /** With the time of this attempt, by which the service corrects our clock; the past needs no correction. */
   #body(batch: Batch): Uint8Array[] {
     const parts = batch.parts.flatMap((part, at) => (at === 0 ? [part] : [COMMA, part]))
-    return [HEAD, ...parts, platform.encode(`${this.#tail}${new Date().toISOString()}"}`)]
+    const sentAt = this.#options.settings.historical ? '' : `,"sentAt":"${new Date().toISOString()}"`
+    return [HEAD, ...parts, platform.encode(`${this.#tail}${sentAt}}`)]
   }
 
   async #waitOutPause(): Promise<void> {

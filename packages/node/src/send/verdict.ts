@@ -20,6 +20,15 @@ export type Verdict =
   | { kind: 'temporary'; error: AnalyticsError; retryAfterMs: number | undefined }
   | { kind: 'refused'; error: AnalyticsError; rejected: Rejection[] }
 
+/** A request failed for now, and will be made again. */
+export interface RetryEvent {
+  error: AnalyticsError
+  /** Requests so far: of a batch, or for one access token. */
+  attempts: number
+  /** Milliseconds until the next. */
+  waitMs: number
+}
+
 export const MAX_RETRY_AFTER_MS = 300_000
 const MIN_RETRY_AFTER_MS = 1_000
 const BACKOFF_MIN_MS = 300

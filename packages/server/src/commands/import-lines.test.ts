@@ -65,6 +65,17 @@ test('a line beyond the limit is not held in memory; the next one is read', asyn
   )
 })
 
+test('a line that is not UTF-8 says so; what is cut for its length, or split anywhere, does not count as that', async () => {
+  const bytes = Buffer.concat([Buffer.from('"ü"\n'), Buffer.from([0x22, 0xff, 0x22, 0x0a]), Buffer.from('"😀"\n'), Buffer.from([0xc3])])
+  assert.deepEqual(
+    (await linesOf(bytes)).map(({ isText }) => isText),
+    [true, false, true, false],
+  )
+  const input = Readable.from(Array.from(Buffer.from('"😀"\n'), (byte) => Buffer.from([byte])))
+  const [line] = await all(readLines({ path: null, input, from: { offset: 0, line: 0 }, signal }))
+  assert.deepEqual([line?.text, line?.isText], ['"😀"', true])
+})
+
 test('what is piped is read as it comes, split anywhere', async () => {
   const bytes = Buffer.from('{"a":"ü"}\n{"b":2}\n')
   const input = Readable.from(Array.from(bytes, (byte) => Buffer.from([byte])))

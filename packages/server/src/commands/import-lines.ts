@@ -2,6 +2,7 @@
 // Memory is bounded whatever the file holds: a line beyond the limit is read past, and comes as one that is too long. What
 // is compressed with gzip is told by its first bytes.
 
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -16,6 +17,8 @@ export interface Line {
   start: number
   text: string
   tooLong: boolean
+  /** Whether the text is what the bytes say: false where they are not UTF-8. */
+  isText: boolean
   /** Bytes of the file itself that were read so far, for a progress bar. */
   readBytes: number
 }
@@ -61,9 +64,10 @@ export async function* readLines({ path, input, from, signal }: LinesOptions): A
 
   const line = (end: number): Line => {
     number += 1
-    let text = Buffer.concat(parts).toString('utf8')
+    const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+    let text = bytes.toString('utf8')
     if (start === 0) text = text.replace(/^\uFEFF/, '')
-    const made = { number, start, end, text: text.replace(/\r$/, ''), tooLong, readBytes }
+    const made = { number, start, end, text: text.replace(/\r$/, ''), tooLong, isText: isUtf8(bytes), readBytes }
     start = end
     parts = []
     held = 0

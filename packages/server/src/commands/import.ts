@@ -2,23 +2,24 @@
 // middle, and nothing is there twice: what has had its answer is written down, and what has not is sent again under the same
 // messageId.
 
-import { createHash } from 'node:crypto'
-import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { closeSync, ftruncateSync, openSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { MAX_MESSAGE_BYTES, parseMessage, refusal } from '@switchyard/protocol'
+import { refusal } from '@switchyard/protocol'
+import { pause } from './api.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from './command.ts'
+import { createImportClient, OAUTH_FLAGS, oauthOf } from './import-client.ts'
 import { fingerprintOf, type Line, readLines } from './import-lines.ts'
-import { createImportSender, Interrupted, pause } from './import-sender.ts'
+import { createOutcomes, type Outcome } from './import-outcomes.ts'
 import { type ImportState, readState, removeState, writeState } from './import-state.ts'
 import { parseCount, parseDuration } from './moment.ts'
 import { at, idOf } from './references.ts'
 
 const BATCH_MESSAGES = 500
-const BATCH_BYTES = 400 * 1024
-const AT_ONCE = 4
 const STATE_EVERY_MS = 500
 const FINGERPRINT_BYTES = 64 * 1024
 const SHOWN_REJECTS = 20
+const USUAL_GIVE_UP = '2m'
 
 export const importCommand: Command = {
   name: 'import',
@@ -34,151 +35,114 @@ export const importCommand: Command = {
     'dry-run': { placeholder: null, sentence: 'Checks every line and sends nothing.' },
     rate: { placeholder: 'NUMBER', sentence: 'Most messages per second.', usual: 'as fast as the service takes them' },
     restart: { placeholder: null, sentence: 'Begins at the first line, whatever was done before.' },
-    'give-up': { placeholder: 'DURATION', sentence: 'How long the service may be away.', usual: '2m' },
+    'give-up': { placeholder: 'DURATION', sentence: 'How long the service may be away.', usual: USUAL_GIVE_UP },
+    ...OAUTH_FLAGS,
   },
   examples: [
     'switchyard import history.ndjson',
     'switchyard import history.ndjson.gz --rejects refused.ndjson',
     'switchyard import history.ndjson --dry-run',
+    'switchyard import history.ndjson --client-id APP --key-id KEY --private-key private.pem',
   ],
   run: (call) => runImport(call),
 }
 
-interface Reject {
-  line: number
-  code: string
-  message: string
-  text: string
-}
-
-interface Batch {
-  messages: string[]
-  lines: Line[]
-  bytes: number
-  rejects: Reject[]
-  last: Line | null
-  /** Its end; undefined while it is under way. */
-  accepted: number | undefined
-}
-
 async function runImport(call: Call): Promise<ExitCode> {
+  const { signal, out } = call
   const file = call.arguments[0] as string
   const path = file === '-' ? null : file
   const totalBytes = path === null ? null : await sizeOf(path)
   const dryRun = call.has('dry-run')
   const statePath = path === null || dryRun ? null : `${path}.switchyard-import`
-  const state = await stateOf(call, path, statePath)
-  const send = dryRun
-    ? async () => ({ rejected: [] })
-    : createImportSender({
-        url: call.api.url,
-        writeKey: await writeKeyOf(call),
-        giveUpMs: call.flag('give-up') === undefined ? 120_000 : parseDuration('give-up', call.flag('give-up') as string),
-        signal: call.signal,
-        onTrouble: troubles(call),
-      })
   const rate = call.flag('rate') === undefined ? null : parseCount('rate', call.flag('rate') as string)
-  const rejects = openRejects(call.flag('rejects'), state.rejectsBytes)
-  const progress = call.out.progress(dryRun ? 'Checking' : 'Importing')
-  if (state.offset > 0) call.out.remark(`Going on after line ${state.line}, where it was interrupted. --restart begins anew.`)
+  const batchMessages = rate === null ? BATCH_MESSAGES : Math.min(BATCH_MESSAGES, rate)
+  const giveUpMs = parseDuration('give-up', call.flag('give-up') ?? USUAL_GIVE_UP)
+  const oauth = await oauthOf(call)
+  const state = await stateOf(call, path, statePath)
+  const client = await createImportClient({
+    writeKey: dryRun ? 'none' : await writeKeyOf(call),
+    url: dryRun ? null : call.api.url,
+    oauth,
+    batchMessages,
+    giveUpMs,
+    signal,
+    remark: (sentence) => out.remark(sentence),
+  })
+  const rejectsFile = openRejects(call.flag('rejects'), state.rejectsBytes)
+  const progress = out.progress(dryRun ? 'Checking' : 'Importing')
+  if (state.offset > 0) out.remark(`Going on after line ${state.line}, where it was interrupted. --restart begins anew.`)
 
-  const queue: Batch[] = []
-  const underWay = new Set<Promise<void>>()
   let problem: unknown
   let shown = 0
-  let savedAtMs = 0
-  let nextSendAtMs = performance.now()
-
-  /** What has its end, in the order of the file. */
-  function settle(force = false): void {
-    while (queue[0]?.accepted !== undefined) {
-      const done = queue.shift() as Batch
-      state.accepted += done.accepted as number
-      for (const reject of done.rejects.sort((left, right) => left.line - right.line)) {
-        state.rejected[reject.code] = (state.rejected[reject.code] ?? 0) + 1
-        if (rejects !== null) {
-          const text = `${JSON.stringify(reject)}\n`
-          // At once, so that the state is never ahead of it.
-          state.rejectsBytes += writeSync(rejects, text)
-        } else if (shown++ < SHOWN_REJECTS) call.out.remark(`Line ${reject.line}: ${reject.message} (${reject.code})`)
-        else if (shown === SHOWN_REJECTS + 1) call.out.remark('More are refused; --rejects FILE writes them all down.')
-      }
-      if (done.last === null) continue
-      state.offset = done.last.end
-      state.line = done.last.number
+  let savedAtMs = Number.NEGATIVE_INFINITY
+  const outcomes = createOutcomes({
+    state,
+    rejectsFile,
+    onReject({ line, code, message }) {
+      if (shown++ < SHOWN_REJECTS) out.remark(`Line ${line}: ${message} (${code})`)
+      else if (shown === SHOWN_REJECTS + 1) out.remark('More are refused; --rejects FILE writes them all down.')
+    },
+    onAdvanced({ readBytes }) {
       const refused = rejectedCount(state)
       progress.update(
-        path === null ? state.line : Math.min(done.last.readBytes, totalBytes ?? 0),
+        path === null ? state.line : Math.min(readBytes, totalBytes ?? 0),
         totalBytes,
         `${state.accepted} messages${refused > 0 ? `, ${refused} refused` : ''}`,
       )
-    }
-    if (statePath === null || (!force && performance.now() - savedAtMs < STATE_EVERY_MS)) return
-    savedAtMs = performance.now()
-    writeState(statePath, state)
-  }
+      if (statePath === null || performance.now() - savedAtMs < STATE_EVERY_MS) return
+      savedAtMs = performance.now()
+      writeState(statePath, state)
+    },
+    onProblem(error) {
+      problem ??= error
+    },
+  })
+  const pace = rate === null ? null : createPace(rate, batchMessages, signal)
 
-  async function dispatch(batch: Batch): Promise<void> {
-    queue.push(batch)
-    if (rate !== null && batch.messages.length > 0) {
-      const waitMs = nextSendAtMs - performance.now()
-      nextSendAtMs = Math.max(nextSendAtMs, performance.now()) + (batch.messages.length / rate) * 1_000
-      if (waitMs > 0 && !(await pause(waitMs, call.signal))) return
-    }
-    const sending = (batch.messages.length === 0 ? Promise.resolve({ rejected: [] }) : send(batch.messages))
-      .then(({ rejected }) => {
-        for (const { index, code, message } of rejected) {
-          const line = batch.lines[index]
-          if (line !== undefined) batch.rejects.push({ line: line.number, code, message, text: line.text })
-        }
-        batch.accepted = batch.messages.length - rejected.length
-        settle()
-      })
-      .catch((error: unknown) => {
-        problem ??= error
-      })
-      .finally(() => underWay.delete(sending))
-    underWay.add(sending)
-    if (underWay.size >= AT_ONCE) await Promise.race(underWay)
-  }
-
-  let batch = emptyBatch()
-  const full = rate === null ? BATCH_MESSAGES : Math.max(1, Math.min(BATCH_MESSAGES, rate))
   try {
-    for await (const line of readLines({ path, input: process.stdin, from: state, signal: call.signal })) {
-      if (problem !== undefined || call.signal.aborted) break
-      if (state.salt === '') state.salt = createHash('sha256').update(line.text).digest('hex')
-      const taken = take(line, state.salt)
-      batch.last = line
-      if (taken === null) continue
-      if ('code' in taken) batch.rejects.push(taken)
-      else {
-        if (batch.bytes + taken.bytes > BATCH_BYTES) {
-          await dispatch({ ...batch, last: { ...line, number: line.number - 1, end: line.start } })
-          batch = { ...emptyBatch(), last: line }
-        }
-        batch.messages.push(taken.text)
-        batch.lines.push(line)
-        batch.bytes += taken.bytes
+    for await (const line of readLines({ path, input: process.stdin, from: state, signal })) {
+      if (problem !== undefined || client.problem !== undefined || signal.aborted) break
+      if (state.salt === '') state.salt = hash('sha256', line.text, 'hex')
+      const settle = outcomes.begin(line)
+      const { message, outcome } = take(line, state.salt)
+      if (outcome !== undefined) {
+        settle(outcome)
+        continue
       }
-      if (batch.messages.length >= full || batch.rejects.length >= BATCH_MESSAGES) {
-        await dispatch(batch)
-        batch = emptyBatch()
-      }
+      if (pace !== null) await pace()
+      const room = client.send(message, (refused) => settle(refused ?? 'accepted'))
+      if (room !== undefined) await room
     }
-    if (problem === undefined && !call.signal.aborted && batch.last !== null) await dispatch(batch)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     problem ??= code === undefined ? error : new CommandProblem(`${file} cannot be read to its end: ${message}.`, EXIT.failed)
   }
-  await Promise.all(underWay)
-  settle(true)
+  await client.end()
+  try {
+    outcomes.advance()
+    if (statePath !== null) writeState(statePath, state)
+  } catch (error) {
+    problem ??= error
+  }
   progress.end()
-  if (rejects !== null) closeSync(rejects)
-  if (problem !== undefined && !(problem instanceof Interrupted)) throw problem
-  const interrupted = call.signal.aborted || problem !== undefined
-  if (statePath !== null && !interrupted) removeState(statePath)
-  return conclude(call, state, interrupted, dryRun)
+  if (rejectsFile !== null) closeSync(rejectsFile)
+  problem ??= client.problem
+  if (problem !== undefined) throw problem
+  if (statePath !== null && !signal.aborted) removeState(statePath)
+  return conclude(call, state, signal.aborted, dryRun)
+}
+
+/** Waits as long as is needed for so many messages a second, a batch at a time. */
+function createPace(rate: number, batchMessages: number, signal: AbortSignal): () => Promise<void> | undefined {
+  let count = 0
+  let nextMs = performance.now()
+  return () => {
+    if (count++ % batchMessages !== 0) return undefined
+    const waitMs = nextMs - performance.now()
+    // What was not used while the service was slow is not made up for.
+    nextMs = Math.max(nextMs, performance.now()) + (batchMessages / rate) * 1_000
+    return waitMs > 0 ? pause(waitMs, signal) : undefined
+  }
 }
 
 function conclude(call: Call, state: ImportState, interrupted: boolean, dryRun: boolean): ExitCode {
@@ -196,41 +160,28 @@ function conclude(call: Call, state: ImportState, interrupted: boolean, dryRun: 
   return rejected > 0 ? EXIT.failed : EXIT.ok
 }
 
-/** The line as it is sent, why it is not, or null where there is nothing in it. */
-function take(line: Line, salt: string): { text: string; bytes: number } | Reject | null {
-  const { number, text, tooLong } = line
-  const reject = ({ code, message }: { code: string; message: string }): Reject => ({ line: number, code, message, text })
-  if (tooLong) return reject(refusal('message_too_large'))
-  const trimmed = text.trim()
-  if (trimmed === '') return null
-  let value: unknown
+/** The message of a line, for the client to judge; or what has become of it already. */
+function take(line: Line, salt: string): { message?: unknown; outcome?: Outcome } {
+  if (line.tooLong) return { outcome: refusal('message_too_large') }
+  if (!line.isText) return { outcome: { code: 'invalid_utf8', message: 'The line is not UTF-8.' } }
+  const text = line.text.trim()
+  if (text === '') return { outcome: 'empty' }
+  let message: unknown
   try {
-    value = JSON.parse(trimmed)
+    message = JSON.parse(text)
   } catch {
-    return reject({ code: 'invalid_json', message: 'The line is not JSON.' })
+    return { outcome: { code: 'invalid_json', message: 'The line is not JSON.' } }
   }
-  const parsed = parseMessage(value)
-  if (!parsed.ok) return reject(parsed)
-  const sent = parsed.message.messageId == null ? withId(trimmed, value as object, messageIdOf(line, salt)) : trimmed
-  // One that is too large only with an id goes without: better twice after a crash than not at all.
-  const fitting = [sent, trimmed].find((each) => Buffer.byteLength(each) <= MAX_MESSAGE_BYTES)
-  return fitting === undefined ? reject(refusal('message_too_large')) : { text: fitting, bytes: Buffer.byteLength(fitting) + 1 }
-}
-
-/** Put into the text, so that the rest of it goes out as it came; numbers beyond a double's precision, for one. */
-function withId(text: string, value: object, messageId: string): string {
-  // A null one would come after ours and win.
-  if (Object.hasOwn(value, 'messageId')) return JSON.stringify({ ...value, messageId })
-  return `{"messageId":${JSON.stringify(messageId)},${text.slice(1)}`
+  if (typeof message === 'object' && message !== null) {
+    const fields = message as { messageId?: unknown }
+    fields.messageId ??= messageIdOf(line, salt)
+  }
+  return { message }
 }
 
 /** By its place, so that two lines that are the same are two messages; and by its content, so that another file is another. */
 function messageIdOf({ start, text }: Line, salt: string): string {
-  return `import-${createHash('sha256').update(`${salt}\n${start}\n${text}`).digest('base64url')}`
-}
-
-function emptyBatch(): Batch {
-  return { messages: [], lines: [], bytes: 0, rejects: [], last: null, accepted: undefined }
+  return `import-${hash('sha256', `${salt}\n${start}\n${text}`, 'base64url')}`
 }
 
 function rejectedCount({ rejected }: ImportState): number {
@@ -255,12 +206,7 @@ async function isShorter(path: string, { offset }: ImportState): Promise<boolean
 }
 
 async function fingerprintIsGzip(path: string): Promise<boolean> {
-  return (
-    (await fingerprintOf(path, 2)) ===
-    createHash('sha256')
-      .update(Buffer.from([0x1f, 0x8b]))
-      .digest('hex')
-  )
+  return (await fingerprintOf(path, 2)) === hash('sha256', Buffer.from([0x1f, 0x8b]), 'hex')
 }
 
 async function sizeOf(path: string): Promise<number> {
@@ -284,15 +230,6 @@ function openRejects(path: string | undefined, keptBytes: number): number | null
     return file
   } catch (error) {
     throw new CommandProblem(`${path} cannot be written: ${(error as Error).message}.`, EXIT.usage)
-  }
-}
-
-/** Told once for each kind, not with every try. */
-function troubles(call: Call): (sentence: string) => void {
-  let last = ''
-  return (sentence) => {
-    if (sentence !== last) call.out.remark(`${sentence} Trying again.`)
-    last = sentence
   }
 }
 
