@@ -326,13 +326,18 @@ export interface ReplayStep {
   limit: number
   /** No more is owed to a destination while so much of the job waits for its first attempt there. */
   maxWaiting: number
+  /**
+   * Who makes the job's steps, by a name that no other has. It leads the job from its first step until LEAD_MS after its last, and
+   * other runners are refused: so the pace that it keeps is that of all nodes together. Steps of nobody are not refused for it.
+   */
+  runner?: string | undefined
 }
 
 export type ReplayStepResult =
   /** `blocked`: nothing more can be done now, as what was replayed waits or the destination is disabled. */
   | { ok: true; job: ReplayJob; replayed: number; blocked: boolean }
-  /** Another step was made from there, or the job is not running. */
-  | { ok: false; reason: 'moved' | 'not_running' }
+  /** Another step was made from there, the job is not running, or another runner leads it. */
+  | { ok: false; reason: 'moved' | 'not_running' | 'led' }
 
 /** A look at everything that is stored, all of it at one moment. */
 export interface StoreInspection {

@@ -15,3 +15,6 @@ export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<AskedReplayState,
 
 /** Whether a job in this state is at its end, so that its rate means nothing any more. */
 export const IS_REPLAY_OVER: Record<ReplayJobState, boolean> = { running: false, paused: false, finished: true, cancelled: true }
+
+/** How long after its last step a runner leads a job. More than the second that a rate is kept in, so that none is exceeded when another takes over. */
+export const LEAD_MS = 3_000

@@ -5,10 +5,12 @@
 
 import type { ControlStore } from './control-store.ts'
 import type { Configuration, FinalStateName, Part, Plan, RequestRecord, RowId, SegmentContent } from './model.ts'
+import type { Channel, Nodes, ServerFacts } from './nodes.ts'
 import type { OAuthStore, SecretStore } from './oauth-store.ts'
 
 export * from './control-store.ts'
 export * from './model.ts'
+export * from './nodes.ts'
 export * from './oauth-store.ts'
 
 // ── Ingest ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,6 +53,11 @@ export interface IngestStore {
 /** The store cannot take anything now: disk full, database away. The caller may try again. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
+}
+
+/** What was to be settled is no longer held by this process: its time ran out, and another has it or had it. */
+export class NotHeld extends Error {
+  override name = 'NotHeld'
 }
 
 // ── Delivery ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,6 +147,10 @@ export interface Taker {
   purged(segment: RowId, indexes: readonly number[]): void
   /** New work that was not asked for came to the store: retries by replay, deletions, shipments left in the store. */
   wake(destinationId: string): void
+  /** This process's shares of destinations' limits may be others than before: see DeliveryStore.share. */
+  reshare?(): void
+  /** What this process holds is no longer its own. What was not started is forgotten, not given back: others may have it. */
+  fenced?(): void
 }
 
 export interface DeliveryStore {
@@ -149,8 +160,10 @@ export interface DeliveryStore {
   claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<readonly ClaimedShipment[]>
   /** Gives back what was claimed and not attempted. */
   release(shipments: readonly Shipment[]): void
-  /** Resolves after the commit. Tries again by itself while the store is unavailable. */
+  /** Resolves after the commit. Tries again by itself while the store is unavailable. Rejects with NotHeld. */
   settle(settlement: Settlement): Promise<void>
+  /** How many of the requests that may be in flight to a destination at once are this process's: all, where it is alone. */
+  share(destinationId: string, maxInFlight: number): number
 }
 
 // ── The whole ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,6 +178,11 @@ export interface Store {
   control: ControlStore
   oauth: OAuthStore
   secrets: SecretStore
+  /** Only where several processes share the store. */
+  nodes?: Nodes
+  channel?: Channel
+  /** Only where the store is a server of its own. */
+  serverFacts?(): Promise<ServerFacts>
   /** Whether a commit can be made now, tried by making one; what /readyz answers. */
   check(): Promise<{ ok: true } | { ok: false; message: string }>
   /** Drops whole days that are older than retention, in small steps. Called by a timer of the app, or by a test. */

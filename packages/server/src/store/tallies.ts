@@ -1,16 +1,20 @@
 // Counts that nobody waits for: rejected calls and messages of suppressed users. They are added up on the main thread while
 // the ones before are being committed, so that a flood of bad calls is one row per source and code and not a queue.
 
-import type { Rejection } from '../store.ts'
-import type { TallyCommand } from './commands.ts'
+import type { Rejection } from './store.ts'
+
+export interface Tally {
+  rejections: readonly Rejection[]
+  suppressed: readonly [sourceId: string, count: number][]
+}
 
 export class Tallies {
-  readonly #write: (command: TallyCommand) => Promise<unknown>
+  readonly #write: (tally: Tally) => Promise<unknown>
   #rejections = new Map<string, Rejection>()
   #suppressed = new Map<string, number>()
   #writing: Promise<void> | null = null
 
-  constructor(write: (command: TallyCommand) => Promise<unknown>) {
+  constructor(write: (tally: Tally) => Promise<unknown>) {
     this.#write = write
   }
 
@@ -36,11 +40,11 @@ export class Tallies {
 
   async #writeAll(): Promise<void> {
     while (this.#rejections.size > 0 || this.#suppressed.size > 0) {
-      const command: TallyCommand = { kind: 'tally', rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
+      const tally: Tally = { rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
       this.#rejections = new Map()
       this.#suppressed = new Map()
       try {
-        await this.#write(command)
+        await this.#write(tally)
       } catch {
         return
       }

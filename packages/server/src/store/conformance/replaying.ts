@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DeliveryRow, FinalStateName, ReplayJob, ReplayJobState, Store } from '../store.ts'
+import { LEAD_MS } from '../replay-jobs.ts'
+import type { DeliveryRow, FinalStateName, ReplayJob, ReplayJobState, ReplayStepResult, Store } from '../store.ts'
 import {
   accept,
   allPages,
@@ -317,6 +318,36 @@ export function replaying({ store, open }: Ground): void {
     for (const result of results) if (!result.ok) assert.equal(result.reason, 'moved')
     assert.equal((await ledgerOf(store(), destinationId)).pending, 3)
     assert.deepEqual(await store().control.replayStep({ ...same, id: 'rpl_none' }), { ok: false, reason: 'not_running' })
+  })
+
+  test('one runner leads a job; another is refused until the first has made no step for a while', async () => {
+    const { destinationId } = await ended(store(), 'failed', 6)
+    const { id } = await createJob(store(), matching({ destinationId }))
+    const stepOf = async (runner: string, position?: number): Promise<ReplayStepResult> => {
+      const at = position ?? (await store().control.replayJob(id))?.position ?? -1
+      return store().control.replayStep({ id, position: at, limit: 1, maxWaiting: 100, runner })
+    }
+    assert.ok((await stepOf('first')).ok)
+    const steppedAtMs = performance.now()
+    assert.deepEqual(await stepOf('second'), { ok: false, reason: 'led' })
+    assert.deepEqual(await stepOf('second', 0), { ok: false, reason: 'led' }, 'which is said before where it stands')
+    assert.deepEqual(await stepOf('first', 0), { ok: false, reason: 'moved' })
+    assert.ok((await step(store(), { id }, 1)).ok, 'a step of nobody is made')
+    const taken = await until(
+      () => stepOf('second'),
+      ({ ok }) => ok,
+      'the second leads',
+    )
+    assert.ok(taken.ok && taken.replayed === 1)
+    assert.ok(performance.now() - steppedAtMs > LEAD_MS - 100)
+    assert.deepEqual(await stepOf('first'), { ok: false, reason: 'led' })
+    // One that takes nothing now is led, too: what was released a moment ago counts for the pace.
+    const full = { id, position: (await store().control.replayJob(id))?.position ?? -1, limit: 1, maxWaiting: 0, runner: 'second' }
+    const blocked = await store().control.replayStep(full)
+    assert.ok(blocked.ok && blocked.blocked)
+    assert.deepEqual(await stepOf('first'), { ok: false, reason: 'led' })
+    assert.equal((await finish(store(), { id })).replayed, 6)
+    assert.deepEqual(await stepOf('first'), { ok: false, reason: 'not_running' })
   })
 
   withStore('opened again after every step, it goes on where it stood', async (opened) => {

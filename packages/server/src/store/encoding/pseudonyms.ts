@@ -7,6 +7,10 @@ export function newPseudonymKey(): string {
   return randomBytes(32).toString('base64url')
 }
 
+/** Half of a surrogate pair, which has no form in UTF-8: all of them would become the same. */
+const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
+
 export function pseudonymOf(userId: string, key: string): string {
-  return `user_${createHmac('sha256', key).update(userId, 'utf8').digest('base64url').slice(0, 27)}`
+  const hmac = LONE_SURROGATE.test(userId) ? createHmac('sha256', `${key} utf16`).update(userId, 'utf16le') : createHmac('sha256', key).update(userId, 'utf8')
+  return `user_${hmac.digest('base64url').slice(0, 27)}`
 }

@@ -26,7 +26,7 @@ export function writeKeys(
 }
 
 export function fingerprintAt(keys: Uint8Array, index: number): Uint32Array {
-  return new Uint32Array(keys.slice(index * KEY_WORDS * 4, (index * KEY_WORDS + FINGERPRINT_WORDS) * 4).buffer)
+  return new Uint32Array(copyOf(keys.subarray(index * KEY_WORDS * 4, (index * KEY_WORDS + FINGERPRINT_WORDS) * 4)))
 }
 
 /** False for a message that was found to be a duplicate, or was purged. */
@@ -46,7 +46,7 @@ export function clearUser(words: Uint32Array, at: number): void {
 
 /** Indexes of the messages that may be of a user whose hash is in the set. */
 export function candidates(keys: Uint8Array, hashes: ReadonlySet<number>): number[] {
-  const words = new Uint32Array(keys.slice().buffer)
+  const words = new Uint32Array(copyOf(keys))
   const found: number[] = []
   for (let base = 0, index = 0; base < words.length; base += KEY_WORDS, index++) {
     if (hashes.has(words[base + FINGERPRINT_WORDS] as number) || hashes.has(words[base + FINGERPRINT_WORDS + 1] as number))
@@ -56,7 +56,7 @@ export function candidates(keys: Uint8Array, hashes: ReadonlySet<number>): numbe
 }
 
 export function indexOfKey(keys: Uint8Array, fingerprintWords: Uint32Array): number {
-  return indexOfFingerprint(new Uint32Array(keys.slice().buffer), fingerprintWords, KEY_WORDS)
+  return indexOfFingerprint(new Uint32Array(copyOf(keys)), fingerprintWords, KEY_WORDS)
 }
 
 /** Its place among entries of `stride` words, from one of them on; -1 when it is not there. */
@@ -72,4 +72,9 @@ export function indexOfFingerprint(words: Uint32Array, fingerprintWords: Uint32A
     }
   }
   return -1
+}
+
+/** In memory of its own, which begins where words may: a Buffer lies anywhere in a larger one, and its slices do too. */
+function copyOf(keys: Uint8Array): ArrayBuffer {
+  return new Uint8Array(keys).buffer
 }

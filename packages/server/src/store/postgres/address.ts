@@ -41,6 +41,12 @@ export function parsePostgresAddress(text: string): PostgresAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text)
   if (match === null) throw new AddressProblem('The address of PostgreSQL must look like postgres://USER:PASSWORD@HOST:PORT/DATABASE.')
   const [, login = '', hostList = '', path = '', query = ''] = match
+  // What was meant as part of a password would be taken for something else, and be shown.
+  if (path.includes('@') || query.includes('@')) {
+    throw new AddressProblem(
+      'The address of PostgreSQL has an @ after a / or a ?: in the user and the password, write / as %2F, ? as %3F, # as %23 and @ as %40.',
+    )
+  }
   const parameters = new URLSearchParams(query)
   for (const name of parameters.keys()) {
     if (!PARAMETERS.has(name)) throw new AddressProblem(`The address of PostgreSQL has a parameter that is not known: ${name}.`)

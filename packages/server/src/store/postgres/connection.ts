@@ -98,14 +98,16 @@ export class Connection {
   /** The first of the hosts, in their order, that can be written to. */
   static async open(options: ConnectOptions): Promise<Connection> {
     const problems: string[] = []
+    const errors: unknown[] = []
     for (const { host, port } of options.address.hosts) {
       try {
         return await Connection.#openOne(host, port, options)
       } catch (error) {
+        errors.push(error)
         problems.push(`${host}:${port}: ${(error as Error).message || ((error as { code?: string }).code ?? 'no answer')}`)
       }
     }
-    throw new PostgresUnavailable(`PostgreSQL is not to be reached (${problems.join('; ')})`, false)
+    throw new PostgresUnavailable(`PostgreSQL is not to be reached (${problems.join('; ')})`, false, { cause: new AggregateError(errors) })
   }
 
   static async #openOne(host: string, port: number, { address, connectMs, statementMs }: ConnectOptions): Promise<Connection> {

@@ -8,6 +8,8 @@ const COUNTER_BITS = 12n
 const TIME_SHIFT = NODE_BITS + COUNTER_BITS
 const COUNTERS = 2 ** Number(COUNTER_BITS)
 const LARGEST = 2n ** 63n - 1n
+/** In 2109. */
+const LAST_MS = 2 ** 42 - 1
 
 /** Numbers that nodes may have: 0 to this, exclusive. */
 export const NODE_NUMBERS = 2 ** Number(NODE_BITS)
@@ -21,7 +23,7 @@ export const SKEW = String(60_000n << TIME_SHIFT)
 
 /** The first name of a millisecond. */
 export function rowIdAt(ms: number): string {
-  return String(BigInt(Math.max(500_000_000_000, Math.floor(ms))) << TIME_SHIFT)
+  return String(BigInt(Math.min(LAST_MS, Math.max(500_000_000_000, Math.floor(ms)))) << TIME_SHIFT)
 }
 
 export function msOfRowId(id: string): number {
@@ -61,6 +63,11 @@ export class RowIds {
     }
     return String((BigInt(this.#ms) << TIME_SHIFT) | (this.#node << COUNTER_BITS) | BigInt(this.#counter))
   }
+}
+
+/** Whether a text that came from outside could name a row. */
+export function isRowId(text: string): boolean {
+  return /^[1-9]\d{18}$/.test(text) && BigInt(text) <= LARGEST
 }
 
 /** Rows name deliveries by shipment and index, and messages by segment and index. */

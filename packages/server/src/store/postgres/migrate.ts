@@ -1,9 +1,11 @@
 // Brings the schema up to date. Nodes that start at once wait for each other; each step is a transaction with its number.
 // A node of the version before that is still running goes on: a step says from which version on code can work with it, and
 // steps are made so that the version before can. A database that is too new for this code is refused with words.
+// Nodes that run meanwhile are not made to wait: a lock that is not to be had is asked for again later, the whole step with it.
 
 import type { Connection } from './connection.ts'
 import { SCHEMA } from './connection.ts'
+import { pause, wasLocked } from './lock-waits.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
 /** What cannot be opened for a reason that a person can mend. */
@@ -15,6 +17,12 @@ export class SchemaProblem extends Error {
 const LOCK = 7_311_994_520_117
 const LOWEST_VERSION = 150_000
 const STEP_MS = 600_000
+/** How long others may have to wait behind a step for a lock that is not to be had. */
+const LOCK_TIMEOUT_MS = 200
+const PAUSE_MS = 1_000
+/** A backup that takes an hour is better not waited for in a start that nobody is told of. */
+const LOCKED_MS = 300_000
+const NOT_ALLOWED = '42501'
 
 /** How far the schema is: the steps made, and the oldest code that can use it. */
 interface SchemaState {
@@ -22,12 +30,29 @@ interface SchemaState {
   worksFrom: number
 }
 
-export async function migrate(connection: Connection, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
-  const ask = <T>(text: string, values: readonly string[] = []) => connection.query<T>({ text }, values, STEP_MS)
-  const { rows } = await ask<{ version: string }>("SELECT current_setting('server_version_num') AS version")
+export interface MigrateOptions {
+  migrations?: readonly Migration[]
+  /** For how long a lock is asked for again. */
+  lockedMs?: number
+}
+
+export async function migrate(
+  connection: Connection,
+  { migrations = MIGRATIONS, lockedMs = LOCKED_MS }: MigrateOptions = {},
+): Promise<void> {
+  const { rows } = await connection.query<{ version: string }>({ text: "SELECT current_setting('server_version_num') AS version" })
   if (Number(rows[0]?.version) < LOWEST_VERSION) {
     throw new SchemaProblem('PostgreSQL is too old: version 15 or later is needed.')
   }
+  try {
+    await bringUp(connection, migrations, lockedMs)
+  } catch (error) {
+    throw (error as { code?: string }).code === NOT_ALLOWED ? await notAllowed(connection, error as Error) : error
+  }
+}
+
+async function bringUp(connection: Connection, migrations: readonly Migration[], lockedMs: number): Promise<void> {
+  const ask = <T>(text: string, values: readonly string[] = []) => connection.query<T>({ text }, values, STEP_MS)
   // The usual start changes nothing and takes no lock.
   const found = await stateOf(connection)
   refuseNewer(found, migrations.length)
@@ -35,32 +60,71 @@ export async function migrate(connection: Connection, migrations: readonly Migra
   await ask('SET statement_timeout = 0')
   await ask('SELECT pg_advisory_lock($1)', [String(LOCK)])
   try {
-    await ask(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`)
-    await ask(`CREATE TABLE IF NOT EXISTS ${SCHEMA}.schema_version (one boolean PRIMARY KEY DEFAULT true CHECK (one), step integer NOT NULL, works_from integer NOT NULL)`)
+    // Asked first: to say IF NOT EXISTS takes the right to make one, even where there is one.
+    const { rows } = await ask<{ there: boolean }>('SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1) AS there', [SCHEMA])
+    if (!rows[0]?.there) await ask(`CREATE SCHEMA ${SCHEMA}`)
+    await ask(
+      `CREATE TABLE IF NOT EXISTS ${SCHEMA}.schema_version (one boolean PRIMARY KEY DEFAULT true CHECK (one), step integer NOT NULL, works_from integer NOT NULL)`,
+    )
     const state = await stateOf(connection)
     refuseNewer(state, migrations.length)
+    await ask(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`)
     for (let step = state.step + 1; step <= migrations.length; step++) {
-      const { sql, worksFrom } = migrations[step - 1] as Migration
-      await ask('BEGIN')
-      try {
-        await ask(sql)
-        await ask(
-          'INSERT INTO schema_version (step, works_from) VALUES ($1, $2) ON CONFLICT (one) DO UPDATE SET step = excluded.step, works_from = excluded.works_from',
-          [String(step), String(worksFrom)],
-        )
-        await ask('COMMIT')
-      } catch (error) {
-        await ask('ROLLBACK')
-        throw error
-      }
+      await take(ask, step, migrations[step - 1] as Migration, lockedMs)
     }
   } finally {
     await ask('SELECT pg_advisory_unlock($1)', [String(LOCK)]).catch(() => {})
   }
 }
 
+type AskStep = (text: string, values?: readonly string[]) => Promise<unknown>
+
+async function take(ask: AskStep, step: number, { sql, worksFrom }: Migration, lockedMs: number): Promise<void> {
+  for (const untilMs = performance.now() + lockedMs; ; ) {
+    try {
+      await ask('BEGIN')
+      await ask(sql)
+      await ask(
+        'INSERT INTO schema_version (step, works_from) VALUES ($1, $2) ON CONFLICT (one) DO UPDATE SET step = excluded.step, works_from = excluded.works_from',
+        [String(step), String(worksFrom)],
+      )
+      await ask('COMMIT')
+      return
+    } catch (error) {
+      await ask('ROLLBACK').catch(() => {})
+      if (!wasLocked(error)) throw error
+      if (performance.now() > untilMs) {
+        throw new SchemaProblem(
+          `The database could not be brought to schema ${step}: somebody, such as a backup, has its tables locked. Start again when that is over.`,
+          { cause: error },
+        )
+      }
+    }
+    await pause(PAUSE_MS)
+  }
+}
+
+/** What an administrator has to do about it, in one statement. */
+async function notAllowed(connection: Connection, cause: Error): Promise<SchemaProblem> {
+  const { rows } = await connection.query<{ who: string; where: string; there: boolean }>(
+    {
+      text: `SELECT quote_ident(current_user) AS who, quote_ident(current_database()) AS where,
+        EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1) AS there`,
+    },
+    [SCHEMA],
+  )
+  const { who, where, there } = rows[0] as { who: string; where: string; there: boolean }
+  const statement = there ? `ALTER SCHEMA ${SCHEMA} OWNER TO ${who}` : `CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${who}`
+  return new SchemaProblem(
+    `The user ${who} may not make tables in the schema ${SCHEMA} of the database ${where} (${cause.message}). An administrator must run there: ${statement};`,
+    { cause },
+  )
+}
+
 async function stateOf(connection: Connection): Promise<SchemaState> {
-  const { rows: tables } = await connection.query<{ there: boolean }>({ text: `SELECT to_regclass('${SCHEMA}.schema_version') IS NOT NULL AS there` })
+  const { rows: tables } = await connection.query<{ there: boolean }>({
+    text: `SELECT to_regclass('${SCHEMA}.schema_version') IS NOT NULL AS there`,
+  })
   if (!tables[0]?.there) return { step: 0, worksFrom: 0 }
   const { rows } = await connection.query<{ step: number; works_from: number }>({ text: 'SELECT step, works_from FROM schema_version' })
   return { step: rows[0]?.step ?? 0, worksFrom: rows[0]?.works_from ?? 0 }

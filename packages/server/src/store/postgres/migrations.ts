@@ -40,12 +40,32 @@ export const MIGRATIONS: readonly Migration[] = [
   ) WITH (fillfactor = 50);
 
   -- One row. Its version grows with every change of the configuration, in the change's transaction, and whoever makes one holds it.
-  CREATE TABLE configuration (one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL DEFAULT 1);
+  -- What a change writes carries the version that it makes, so that a node reads no more than what it has not seen.
+  CREATE TABLE configuration (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    version bigint NOT NULL DEFAULT 1,
+    -- The version that last took suppressions away: whoever has not seen it reads all of them.
+    unsuppressed bigint NOT NULL DEFAULT 1,
+    -- The id of the key that stored secrets are encrypted with: see secret-box.ts.
+    secret_key text
+  );
   INSERT INTO configuration DEFAULT VALUES;
 
   -- Those that were deleted stay, for what still refers to them. Docs are JSON, as text because JSON may hold what jsonb refuses.
-  CREATE TABLE sources (num bigint PRIMARY KEY, id text NOT NULL UNIQUE, deleted boolean NOT NULL DEFAULT false, doc text NOT NULL);
-  CREATE TABLE destinations (num bigint PRIMARY KEY, id text NOT NULL UNIQUE, deleted boolean NOT NULL DEFAULT false, doc text NOT NULL);
+  CREATE TABLE sources (
+    num bigint PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    version bigint NOT NULL DEFAULT 0,
+    deleted boolean NOT NULL DEFAULT false,
+    doc text NOT NULL
+  );
+  CREATE TABLE destinations (
+    num bigint PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    version bigint NOT NULL DEFAULT 0,
+    deleted boolean NOT NULL DEFAULT false,
+    doc text NOT NULL
+  );
   CREATE TABLE oauth_apps (num bigint PRIMARY KEY, id text NOT NULL UNIQUE, doc text NOT NULL);
   CREATE TABLE tokens (
     num bigint PRIMARY KEY,
@@ -57,7 +77,14 @@ export const MIGRATIONS: readonly Migration[] = [
     last_used_at bigint
   );
   -- User ids stand as texts.ts writes them: any text fits, and none is changed.
-  CREATE TABLE suppressions (source bigint NOT NULL, user_id text NOT NULL, since bigint NOT NULL, PRIMARY KEY (source, user_id));
+  CREATE TABLE suppressions (
+    source bigint NOT NULL,
+    user_id text NOT NULL,
+    since bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (source, user_id)
+  );
+  CREATE INDEX suppressions_by_version ON suppressions (version);
 
   -- Messages accepted together. Shipments planned for what turned out to be duplicates are in the routes, too: whoever reads
   -- leaves the absent out.
@@ -190,6 +217,8 @@ export const MIGRATIONS: readonly Migration[] = [
     expired bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0
   );
+  -- The segments that retention must leave, while it runs: old, and still owed. Of use to nobody else, and made anew each time.
+  CREATE UNLOGGED TABLE pinned (segment bigint PRIMARY KEY);
   CREATE TABLE source_counts (
     source bigint PRIMARY KEY,
     accepted bigint NOT NULL DEFAULT 0,
@@ -226,6 +255,7 @@ export const MIGRATIONS: readonly Migration[] = [
     pseudonyms boolean NOT NULL DEFAULT false
   );
   CREATE INDEX deletions_by_name ON deletions (num) WHERE NOT pseudonyms;
+  CREATE INDEX deletions_to_purge ON deletions (num) WHERE purge_cursor < purge_end;
   CREATE TABLE deletion_targets (
     deletion bigint NOT NULL,
     user_id text NOT NULL,
@@ -274,8 +304,11 @@ export const MIGRATIONS: readonly Migration[] = [
     delivered bigint NOT NULL DEFAULT 0,
     failed bigint NOT NULL DEFAULT 0,
     expired bigint NOT NULL DEFAULT 0,
-    cancelled bigint NOT NULL DEFAULT 0
-  );
+    cancelled bigint NOT NULL DEFAULT 0,
+    -- Whose runner makes the steps, until when: see replay-steps.ts.
+    leader text,
+    leader_until timestamptz
+  ) WITH (fillfactor = 50);
   CREATE INDEX replay_jobs_by_state ON replay_jobs (state, num);
   -- Per destination, so that one that takes nothing does not hold the others up; destination 0 for a list of deliveries.
   CREATE TABLE replay_parts (
@@ -291,7 +324,19 @@ export const MIGRATIONS: readonly Migration[] = [
     -- The position of the job when it last had its turn.
     turn bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (job, destination)
-  );
+  ) WITH (fillfactor = 50);
+  -- What became of replays, appended by the transactions that settle them and added to the two tables above by the job's next step:
+  -- whoever settles waits for no step and for no other node.
+  CREATE TABLE replay_outcomes (
+    job bigint NOT NULL,
+    destination bigint NOT NULL,
+    attempted integer NOT NULL,
+    delivered integer NOT NULL,
+    failed integer NOT NULL,
+    expired integer NOT NULL,
+    cancelled integer NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+  CREATE INDEX replay_outcomes_by_job ON replay_outcomes (job);
 
   -- Counts per minute and per hour (step, in milliseconds): of sources, of destinations, and of all together.
   CREATE TABLE stats (

@@ -24,10 +24,22 @@ export class Names {
     return this.#ids[table].get(num)
   }
 
+  /** The ids of those that rows refer to: all of them are known, deleted ones too. */
+  async idsOf(database: Pick<Database, 'query'>, table: Table, nums: Iterable<string>): Promise<(num: string) => string> {
+    const unknown = [...new Set(nums)].filter((num) => !this.#ids[table].has(num))
+    if (unknown.length > 0) {
+      const { rows } = await database.query<{ num: string; id: string }>(`SELECT num, id FROM ${table} WHERE num = ANY($1::bigint[])`, [unknown])
+      for (const { num, id } of rows) this.add(table, id, num)
+    }
+    return (num) => this.#ids[table].get(num) ?? num
+  }
+
   /** Undefined when there never was one. */
   async find(database: Pick<Database, 'query'>, table: Table, id: string): Promise<string | undefined> {
     const known = this.num(table, id)
     if (known !== undefined) return known
+    // Asked for by strangers, and refused by PostgreSQL as a text.
+    if (id.includes('\0')) return undefined
     const { rows } = await database.query<{ num: string }>(`SELECT num FROM ${table} WHERE id = $1`, [id])
     if (rows[0]) this.add(table, id, rows[0].num)
     return rows[0]?.num

@@ -23,7 +23,7 @@ export interface OriginState {
 }
 
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
-const LOOKED_AT = 64
+export const LOOKED_AT = 64
 
 export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin | undefined> {
   const { rows: replays } = await ask<{ destination: string; segment: string; idx: number }>(

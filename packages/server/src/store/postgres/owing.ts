@@ -8,6 +8,8 @@ import { storedParts } from './rows.ts'
 
 export const LEDGER = 0
 export const SOURCE_COUNTS = 1
+/** No counts: that the transaction of this name was committed. Kept for a while. */
+export const MARKER = 2
 
 /** Owed, delivered, pending, failed, expired, cancelled. */
 export type LedgerChange = readonly [number, number, number, number, number, number]

@@ -12,6 +12,8 @@ export interface Parts {
   names: Names
   /** Wall time, for what people read. */
   nowMs: () => number
+  /** Schedule time, for what is due. */
+  scheduleMs: () => number
   configuration: () => Configuration
   taker: () => Taker | null
   /** Work that goes on after the answer, in steps that another node or the next start would take up. */

@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
-import type { Configuration, ControlStore, Store, Taker } from '../store.ts'
+import type { Configuration, ControlStore, ServerFacts, Store, Taker } from '../store.ts'
 import { Accepting } from './accepting.ts'
 import { parsePostgresAddress } from './address.ts'
 import { AuditLog } from './audit-log.ts'
@@ -24,6 +24,8 @@ import type { Parts } from './parts.ts'
 import { Replaying } from './replaying.ts'
 import { Retention } from './retention.ts'
 import { Settling } from './settling.ts'
+import { serverFacts } from './server-facts.ts'
+import { onShares, shareOf } from './shares.ts'
 import { Stats } from './stats.ts'
 
 export interface PostgresStoreOptions {
@@ -116,6 +118,7 @@ class Postgres implements PostgresStore {
       ids,
       names,
       nowMs: () => this.#clock.wallMs(),
+      scheduleMs: () => this.#clock.scheduleMs(),
       configuration: () => this.configuration(),
       taker: () => this.#taker,
       run: (work) => this.#run(work),
@@ -129,9 +132,16 @@ class Postgres implements PostgresStore {
     const onCommit = options.onCommit ?? (() => {})
     this.#claiming = new Claiming(parts, { database: fast, membership })
     this.#replaying = new Replaying(parts)
-    this.#accepting = new Accepting(parts, { database: fast, membership, claiming: this.#claiming, onState, onCommit })
+    this.#accepting = new Accepting(parts, {
+      database: fast,
+      membership,
+      claiming: this.#claiming,
+      refresh: () => this.#configuring.refresh(),
+      onState,
+      onCommit,
+    })
     this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying: this.#replaying, onCommit })
-    this.#cancelling = new Cancelling(parts)
+    this.#cancelling = new Cancelling(parts, { replaying: this.#replaying })
     this.#books = new Books(parts)
     this.#messages = new Messages(parts)
     this.#deliveries = new Deliveries(parts)
@@ -139,6 +149,14 @@ class Postgres implements PostgresStore {
     this.#retention = new Retention(parts)
     this.#stats = new Stats(parts)
     this.#auditLog = new AuditLog(parts)
+  }
+
+  get nodes(): Membership {
+    return this.membership
+  }
+
+  serverFacts(): Promise<ServerFacts> {
+    return serverFacts(this.#database)
   }
 
   get lastScheduleMs(): number {
@@ -159,6 +177,7 @@ class Postgres implements PostgresStore {
       onBeat: () => this.#beat(),
       onFenced: () => this.#claiming.fenced(),
     })
+    onShares(this.membership, () => this.#taker?.reshare?.())
     this.#resume()
   }
 
@@ -173,7 +192,8 @@ class Postgres implements PostgresStore {
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
     try {
       await this.membership.check()
-      return { ok: true }
+      const { problem } = this.#configuring
+      return problem === null ? { ok: true } : { ok: false, message: problem }
     } catch (error) {
       return { ok: false, message: (error as Error).message }
     }
@@ -211,10 +231,14 @@ class Postgres implements PostgresStore {
 
   readonly delivery: Store['delivery'] = {
     attach: (taker) => {
-      this.#taker = taker
+      this.#taker = this.#deleting.guard(taker)
     },
-    claim: (request) => this.#claiming.claim(request),
-    claimOverdue: (destinationId, firstAttemptBeforeMs, limit) => this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
+    claim: async (request) => {
+      const claim = await this.#claiming.claim(request)
+      return { ...claim, shipments: this.#deleting.without(claim.shipments) }
+    },
+    claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
+      this.#deleting.without(await this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit)),
     release: (shipments) => {
       // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
       const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)))
@@ -227,6 +251,7 @@ class Postgres implements PostgresStore {
       const { destinationId, remaining } = settlement
       if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancelling.cancel(destinationId))
     },
+    share: (destinationId, maxInFlight) => shareOf(destinationId, maxInFlight, this.membership),
   }
 
   readonly control: ControlStore = {
@@ -289,7 +314,9 @@ class Postgres implements PostgresStore {
 
   async #beat(): Promise<void> {
     await this.#configuring.refresh()
+    this.#cancelling.look()
     await this.#claiming.look()
+    await this.#deleting.resume()
     await this.#books.fold()
   }
 

@@ -1,6 +1,7 @@
 // What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
 // the bodies and keys of its batches lie in one buffer that is handed over, not copied. Plain data only.
 
+import type { ReplayDoc } from '../encoding/replay-job-row.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
 import type { AskedReplayState } from '../replay-jobs.ts'
 import type {
@@ -12,7 +13,6 @@ import type {
   OAuthApp,
   Part,
   PlannedShipment,
-  Rejection,
   ReplayJobState,
   ReplayResult,
   ReplayStep,
@@ -25,7 +25,7 @@ import type {
   TraceContext,
   UsedAssertion,
 } from '../store.ts'
-import type { ReplayDoc } from './replay-rows.ts'
+import type { Tally } from '../tallies.ts'
 
 export interface AcceptCommand {
   kind: 'accept'
@@ -62,10 +62,8 @@ export interface SettleCommand {
   records: readonly RecordRow<number>[]
 }
 
-export interface TallyCommand {
+export interface TallyCommand extends Tally {
   kind: 'tally'
-  rejections: readonly Rejection[]
-  suppressed: readonly [sourceId: string, count: number][]
 }
 
 export interface ClaimCommand extends ClaimRequest {

@@ -1,10 +1,10 @@
 // The configuration: in memory as a whole, for the hot paths, and in the file. A change is written first, with who made
 // it, and seen after; one at a time, each made from what the one before left. Secrets are sealed on the way to the file.
 
-import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
 import { createTurns } from '../../turns.ts'
+import { newId } from '../encoding/new-id.ts'
 import {
   type Audit,
   type Configuration,
@@ -352,8 +352,4 @@ function detachedFrom<T extends { sourceIds: readonly string[] }>(things: Readon
 
 function withThose<T extends { id: string }>(things: ReadonlyMap<string, T>, changed: readonly T[]): Map<string, T> {
   return new Map([...things, ...changed.map((thing) => [thing.id, thing] as const)])
-}
-
-export function newId(prefix: string): string {
-  return `${prefix}_${randomBytes(9).toString('base64url').replaceAll(/[-_]/g, 'x')}`
 }

@@ -5,6 +5,7 @@
 
 import { fork } from 'node:child_process'
 import { statSync } from 'node:fs'
+import { sealedKeyIds } from '../encoding/sealed-keys.ts'
 import type { StoreInspection } from '../store.ts'
 import { openReader } from './database.ts'
 import { msOfRowId } from './ids.ts'
@@ -42,10 +43,7 @@ function secretKeyIds(rows: Rows): string[] {
   const texts = rows.all('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings') as {
     text: string
   }[]
-  const found = new Set<string>()
-  for (const { text } of texts)
-    for (const [, id] of text.matchAll(/(?<![\w-])v1\.([A-Za-z0-9_-]{8})\.[A-Za-z0-9_-]{38,}/g)) found.add(id as string)
-  return [...found]
+  return sealedKeyIds(texts.map(({ text }) => text))
 }
 
 function bytesOf(path: string): number {

@@ -2,6 +2,7 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
+import { messageIdOf, only } from '../encoding/content.ts'
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type {
   DeliveryDetail,
@@ -18,7 +19,7 @@ import { rowAndIndex, type StoredPart } from './commands.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
-import { messageIdOf, only, type Rows } from './rows.ts'
+import type { Rows } from './rows.ts'
 
 interface FailureRow {
   id: number

@@ -1,6 +1,7 @@
 // Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
 // where not and why.
 
+import { matches, only } from '../encoding/content.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import { candidates, fingerprintAt, indexOfKey } from '../encoding/segment-keys.ts'
@@ -9,7 +10,7 @@ import { type FoundKey, rowAndIndex } from './commands.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { absentIndexes } from './read-claims.ts'
 import { repeatsOf } from './repeats.ts'
-import { only, type Rows, type SegmentRow } from './rows.ts'
+import type { Rows, SegmentRow } from './rows.ts'
 import type { Routes } from './write-accept.ts'
 
 /** Bodies that one page may read, some 200 ms of parsing. */
@@ -139,10 +140,4 @@ export class MessageReads {
       })
     return { id: `${row.seq}-${index}`, segment: row.seq, index, content: only(content, [index]), deliveries, skips }
   }
-}
-
-function matches(item: Readonly<Record<string, unknown>>, { type, userId, messageId }: MessageFilter): boolean {
-  if (type !== undefined && item['type'] !== type) return false
-  if (messageId !== undefined && item['messageId'] !== messageId) return false
-  return userId === undefined || item['userId'] === userId || item['anonymousId'] === userId || item['previousId'] === userId
 }

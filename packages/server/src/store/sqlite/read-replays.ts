@@ -2,11 +2,11 @@
 // do not keep other questions waiting.
 
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
+import { type ReplayJobRow, replayJobOf, STANDS } from '../encoding/replay-job-row.ts'
 import type { FinalStateName, Page, PageRequest, ReplayCount, ReplayJob, ReplayJobState } from '../store.ts'
 import { rowAndIndex } from './commands.ts'
 import { type Origin, resolveOrigin } from './origins.ts'
 import { absentIndexes, owedIndexes } from './read-claims.ts'
-import { type ReplayJobRow, replayJobOf, STANDS } from './replay-rows.ts'
 import type { Rows } from './rows.ts'
 
 export interface ReplayCountRequest {
@@ -47,12 +47,12 @@ export class ReplayReads {
       state === undefined
         ? this.#rows.all('SELECT * FROM replay_jobs WHERE num <= ? ORDER BY num DESC LIMIT ?', start, limit + 1)
         : this.#rows.all('SELECT * FROM replay_jobs WHERE state = ? AND num <= ? ORDER BY num DESC LIMIT ?', state, start, limit + 1)
-    ) as ReplayJobRow[]
+    ) as ReplayJobRow<number>[]
     return { data: rows.slice(0, limit).map(replayJobOf), next: rows.length > limit ? JSON.stringify(['r', rows[limit]?.num]) : null }
   }
 
   one(id: string): ReplayJob | undefined {
-    const row = this.#rows.get('SELECT * FROM replay_jobs WHERE id = ?', id) as ReplayJobRow | undefined
+    const row = this.#rows.get('SELECT * FROM replay_jobs WHERE id = ?', id) as ReplayJobRow<number> | undefined
     return row && replayJobOf(row)
   }
 

@@ -4,7 +4,9 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
-import { indexOfFingerprint, KEY_WORDS } from '../encoding/segment-keys.ts'
+import { type RepeatRow, repeatsIn } from '../encoding/repeat-counts.ts'
+import { KEY_WORDS } from '../encoding/segment-keys.ts'
+import { digestOf } from '../encoding/digest.ts'
 import type { Duplicates } from './duplicates.ts'
 
 const ROWS_PER_STEP = 300
@@ -39,42 +41,10 @@ export class RepeatWriter {
   }
 }
 
-/** Fingerprints are hashes already, so their sums tell sets apart. 53 bits of them, which a number holds. */
-function digestOf(words: Uint32Array): number {
-  let high = 0
-  let low = 0
-  for (let at = 0; at < words.length; at += FINGERPRINT_WORDS) {
-    high = (high + (words[at] as number)) >>> 0
-    low = (low + (words[at + 1] as number)) >>> 0
-  }
-  return high * 2 ** 21 + (low >>> 11)
-}
-
 /** How often the message with the fingerprint came again; null: never. */
 export function repeatsOf(database: DatabaseSync, segment: number, fingerprint: Uint32Array): { count: number; lastAtMs: number } | null {
   const rows = database.prepare('SELECT count, last_at, fingerprints FROM repeats WHERE segment = ?').iterate(segment)
-  let count = 0
-  let lastAtMs = 0
-  for (const row of rows as Iterable<{ count: number; last_at: number; fingerprints: Uint8Array }>) {
-    const times = occurrences(row.fingerprints, fingerprint)
-    if (times === 0) continue
-    count += row.count * times
-    lastAtMs = Math.max(lastAtMs, row.last_at)
-  }
-  return count === 0 ? null : { count, lastAtMs }
-}
-
-/** A call may hold the same message more than once. */
-function occurrences(fingerprints: Uint8Array, fingerprint: Uint32Array): number {
-  const words = new Uint32Array(fingerprints.slice().buffer)
-  let times = 0
-  let from = 0
-  for (;;) {
-    const index = indexOfFingerprint(words, fingerprint, FINGERPRINT_WORDS, from)
-    if (index === -1) return times
-    times++
-    from = index + 1
-  }
+  return repeatsIn(rows as Iterable<RepeatRow>, fingerprint)
 }
 
 /** Drops some of those whose segment lies before the line; false when there are none. */

@@ -5,12 +5,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { readStoredBody } from '../../stored-messages.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { unpackBody } from '../encoding/body-bytes.ts'
+import { ReplayBudget } from '../encoding/replay-budget.ts'
+import { STANDS } from '../encoding/replay-job-row.ts'
 import type { FinalStateName, ReplaySkipReason } from '../store.ts'
 import { rowAndIndex } from './commands.ts'
 import { resolveOrigin } from './origins.ts'
 import { absentIndexes } from './read-claims.ts'
-import type { ReplayBudget } from './replay-budget.ts'
-import { STANDS } from './replay-rows.ts'
 import type { Retention } from './retention.ts'
 
 export interface ReplayCandidate {
@@ -21,6 +21,13 @@ export interface ReplayCandidate {
   state: FinalStateName
   /** By its id, and not by what became of it. */
   named: boolean
+}
+
+/** What a step has read already. */
+export class StepBudget extends ReplayBudget<number> {
+  mayBePurged: boolean | undefined
+  readonly bodies = new Map<number, { has(index: number): boolean }>()
+  readonly finals = new Map<number, ReadonlyMap<number, FinalStateName>>()
 }
 
 export class ReplayJudge {
@@ -50,7 +57,7 @@ export class ReplayJudge {
   }
 
   /** What a delivery's name stands for, if it has come to an end. */
-  named(deliveryId: string, budget: ReplayBudget): ReplayCandidate | ReplaySkipReason {
+  named(deliveryId: string, budget: StepBudget): ReplayCandidate | ReplaySkipReason {
     const named = rowAndIndex(deliveryId)
     const origin = named && resolveOrigin(this.#database, named.row)
     if (!named || !origin || (origin.indexes !== 0 && !origin.indexes.includes(named.index))) return 'not_found'
@@ -67,7 +74,7 @@ export class ReplayJudge {
    */
   obstacle(
     { destination, segment, origin, index, state, named }: ReplayCandidate,
-    budget: ReplayBudget,
+    budget: StepBudget,
   ): ReplaySkipReason | { newest: number } {
     if (!this.isLive(destination)) return 'destination_gone'
     if (this.#standing.get(segment, index, destination, origin, origin) !== undefined) return 'already_replayed'
@@ -80,13 +87,13 @@ export class ReplayJudge {
     return { newest: Math.max(origin, newest?.origin ?? 0) }
   }
 
-  #repeatsDelivered(origin: number, index: number, budget: ReplayBudget): boolean {
+  #repeatsDelivered(origin: number, index: number, budget: StepBudget): boolean {
     const { parent } = (this.#parent.get(origin, index) ?? {}) as { parent?: string }
     const named = parent === undefined ? undefined : rowAndIndex(parent)
     return named !== undefined && this.#finalsOf(named.row, budget).get(named.index) === 'delivered'
   }
 
-  #isStored(segment: number, index: number, budget: ReplayBudget): boolean {
+  #isStored(segment: number, index: number, budget: StepBudget): boolean {
     if (this.#retention.isDropping(segment)) return false
     budget.mayBePurged ??= this.#database.prepare('SELECT 1 FROM deletions LIMIT 1').get() !== undefined
     if (!budget.mayBePurged) return this.#segment.get(segment) !== undefined
@@ -98,7 +105,7 @@ export class ReplayJudge {
     return body.has(index)
   }
 
-  bodyOf(segment: number, budget?: ReplayBudget): { has(index: number): boolean } {
+  bodyOf(segment: number, budget?: StepBudget): { has(index: number): boolean } {
     const row = this.#body.get(segment) as { absent: string | null; body: Uint8Array } | undefined
     if (row === undefined) return { has: () => false }
     const bytes = unpackBody(row.body)
@@ -108,7 +115,7 @@ export class ReplayJudge {
     return { has: (index) => items[index] != null }
   }
 
-  #finalsOf(origin: number, budget: ReplayBudget): ReadonlyMap<number, FinalStateName> {
+  #finalsOf(origin: number, budget: StepBudget): ReadonlyMap<number, FinalStateName> {
     const known = budget.finals.get(origin)
     if (known !== undefined) return known
     const finals = new Map<number, FinalStateName>()

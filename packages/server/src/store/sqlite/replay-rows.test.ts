@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
+import { STANDS } from '../encoding/replay-job-row.ts'
 import { openWriter } from './database.ts'
 import { tempFolder } from './fixtures/temp-store.ts'
-import { STANDS } from './replay-rows.ts'
 
 test('what speaks against one more replay, and the newest, are found without passing all that failed', (t) => {
   const folder = tempFolder()

@@ -1,7 +1,8 @@
 // Replay jobs on the main thread: what a job is made for is counted by the reading thread before the job is written, up to
 // a number that no later row comes before; so the set is fixed, and counting it keeps nobody from writing.
 
-import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
+import { newId } from '../encoding/new-id.ts'
+import { IS_REPLAY_OVER, LEAD_MS, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
 import {
   type Audit,
   type Configuration,
@@ -15,7 +16,6 @@ import {
   type ReplayStepResult,
 } from '../store.ts'
 import { auditNote } from './commands.ts'
-import { newId } from './configuring.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { ReplayCountPage } from './read-replays.ts'
 import type { ReadingThread } from './reading-thread.ts'
@@ -34,6 +34,8 @@ type Jobs = Pick<ControlStore, 'countReplay' | 'createReplay' | 'updateReplay' |
 
 export class Replaying implements Jobs {
   readonly #parts: ReplayingParts
+  /** Of each job, who leads it until when. There is no other process: what is in memory is known to all. */
+  readonly #leaders = new Map<string, { runner: string; untilMs: number }>()
 
   constructor(parts: ReplayingParts) {
     this.#parts = parts
@@ -114,11 +116,25 @@ export class Replaying implements Jobs {
 
   async replayStep(step: ReplayStep): Promise<ReplayStepResult> {
     const { writer, nowMs, wake } = this.#parts
+    if (!this.#leads(step)) return { ok: false, reason: 'led' }
     const reply = await writer.run<'replayStep'>({ kind: 'replayStep', step, atMs: nowMs() })
-    if (!reply.ok) return reply
+    if (!reply.ok) {
+      if (reply.reason === 'not_running') this.#leaders.delete(step.id)
+      return reply
+    }
     const { destinationIds, ...result } = reply
+    if (result.job.state !== 'running') this.#leaders.delete(step.id)
     for (const destinationId of destinationIds) wake(destinationId)
     return result
+  }
+
+  #leads({ id, runner }: ReplayStep): boolean {
+    if (runner === undefined) return true
+    const atMs = performance.now()
+    const leader = this.#leaders.get(id)
+    if (leader !== undefined && leader.runner !== runner && leader.untilMs > atMs) return false
+    this.#leaders.set(id, { runner, untilMs: atMs + LEAD_MS })
+    return true
   }
 
   #bound(): Promise<number> {

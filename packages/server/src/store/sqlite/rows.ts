@@ -76,15 +76,3 @@ export class Rows {
     return this.database.prepare(sql).get(...values)
   }
 }
-
-/** The content with only those messages in it: a segment may hold 500 KB, and a list a thousand messages. */
-export function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
-  const items = Array.from<SegmentContent['items'][number]>({ length: Math.max(...indexes) + 1 }).fill(null)
-  for (const index of indexes) items[index] = content.items[index] ?? null
-  return { ...content, items }
-}
-
-export function messageIdOf(content: SegmentContent, index: number): string | null {
-  const messageId = content.items[index]?.['messageId']
-  return typeof messageId === 'string' ? messageId : null
-}

@@ -21,6 +21,7 @@ import {
   type Store,
   type Taker,
 } from '../store.ts'
+import { Tallies } from '../tallies.ts'
 import { type AcceptCommand, auditNote, type ClaimReply } from './commands.ts'
 import { Configuring } from './configuring.ts'
 import { Deleting } from './deleting.ts'
@@ -29,7 +30,6 @@ import { inspectSqlite } from './inspect.ts'
 import { ReadingThread } from './reading-thread.ts'
 import { Replaying } from './replaying.ts'
 import { settleCommand } from './settle-command.ts'
-import { Tallies } from './tallies.ts'
 
 export interface SqliteStoreOptions {
   path: string
@@ -116,7 +116,7 @@ class Sqlite implements SqliteStore {
     })
     this.#retentionDays = retentionDays
     this.#path = path
-    this.#tallies = new Tallies((command) => writer.run<'tally'>(command, { again: true }))
+    this.#tallies = new Tallies((tally) => writer.run<'tally'>({ kind: 'tally', ...tally }, { again: true }))
   }
 
   get lastScheduleMs(): number {
@@ -275,6 +275,7 @@ class Sqlite implements SqliteStore {
     settle: async (settlement) => {
       await this.#settle(settlement)
     },
+    share: (_destinationId, maxInFlight) => maxInFlight,
   }
 
   async #settle(settlement: Settlement): Promise<void> {

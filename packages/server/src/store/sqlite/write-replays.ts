@@ -4,16 +4,17 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP } from '../encoding/replay-budget.ts'
+import { progressOf, type ReplayDoc, type ReplayJobRow, replayDoc, replayJobOf } from '../encoding/replay-job-row.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
-import type { FinalStateName, ReplayResult, ReplaySkipReason, ReplayStep } from '../store.ts'
+import type { FinalStateName, ReplayResult, ReplayStep } from '../store.ts'
 import { type CreateReplayCommand, type ReplayStepReply, rowAndIndex, type UpdateReplayCommand } from './commands.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
-import { LOOKS_PER_STEP, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
-import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
-import { type ReplayDoc, type ReplayJobRow, replayDoc, replayJobOf, rowRange } from './replay-rows.ts'
+import { type ReplayCandidate, ReplayJudge, StepBudget } from './replay-judge.ts'
+import { rowRange } from './replay-rows.ts'
 import type { Retention } from './retention.ts'
 import { DeletionEnds } from './write-deletion-ends.ts'
 import type { SettleWriter } from './write-settle.ts'
@@ -36,8 +37,6 @@ interface PartRow {
   waiting: number
 }
 
-/** After a crash, a shipment that was under way is sent again as a whole. */
-const MESSAGES_PER_SHIPMENT = 100
 const JOBS_PER_STEP = 100
 
 export class ReplayWriter {
@@ -94,7 +93,7 @@ export class ReplayWriter {
 
   /** Refuses when the job is not as it was when the change was made up. */
   update({ id, from, state, ratePerSecond, atMs }: UpdateReplayCommand): { ok: boolean } {
-    const row = this.#job.get(id) as ReplayJobRow | undefined
+    const row = this.#job.get(id) as ReplayJobRow<number> | undefined
     if (row === undefined || row.state !== from.state || row.rate !== from.ratePerSecond) return { ok: false }
     const to = REPLAY_TRANSITIONS[row.state][state]
     if (to === null) return { ok: false }
@@ -106,11 +105,11 @@ export class ReplayWriter {
 
   step({ id, position, limit, maxWaiting }: ReplayStep, atMs: number): ReplayStepReply {
     const { database } = this.#parts
-    const row = this.#job.get(id) as ReplayJobRow | undefined
+    const row = this.#job.get(id) as ReplayJobRow<number> | undefined
     if (row?.state !== 'running') return { ok: false, reason: 'not_running' }
     if (row.position !== position) return { ok: false, reason: 'moved' }
     const doc = replayDoc(row)
-    const budget = new ReplayBudget(row, limit)
+    const budget = new StepBudget(row, limit)
     const parts = database
       .prepare(
         'SELECT destination, state, next, place, over, waiting FROM replay_parts WHERE job = ? AND over = 0 ORDER BY turn, destination',
@@ -134,7 +133,7 @@ export class ReplayWriter {
     const destinations = this.#oweAll(budget, row.num, atMs)
     const blocked = left > 0 && !budget.isSpent
     if (budget.looks < LOOKS_PER_STEP || left < parts.length || left === 0) this.#save(row, budget, left === 0, atMs)
-    const job = replayJobOf(this.#job.get(id) as unknown as ReplayJobRow)
+    const job = replayJobOf(this.#job.get(id) as unknown as ReplayJobRow<number>)
     return {
       ok: true,
       job,
@@ -159,27 +158,20 @@ export class ReplayWriter {
     return jobs.length
   }
 
-  #save(row: ReplayJobRow, budget: ReplayBudget, isOver: boolean, atMs: number): void {
-    const skipped = JSON.parse(row.skipped) as Partial<Record<ReplaySkipReason, number>>
-    for (const [reason, count] of budget.skipped) skipped[reason] = (skipped[reason] ?? 0) + count
-    const replayed = row.replayed + budget.replayed
-    if (isOver) {
-      // Rows that retention has dropped since they were counted.
-      const missing = row.total - replayed - Object.values(skipped).reduce((sum, count) => sum + count, 0)
-      if (missing > 0) skipped.message_gone = (skipped.message_gone ?? 0) + missing
-    }
+  #save(row: ReplayJobRow<number>, budget: StepBudget, isOver: boolean, atMs: number): void {
+    const { replayed, skipped } = progressOf(row, budget, isOver)
     this.#parts.database
       .prepare('UPDATE replay_jobs SET position = ?, replayed = ?, skipped = ?, state = ?, finished_at = ? WHERE num = ?')
-      .run(row.position + 1, replayed, JSON.stringify(skipped), isOver ? 'finished' : row.state, isOver ? atMs : null, row.num)
+      .run(row.position + 1, replayed, skipped, isOver ? 'finished' : row.state, isOver ? atMs : null, row.num)
   }
 
   // ── The job's deliveries, from where it stands ──
 
   #walk(
-    row: ReplayJobRow,
+    row: ReplayJobRow<number>,
     selection: Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>,
     part: PartRow,
-    budget: ReplayBudget,
+    budget: StepBudget,
   ): void {
     const { first, last } = rowRange(selection.fromMs, selection.toMs, row.bound)
     for (; part.state < selection.states.length; part.state++, part.next = first, part.place = 0) {
@@ -194,7 +186,7 @@ export class ReplayWriter {
   }
 
   /** False: the step has done what it may before the end. */
-  #walkFailures(part: PartRow, state: FinalStateName, reason: string | null, last: number, budget: ReplayBudget): boolean {
+  #walkFailures(part: PartRow, state: FinalStateName, reason: string | null, last: number, budget: StepBudget): boolean {
     const rows = this.#failures.iterate(part.destination, state, part.next, last) as unknown as Iterable<{
       id: number
       origin: number
@@ -213,7 +205,7 @@ export class ReplayWriter {
     return true
   }
 
-  #walkDelivered(part: PartRow, last: number, budget: ReplayBudget): boolean {
+  #walkDelivered(part: PartRow, last: number, budget: StepBudget): boolean {
     const { destination } = part
     const rows = this.#attempts.iterate(destination, part.next, last) as unknown as Iterable<{
       id: number
@@ -242,7 +234,7 @@ export class ReplayWriter {
     return true
   }
 
-  #walkNamed(deliveryIds: readonly string[], part: PartRow, budget: ReplayBudget): void {
+  #walkNamed(deliveryIds: readonly string[], part: PartRow, budget: StepBudget): void {
     for (; part.next < deliveryIds.length; part.next++) {
       if (budget.isSpent) return
       budget.looks--
@@ -254,28 +246,16 @@ export class ReplayWriter {
   }
 
   /** Owes it again or skips it. False: it would be owed again, and there is no room for it now. */
-  #consider(candidate: ReplayCandidate, budget: ReplayBudget): boolean {
-    const { destination, segment, index } = candidate
-    const key = `${destination} ${segment} ${index}`
-    const found = budget.queued.has(key) ? 'already_replayed' : this.#judge.obstacle(candidate, budget)
-    if (typeof found === 'string') {
-      budget.skip(found)
-      return true
-    }
-    if (budget.room <= 0) return false
-    budget.room--
-    budget.replayed++
-    budget.queued.add(key)
-    const group = `${destination} ${segment}`
-    const owed = budget.owed.get(group) ?? { destination, segment, entries: [] }
-    owed.entries.push({ index, replayOf: `${found.newest}-${index}` })
-    budget.owed.set(group, owed)
+  #consider(candidate: ReplayCandidate, budget: StepBudget): boolean {
+    const found = budget.hasQueued(candidate) ? 'already_replayed' : this.#judge.obstacle(candidate, budget)
+    if (typeof found === 'object') return budget.owe({ ...candidate, ...found })
+    budget.skip(found)
     return true
   }
 
   // ── Owing ──
 
-  #oweAll(budget: ReplayBudget, job: number, atMs: number): Set<number> {
+  #oweAll(budget: StepBudget, job: number, atMs: number): Set<number> {
     const destinations = new Set<number>()
     for (const { destination, segment, entries } of budget.owed.values()) {
       destinations.add(destination)

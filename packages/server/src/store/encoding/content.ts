@@ -1,0 +1,22 @@
+// What lists take from the content of a segment. Pure.
+
+import type { MessageFilter, SegmentContent } from '../store.ts'
+
+/** The content with only those messages in it: a segment may hold 500 KB, and a list a thousand messages. */
+export function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
+  const items = Array.from<SegmentContent['items'][number]>({ length: Math.max(...indexes) + 1 }).fill(null)
+  for (const index of indexes) items[index] = content.items[index] ?? null
+  return { ...content, items }
+}
+
+export function messageIdOf(content: SegmentContent, index: number): string | null {
+  const messageId = content.items[index]?.['messageId']
+  return typeof messageId === 'string' ? messageId : null
+}
+
+/** By what the message itself says; where it came from and when is the list's to look at. */
+export function matches(item: Readonly<Record<string, unknown>>, { type, userId, messageId }: MessageFilter): boolean {
+  if (type !== undefined && item['type'] !== type) return false
+  if (messageId !== undefined && item['messageId'] !== messageId) return false
+  return userId === undefined || item['userId'] === userId || item['anonymousId'] === userId || item['previousId'] === userId
+}

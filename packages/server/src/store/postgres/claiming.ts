@@ -1,0 +1,370 @@
+// Taking work from the store and giving it back. A claim looks at one destination's own rows, in their order, and passes over
+// what others are taking at the same moment. What this node holds is known here, with the number of the claim under
+// which it is held. Questions of one moment are asked together.
+//
+// The index of waiting rows begins with rows that were taken already until the server has cleaned it, which it cannot while
+// somebody looks at an old snapshot. So each destination has a place from which on the next claim looks, and from time to time,
+// or when something may have been given back, it begins at the front.
+
+import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../store.ts'
+import { int4s, int8s } from './binary-arrays.ts'
+import type { Database } from './database.ts'
+import { Grouping } from './grouping.ts'
+import { NEWEST } from './ids.ts'
+import type { Membership } from './membership.ts'
+import type { Parts } from './parts.ts'
+import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from './rows.ts'
+
+interface Tools {
+  database: Database
+  membership: Membership
+}
+
+interface ShipmentRow {
+  ord: number
+  id: string
+  claim: number
+  attempt: number
+  first_attempt: number | null
+  due: number
+  bytes: number
+  unit: boolean
+  replay: boolean
+  urls: string | null
+  parts: string
+}
+
+interface ClaimRow {
+  more: boolean[] | null
+  next: (number | null)[] | null
+  taken: ShipmentRow[] | null
+}
+
+interface Answer {
+  rows: ShipmentRow[]
+  moreFresh: boolean
+  nextRetryAtMs: number | null
+}
+
+interface Held {
+  claim: number
+  /** Of the segments, as stored. */
+  bytes: number
+}
+
+/** From the front again after so long. */
+const FRONT_EVERY_MS = 2_000
+const MAX_CLAIMS = 64
+/** A statement whose end is not known may still be made by the server for as long as statements are allowed to take. */
+const DOUBT_MS = 60_000
+const RELEASE_AGAIN_MS = 250
+
+/** `taken` as JSON would lose nothing but the size of row names, which are cast. */
+const CLAIM = {
+  name: 'claim',
+  text: `
+WITH q AS MATERIALIZED (
+  SELECT * FROM unnest($2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[])
+    AS q (ord, destination, max_fresh, after, max_retries, now, max_bytes)
+), found AS MATERIALIZED (
+  SELECT q.ord, q.max_bytes, 0 AS class, r.nth, r.id, r.due, r.bytes, r.nth > q.max_retries AS beyond FROM q CROSS JOIN LATERAL (
+    SELECT id, due, bytes, row_number() OVER (ORDER BY due, id) AS nth FROM (
+      SELECT s.id, s.due, s.bytes FROM shipments s
+      WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = q.destination AND s.due <= q.now
+      ORDER BY s.due, s.id LIMIT q.max_retries + 1 FOR UPDATE SKIP LOCKED) l) r
+  UNION ALL
+  SELECT q.ord, q.max_bytes, 1, f.nth, f.id, 0, f.bytes, f.nth > q.max_fresh FROM q CROSS JOIN LATERAL (
+    SELECT id, bytes, row_number() OVER (ORDER BY id) AS nth FROM (
+      SELECT s.id, s.bytes FROM shipments s
+      WHERE s.holder = 0 AND s.attempt = 0 AND s.destination = q.destination AND s.id > q.after
+      ORDER BY s.id LIMIT q.max_fresh + 1 FOR UPDATE SKIP LOCKED) l) f
+), weighed AS (
+  SELECT *, sum(CASE WHEN beyond THEN 0 ELSE bytes END) OVER (PARTITION BY ord ORDER BY class, nth) - CASE WHEN beyond THEN 0 ELSE bytes END AS before
+  FROM found
+), picked AS MATERIALIZED (
+  SELECT *, NOT beyond AND before <= max_bytes AS mine FROM weighed
+), taken AS (
+  UPDATE shipments s SET holder = $1, claim = s.claim + 1 FROM picked p WHERE p.mine AND s.holder = 0 AND s.id = p.id
+  RETURNING p.ord, p.class, p.nth, s.id::text AS id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts
+)
+SELECT
+  (SELECT array_agg(EXISTS (SELECT FROM picked p WHERE p.ord = q.ord AND p.class = 1 AND NOT p.mine) ORDER BY q.ord) FROM q) AS more,
+  (SELECT json_agg(coalesce((SELECT min(p.due) FROM picked p WHERE p.ord = q.ord AND p.class = 0 AND NOT p.mine),
+     (SELECT s.due FROM shipments s WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = q.destination AND s.due > q.now ORDER BY s.due LIMIT 1))
+     ORDER BY q.ord) FROM q) AS next,
+  (SELECT json_agg(t ORDER BY ord, class, nth) FROM taken t) AS taken,
+  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = $1) THEN refuse('this node was given up') END AS refused`,
+}
+
+const LOOK = {
+  name: 'look',
+  text: `
+SELECT d.destination,
+  (SELECT s.id FROM shipments s WHERE s.holder = 0 AND s.attempt = 0 AND s.destination = d.destination ORDER BY s.id LIMIT 1) AS fresh,
+  (SELECT s.due FROM shipments s WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = d.destination ORDER BY s.due LIMIT 1) AS due
+FROM unnest($1::bigint[]) AS d (destination)`,
+}
+
+export class Claiming {
+  readonly #parts: Parts
+  readonly #database: Database
+  readonly #membership: Membership
+  readonly #held = new Map<string, Held>()
+  readonly #places = new Map<string, { after: string; frontAt: number }>()
+  readonly #grouping: Grouping<ClaimRequest, Answer>
+  /** Given back and not written yet; a claim waits for it. */
+  #releasing: Promise<void> = Promise.resolve()
+  /** Shipments of groups whose commit is not known: held by this node, if they are there, and by nobody in it. */
+  readonly #doubts = new Map<string, number>()
+
+  constructor(parts: Parts, { database, membership }: Tools) {
+    this.#parts = parts
+    this.#database = database
+    this.#membership = membership
+    this.#grouping = new Grouping({
+      run: (requests) => this.#claim(requests),
+      depth: 2,
+      early: 1,
+      maxItems: MAX_CLAIMS,
+      maxBytes: Number.POSITIVE_INFINITY,
+      waitingBytes: Number.POSITIVE_INFINITY,
+      lingerMs: 0,
+      bytesOf: () => 0,
+    })
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    if (this.#parts.names.num('destinations', request.destinationId) === undefined) return { shipments: [], moreFresh: false, nextRetryAtMs: null }
+    await this.#releasing
+    const { rows, moreFresh, nextRetryAtMs } = await this.#grouping.push(request)
+    return { shipments: await this.#filled(rows, request.destinationId), moreFresh, nextRetryAtMs }
+  }
+
+  async claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<ClaimedShipment[]> {
+    const destination = this.#parts.names.num('destinations', destinationId)
+    if (destination === undefined) return []
+    await this.#releasing
+    const { rows } = await this.#database.query<ShipmentRow>(
+      {
+        name: 'claim-overdue',
+        text: `UPDATE shipments s SET holder = $1, claim = s.claim + 1 FROM (
+            SELECT id FROM shipments WHERE holder = 0 AND attempt > 0 AND destination = $2 AND first_attempt <= $3
+            ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED) p
+          WHERE s.holder = 0 AND s.id = p.id AND EXISTS (SELECT FROM nodes WHERE holder = $1)
+          RETURNING 0 AS ord, s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts`,
+      },
+      [this.#membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
+    )
+    rows.sort((a, b) => (a.first_attempt ?? 0) - (b.first_attempt ?? 0))
+    for (const { id, claim, bytes } of rows) this.hold(id, claim, bytes)
+    return this.#filled(rows, destinationId)
+  }
+
+  /** Resolves when it is written. Nothing for what is not held under this claim any more. */
+  release(shipments: readonly Shipment[]): Promise<void> {
+    const mine = shipments.filter(({ id, claim }) => this.holds(id as string, claim))
+    for (const { id, destinationId } of mine) {
+      this.#held.delete(id as string)
+      this.#places.delete(destinationId)
+    }
+    if (mine.length === 0) return this.#releasing
+    this.#releasing = this.#releasing.then(() => this.#release(mine))
+    return this.#releasing
+  }
+
+  // ── What is held ──
+
+  hold(id: string, claim: number, bytes: number): void {
+    this.#held.set(id, { claim, bytes })
+  }
+
+  holds(id: string, claim: number): boolean {
+    return this.#held.get(id)?.claim === claim
+  }
+
+  bytesOf(id: string): number {
+    return this.#held.get(id)?.bytes ?? 0
+  }
+
+  /** It was settled. */
+  ended(id: string): void {
+    this.#held.delete(id)
+  }
+
+  /** Nobody in this process has them, whatever the server made of them. */
+  doubt(ids: readonly string[]): void {
+    for (const id of ids) this.#doubts.set(id, performance.now() + DOUBT_MS)
+  }
+
+  /** This node was given up: what it held is others' now. */
+  fenced(): void {
+    this.#held.clear()
+    this.#places.clear()
+    this.#doubts.clear()
+    this.#parts.taker()?.fenced?.()
+  }
+
+  // ── Work that came without word ──
+
+  /** Once a second: what others left in the store, and what nobody knows to be held. */
+  async look(): Promise<void> {
+    await this.#releaseDoubtful()
+    const taker = this.#parts.taker()
+    const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled }) => enabled)
+    const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])
+    if (taker === null || nums.length === 0) return
+    const { rows } = await this.#database.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [int8s(nums)])
+    const soonMs = this.#parts.scheduleMs() + 1_000
+    for (const { destination, fresh, due } of rows) {
+      if (fresh === null && (due === null || due > soonMs)) continue
+      const id = this.#parts.names.id('destinations', destination)
+      if (id === undefined) continue
+      const place = this.#places.get(id)
+      if (place && fresh !== null && fresh <= place.after) this.#places.delete(id)
+      taker.wake(id)
+    }
+  }
+
+  async #releaseDoubtful(): Promise<void> {
+    if (this.#doubts.size === 0) return
+    const now = performance.now()
+    const ids = [...this.#doubts.keys()].filter((id) => !this.#held.has(id))
+    const { rows } = await this.#database.query<{ id: string }>(
+      'UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id',
+      [this.#membership.holder, int8s(ids)],
+    )
+    for (const { id } of rows) this.#doubts.delete(id)
+    for (const [id, untilMs] of this.#doubts) if (untilMs < now) this.#doubts.delete(id)
+  }
+
+  /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
+  async #release(shipments: readonly Shipment[]): Promise<void> {
+    const { holder } = this.#membership
+    const ids = int8s(shipments.map(({ id }) => id as string))
+    const claims = int4s(shipments.map(({ claim }) => claim))
+    while (holder === this.#membership.holder) {
+      try {
+        await this.#database.query(
+          {
+            name: 'release',
+            text: `UPDATE shipments s SET holder = 0 FROM unnest($2::bigint[], $3::integer[]) AS r (id, claim)
+              WHERE s.holder = $1 AND s.id = r.id AND s.claim = r.claim`,
+          },
+          [holder, ids, claims],
+        )
+        return
+      } catch {
+        if (this.#parts.isClosed()) return
+        await new Promise((resolve) => setTimeout(resolve, RELEASE_AGAIN_MS).unref())
+      }
+    }
+  }
+
+  // ── Claims ──
+
+  /** A statement does not pass over what it has itself taken, so it asks for no destination twice. */
+  async #claim(requests: readonly ClaimRequest[]): Promise<Answer[]> {
+    const answers = new Map<ClaimRequest, Answer>()
+    for (let left = requests; left.length > 0; ) {
+      const first = new Map(left.map((request) => [request.destinationId, request]))
+      const asked = [...first.values()]
+      for (const [at, answer] of (await this.#claimOnce(asked)).entries()) answers.set(asked[at] as ClaimRequest, answer)
+      left = left.filter((request) => first.get(request.destinationId) !== request)
+    }
+    return requests.map((request) => answers.get(request) as Answer)
+  }
+
+  async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
+    const now = performance.now()
+    const num = ({ destinationId }: ClaimRequest): string => this.#parts.names.num('destinations', destinationId) ?? '0'
+    const places = requests.map(({ destinationId }) => {
+      const place = this.#places.get(destinationId)
+      return place === undefined || place.frontAt < now ? '0' : place.after
+    })
+    const { holder } = this.#membership
+    const { rows } = await this.#database.query<ClaimRow>(CLAIM, [
+      holder,
+      int4s(requests.map((_, ord) => ord)),
+      int8s(requests.map(num)),
+      int4s(requests.map(({ maxFresh }) => maxFresh)),
+      int8s(places),
+      int4s(requests.map(({ maxRetries }) => maxRetries)),
+      int8s(requests.map(({ nowMs }) => Math.floor(nowMs))),
+      int8s(requests.map(({ maxBytes }) => Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER))),
+    ])
+    const [row] = rows
+    const taken = row?.taken ?? []
+    for (const { id, claim, bytes } of taken) this.hold(id, claim, bytes)
+    return requests.map(({ destinationId, maxFresh }, ord) => {
+      const own = taken.filter((shipment) => shipment.ord === ord)
+      const moreFresh = row?.more?.[ord] ?? false
+      if (maxFresh > 0) this.#remember(destinationId, own, places[ord] as string, now)
+      return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
+    })
+  }
+
+  #remember(destinationId: string, taken: readonly ShipmentRow[], from: string, now: number): void {
+    let last = from
+    for (const { id, attempt } of taken) if (attempt === 0 && id > last) last = id
+    if (last === '0') return
+    const before = this.#places.get(destinationId)
+    const frontAt = from === '0' || before === undefined ? now + FRONT_EVERY_MS : before.frontAt
+    this.#places.set(destinationId, { after: last < NEWEST ? last : '0', frontAt })
+  }
+
+  async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
+    if (rows.length === 0) return []
+    const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart[])
+    const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
+    const segments = new Map<string, SegmentRow>()
+    try {
+      const found = await this.#database.query<SegmentRow>(
+        { name: 'segments', text: `SELECT ${SEGMENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
+        [int8s(seqs)],
+      )
+      for (const row of found.rows) segments.set(row.seq, row)
+    } catch (error) {
+      // Taken, and nobody will hear of it.
+      void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart[], segments, true)))
+      throw error
+    }
+    const contents = new Map<string, SegmentContent>()
+    for (const [seq, row] of segments) contents.set(seq, contentOf(row))
+    return rows.map((row, at) => {
+      const parts = stored[at] as StoredPart[]
+      const own = new Map<RowId, SegmentContent>()
+      let bytes = 0
+      for (const [, segment] of parts) {
+        const content = contents.get(segment)
+        if (content) own.set(segment, content)
+        bytes += segments.get(segment)?.body.length ?? 0
+      }
+      return { shipment: shipmentOf(row, destinationId, parts, segments, false), contents: own, bytes }
+    })
+  }
+}
+
+function shipmentOf(
+  row: ShipmentRow,
+  destinationId: string,
+  parts: readonly StoredPart[],
+  segments: ReadonlyMap<string, SegmentRow>,
+  unread: boolean,
+): Shipment {
+  return {
+    id: row.id,
+    claim: row.claim,
+    destinationId,
+    attempt: row.attempt,
+    firstAttemptAtMs: row.first_attempt,
+    dueAtMs: row.due,
+    unit: row.unit,
+    urls: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+    replay: row.replay,
+    parts: parts.map(([origin, segment, indexes]) => {
+      const found = segments.get(segment)
+      if (found === undefined && indexes === 0 && !unread) throw new Error(`shipment ${row.id} refers to a segment that is not there`)
+      return { origin, segment, indexes: owedIndexes(indexes, found?.count ?? 0, found?.absent ?? null) }
+    }),
+  }
+}

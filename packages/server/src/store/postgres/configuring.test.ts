@@ -1,0 +1,384 @@
+// Nodes that share a configuration. What one node does alone is in the conformance suite.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, suite, test } from 'node:test'
+import { createSecretBox, SecretBoxError } from '../../secret-box.ts'
+import { accept, counts, ledgerOf, newDestination, newSource, RecordingTaker, tracks, until } from '../conformance/ground.ts'
+import {
+  type Configuration,
+  type NewDestination,
+  type NewSource,
+  NO_FILTER,
+  type Store,
+  StoreUnavailable,
+  WriteKeyTaken,
+} from '../store.ts'
+import { PostgresUnavailable } from './connection.ts'
+import type { Database } from './database.ts'
+import { type BareNode, type BareNodeOptions, openBareNode } from './fixtures/bare-node.ts'
+import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
+import { openAt } from './fixtures/temp-store.ts'
+
+const source = (change: Partial<NewSource> = {}): NewSource => ({
+  name: 'a source',
+  enabled: true,
+  writeKeys: [randomUUID()],
+  requireOAuth: false,
+  ...change,
+})
+
+const destination = (change: Partial<NewDestination> = {}): NewDestination => ({
+  type: 'webhook',
+  name: 'a destination',
+  enabled: true,
+  sourceIds: [],
+  urls: ['https://example.com/hook'],
+  headers: {},
+  sharedSecret: null,
+  signingSecrets: [],
+  batch: { size: 1, bytes: 500_000, lingerMs: 0 },
+  timeoutMs: 5_000,
+  retryWindowMs: 14_400_000,
+  maxInFlight: 10,
+  historical: true,
+  filter: NO_FILTER,
+  ...change,
+})
+
+const LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN switchyard_configuration'"
+
+suite('nodes that share a configuration', () => {
+  let database: TestDatabase
+  let nodes: BareNode[] = []
+  before(async () => {
+    database = await createDatabase()
+  })
+  after(() => database.drop())
+
+  let numbers = 0
+  const open = async (options: BareNodeOptions = {}): Promise<BareNode> => {
+    const node = await openBareNode(database.url, ++numbers, options)
+    nodes.push(node)
+    return node
+  }
+  const twoNodes = async (work: (one: BareNode, other: BareNode) => Promise<void>, options: BareNodeOptions = {}): Promise<void> => {
+    try {
+      await work(await open(), await open(options))
+    } finally {
+      for (const node of nodes) await node.close()
+      nodes = []
+    }
+  }
+  const listening = async (): Promise<number[]> => (await database.query<{ pid: number }>(`SELECT pid ${LISTENERS}`)).map(({ pid }) => pid)
+
+  test('a change is seen by the other node, and what did not change keeps its object', () =>
+    twoNodes(async (one, other) => {
+      const kept = await one.configuring.createDestination(destination({ sharedSecret: 'a secret' }))
+      const made = await one.configuring.createSource(source())
+      const token = await one.configuring.createToken({ name: 'a\0b', role: 'viewer', hash: randomUUID() })
+      const app = await one.configuring.createOAuthApp({ name: 'one', sourceIds: [made.id], keys: [], revokedBeforeMs: null })
+      await other.sees(({ oauthApps }) => oauthApps.has(app.id))
+      const seen = other.configuring.configuration
+      assert.deepEqual(seen.destinations.get(kept.id), kept)
+      assert.deepEqual(seen.tokens.get(token.id), token)
+      assert.deepEqual(seen, one.configuring.configuration)
+      assert.notEqual(other.parts.names.num('destinations', kept.id), undefined)
+
+      await one.configuring.updateSource(made.id, { enabled: false })
+      await other.sees(({ sources }) => sources.get(made.id)?.enabled === false)
+      const later = other.configuring.configuration
+      assert.equal(later.destinations, seen.destinations)
+      assert.equal(later.tokens, seen.tokens)
+      await one.configuring.updateDestination((await one.configuring.createDestination(destination())).id, { name: 'another' })
+      await other.sees(({ destinations }) => [...destinations.values()].some(({ name }) => name === 'another'))
+      assert.equal(other.configuring.configuration.destinations.get(kept.id), seen.destinations.get(kept.id))
+      assert.equal(other.configuring.configuration.sources, later.sources)
+
+      await other.configuring.deleteToken(token.id)
+      await one.sees(({ tokens }) => !tokens.has(token.id))
+      await other.configuring.deleteOAuthApp(app.id)
+      await one.sees(({ oauthApps }) => !oauthApps.has(app.id))
+      await other.configuring.deleteSource(made.id)
+      await one.sees(({ sources }) => !sources.has(made.id))
+    }))
+
+  test('a node that does not hear of changes sees them when it asks', () =>
+    twoNodes(async (one, other) => {
+      const before = other.configuring.configuration
+      await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`)
+      const made = await one.configuring.createSource(source())
+      await other.configuring.refresh()
+      assert.ok(other.configuring.configuration.sources.has(made.id))
+      assert.notEqual(other.configuring.configuration, before)
+      const now = other.configuring.configuration
+      await other.configuring.refresh()
+      assert.equal(other.configuring.configuration, now, 'nothing changed since')
+    }))
+
+  test('a node whose listening connection was ended listens again, and hears what it missed', () =>
+    twoNodes(async (one, other) => {
+      const before = await until(listening, (pids) => pids.length === 2, 'both nodes listen')
+      await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`)
+      const missed = await one.configuring.createSource(source())
+      await other.sees(({ sources }) => sources.has(missed.id))
+      await until(listening, (pids) => pids.length === 2 && pids.every((pid) => !before.includes(pid)), 'both nodes listen again')
+      const heard = await other.configuring.createSource(source())
+      await one.sees(({ sources }) => sources.has(heard.id))
+    }))
+
+  test('a node that is closed listens no more', async () => {
+    await twoNodes(async () => {
+      assert.equal((await listening()).length, 2)
+    })
+    await until(listening, (pids) => pids.length === 0, 'nobody listens')
+  })
+
+  test('a write key goes to one of two nodes that ask at the same moment', () =>
+    twoNodes(async (one, other) => {
+      for (let round = 0; round < 10; round++) {
+        const writeKeys = [randomUUID()]
+        const results = await Promise.allSettled([one, other].map((node) => node.configuring.createSource(source({ writeKeys }))))
+        const refused = results.filter((result) => result.status === 'rejected')
+        assert.equal(refused.length, 1)
+        assert.ok(refused[0]?.reason instanceof WriteKeyTaken)
+      }
+    }))
+
+  test('changes of two fields of one destination by two nodes both hold, and every listener ends with both', () =>
+    twoNodes(async (one, other) => {
+      const { id } = await one.configuring.createDestination(destination({ sharedSecret: 'a secret' }))
+      await other.sees(({ destinations }) => destinations.has(id))
+      for (let round = 1; round <= 10; round++) {
+        const [name, timeoutMs] = [`name ${round}`, 1_000 + round]
+        const [renamed] = await Promise.all([
+          one.configuring.updateDestination(id, { name }),
+          other.configuring.updateDestination(id, { timeoutMs }),
+        ])
+        assert.equal(renamed?.name, name)
+        for (const node of [one, other]) {
+          await node.sees(({ destinations }) => {
+            const found = destinations.get(id)
+            return found?.name === name && found.timeoutMs === timeoutMs && found.sharedSecret === 'a secret'
+          })
+        }
+      }
+    }))
+
+  test('changes that two nodes make at once all reach both, and what changes nothing is no change', () =>
+    twoNodes(async (one, other) => {
+      const made = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? one : other).configuring.createSource(source())))
+      for (const node of [one, other]) await node.sees(({ sources }) => made.every((each) => sources.has(each.id)))
+      assert.deepEqual(one.configuring.configuration, other.configuring.configuration)
+      const [{ version } = { version: 0 }] = await database.query<{ version: string }>('SELECT version FROM switchyard.configuration')
+      await one.configuring.updateSource(made[0]?.id ?? '', {})
+      assert.deepEqual(await database.query('SELECT version FROM switchyard.configuration'), [{ version }])
+    }))
+
+  test('a change whose commit is not known is seen after the next refresh', async () => {
+    let lost = false
+    const wrap = (real: Database): Database =>
+      new Proxy(real, {
+        get(target, key) {
+          const value = Reflect.get(target, key, target) as unknown
+          if (key !== 'transaction') return typeof value === 'function' ? (value.bind(target) as unknown) : value
+          return async (...given: Parameters<Database['transaction']>) => {
+            const result = await target.transaction(...given)
+            if (lost && given[1]?.readOnly !== true) throw new PostgresUnavailable('the connection was lost', true)
+            return result
+          }
+        },
+      })
+    await twoNodes(
+      async (_one, other) => {
+        lost = true
+        const writeKeys = [randomUUID()]
+        await assert.rejects(other.configuring.createSource(source({ writeKeys })), { doubtful: true })
+        lost = false
+        await other.configuring.refresh()
+        const found = [...other.configuring.configuration.sources.values()].filter((each) =>
+          each.writeKeys.includes(writeKeys[0] as string),
+        )
+        assert.equal(found.length, 1)
+        await assert.rejects(other.configuring.createSource(source({ writeKeys })), WriteKeyTaken)
+      },
+      { wrap },
+    )
+  })
+
+  test('a database that was put back to an earlier state is read anew', () =>
+    twoNodes(async (one, other) => {
+      const made = await one.configuring.createSource(source())
+      await other.sees(({ sources }) => sources.has(made.id))
+      await database.query('DELETE FROM switchyard.sources WHERE id = $1', [made.id])
+      await database.query('UPDATE switchyard.configuration SET version = version - 1')
+      await other.configuring.refresh()
+      assert.equal(other.configuring.configuration.sources.has(made.id), false)
+    }))
+
+  test('every node is told of a deleted destination, and knows the names of deleted ones after its start', () =>
+    twoNodes(async (one, other) => {
+      const { id } = await one.configuring.createDestination(destination({ signingSecrets: ['a secret'] }))
+      await other.sees(({ destinations }) => destinations.has(id))
+      assert.equal(await other.configuring.deleteDestination(id), true)
+      await one.sees(({ destinations }) => !destinations.has(id))
+      assert.equal(await one.configuring.deleteDestination(id), false)
+      assert.deepEqual([one.deleted, other.deleted], [[id], [id]])
+      const third = await open()
+      assert.equal(third.parts.names.num('destinations', id), one.parts.names.num('destinations', id))
+      assert.equal(third.configuring.configuration.destinations.has(id), false)
+      const [row] = await database.query<{ doc: string }>('SELECT doc FROM switchyard.destinations WHERE id = $1', [id])
+      assert.deepEqual((JSON.parse(row?.doc ?? '') as { signingSecrets: string[] }).signingSecrets, [])
+    }))
+
+  // ── Suppressions ──
+
+  test('suppressions reach the other node, and those of another source stay as they are', () =>
+    twoNodes(async (one, other) => {
+      const [first, second] = [await one.configuring.createSource(source()), await one.configuring.createSource(source())]
+      const num = (id: string): string => one.parts.names.num('sources', id) ?? assert.fail()
+      const odd = ['u\0', '\ud800', 'back\\slash', '\\u0000', 'plain']
+      const added = await one.configuring.change((change) => change.suppress([num(first.id), num(second.id)], odd, 5))
+      assert.equal(added, 10)
+      await other.sees(({ suppressions }) => suppressions.has(second.id))
+      assert.deepEqual(other.configuring.configuration.suppressions.get(first.id), new Set(odd))
+      assert.equal(await one.configuring.change((change) => change.suppress([num(first.id)], odd, 6)), 0)
+
+      const before = other.configuring.configuration.suppressions
+      await one.configuring.change((change) => change.suppress([num(first.id)], ['one more'], 7))
+      await other.sees(({ suppressions }) => suppressions.get(first.id)?.has('one more') ?? false)
+      assert.equal(other.configuring.configuration.suppressions.get(second.id), before.get(second.id))
+      assert.equal(await other.configuring.change((change) => change.unsuppress('\\u0000', num(second.id))), 1)
+      await one.sees(({ suppressions }) => suppressions.get(second.id)?.size === 4)
+      assert.equal(await other.configuring.change((change) => change.unsuppress('plain', null)), 2)
+      await one.sees(({ suppressions }) => suppressions.get(second.id)?.size === 3)
+      assert.deepEqual(one.configuring.configuration, other.configuring.configuration)
+    }))
+
+  test('a long list of suppressed users is not read again for other changes', () =>
+    twoNodes(async (one, other) => {
+      const { id } = await one.configuring.createSource(source())
+      const num = one.parts.names.num('sources', id) ?? assert.fail()
+      const users = Array.from({ length: 100_000 }, (_, at) => `user-${at}`)
+      assert.equal(await one.configuring.change((change) => change.suppress([num], users, 1)), users.length)
+      await other.sees(({ suppressions }) => suppressions.get(id)?.size === users.length)
+      // Read again, the list would lack them.
+      await database.query('DELETE FROM switchyard.suppressions WHERE source = $1', [num])
+      const made = await one.configuring.createSource(source())
+      await other.sees(({ sources }) => sources.has(made.id))
+      await one.configuring.change((change) => change.suppress([num], ['one more'], 1))
+      await other.sees(({ suppressions }) => suppressions.get(id)?.has('one more') ?? false)
+      for (const node of [one, other]) assert.equal(node.configuring.configuration.suppressions.get(id)?.size, users.length + 1)
+    }))
+
+  // ── Secrets and assertions ──
+
+  test('a secret and an assertion go to one of two nodes that ask at the same moment', () =>
+    twoNodes(async (one, other) => {
+      for (let round = 0; round < 5; round++) {
+        const name = randomUUID()
+        const secrets = await Promise.all([one, other].map((node, at) => node.configuring.keepSecret(name, `secret ${at}`)))
+        assert.equal(new Set(secrets).size, 1)
+        const assertion = { appId: 'app', jti: `jti\0${name}`, keepUntilMs: 10_000 }
+        const uses = await Promise.all([one, other, one, other].map((node) => node.configuring.useAssertion(assertion, 1)))
+        assert.equal(uses.filter(Boolean).length, 1)
+      }
+    }))
+
+  test('a node with the key from before goes on with what it knows, changes nothing, and says why', async () => {
+    const own = await createDatabase()
+    const [one, other] = [await openBareNode(own.url, 1), await openBareNode(own.url, 2)]
+    try {
+      const kept = await one.configuring.createDestination(destination({ sharedSecret: 'a secret' }))
+      await other.sees(({ destinations }) => destinations.has(kept.id))
+      const known = other.configuring.configuration.destinations.get(kept.id)
+      await one.configuring.reseal(createSecretBox('another key'))
+      await one.configuring.updateDestination(kept.id, { name: 'renamed' })
+      const made = await one.configuring.createSource(source())
+      await other.sees(({ sources }) => sources.has(made.id))
+      await other.configuring.refresh()
+      assert.equal(other.configuring.configuration.destinations.get(kept.id), known)
+      assert.match(other.configuring.problem ?? '', /another key/)
+      assert.equal(one.configuring.problem, null)
+      await assert.rejects(other.configuring.createSource(source()), StoreUnavailable)
+      await assert.rejects(other.configuring.keepSecret('new', 'x'), StoreUnavailable)
+      await assert.rejects(openBareNode(own.url, 3), SecretBoxError)
+      const third = await openBareNode(own.url, 3, { secretBox: createSecretBox('another key') })
+      assert.equal(third.configuring.configuration.destinations.get(kept.id)?.sharedSecret, 'a secret')
+      await third.close()
+      await until(
+        () => own.query<{ pid: number }>(`SELECT pid ${LISTENERS}`),
+        (rows) => rows.length === 2,
+        'a refused node is gone',
+      )
+    } finally {
+      await one.close()
+      await other.close()
+      await own.drop()
+    }
+  })
+})
+
+suite('stores that share a configuration', () => {
+  const sees = (store: Store, wanted: (configuration: Configuration) => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      if (wanted(store.configuration())) return resolve()
+      store.onConfiguration((configuration) => wanted(configuration) && resolve())
+    })
+
+  test('what one node accepts while another deletes the destination ends cancelled, and the books agree', async () => {
+    const database = await createDatabase()
+    const stores = [await openAt(database.url), await openAt(database.url)] as const
+    const [one, other] = stores
+    try {
+      const { id: sourceId } = await newSource(one)
+      const { id: destinationId } = await newDestination(one, sourceId)
+      const taker = new RecordingTaker()
+      other.delivery.attach(taker)
+      await sees(other, ({ destinations }) => destinations.has(destinationId))
+      // Half of it is held by the node that accepts, as what is delivered at once is.
+      const accepting = Array.from({ length: 60 }, (_, at) => {
+        taker.wanted = at % 2 === 0
+        return accept(other, sourceId, tracks(5), [destinationId])
+      })
+      await accepting[0]
+      const deleting = one.control.deleteDestination(destinationId)
+      for (let at = 0; at < 60; at++) {
+        taker.wanted = at % 2 === 0
+        await accept(other, sourceId, tracks(5), [destinationId])
+      }
+      assert.equal(await deleting, true)
+      await Promise.all(accepting)
+      await sees(other, ({ destinations }) => !destinations.has(destinationId))
+      other.delivery.release(taker.taken.map(({ shipment }) => shipment))
+      const pending = async (): Promise<number | undefined> =>
+        (await other.control.ledger()).find((row) => row.destinationId === destinationId)?.pending
+      await until(pending, (count) => count === 0, 'everything is cancelled')
+      const ledger = await ledgerOf(other, destinationId)
+      assert.ok(ledger.owed > 0 && ledger.owed <= 600)
+      assert.deepEqual(ledger, counts({ owed: ledger.owed, cancelled: ledger.owed }))
+      for (const store of stores) assert.deepEqual(await store.control.recount(), await store.control.ledger())
+    } finally {
+      for (const store of stores) await store.close()
+      await database.drop()
+    }
+  })
+
+  test('a store hears of changes within a second, also after its connections were ended', async () => {
+    const database = await createDatabase()
+    const stores = [await openAt(database.url), await openAt(database.url)] as const
+    const [one, other] = stores
+    try {
+      for (let round = 0; round < 3; round++) {
+        const { id } = await newSource(one)
+        await sees(other, ({ sources }) => sources.has(id))
+        await database.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'",
+        )
+      }
+    } finally {
+      for (const store of stores) await store.close()
+      await database.drop()
+    }
+  })
+})

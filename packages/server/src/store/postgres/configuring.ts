@@ -1,0 +1,241 @@
+// What operators change, on any node: sources, destinations, applications, tokens, each with who did it; and the small things kept
+// beside them. How a change is made so that all nodes agree is in shared-configuration.ts. Secrets are sealed on the way to
+// the database.
+
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { SecretBox } from '../../secret-box.ts'
+import {
+  type Audit,
+  type Configuration,
+  type ControlStore,
+  type ControlToken,
+  type Destination,
+  type NewControlToken,
+  type NewDestination,
+  type NewOAuthApp,
+  type NewSource,
+  type OAuthApp,
+  type Source,
+  type UsedAssertion,
+  WriteKeyTaken,
+} from '../store.ts'
+import { writeAudit } from './audit-entries.ts'
+import { keepSecret, readSetting, resealSettings, tokenUses, useAssertion, useToken, writeSetting } from './keepsakes.ts'
+import type { Parts } from './parts.ts'
+import { SharedConfiguration, type SharedOptions } from './shared-configuration.ts'
+import { sealed } from './stored-configuration.ts'
+
+type Changes = Pick<
+  ControlStore,
+  | 'createSource'
+  | 'updateSource'
+  | 'deleteSource'
+  | 'createDestination'
+  | 'updateDestination'
+  | 'deleteDestination'
+  | 'createOAuthApp'
+  | 'updateOAuthApp'
+  | 'deleteOAuthApp'
+  | 'createToken'
+  | 'deleteToken'
+  | 'tokenUses'
+  | 'useToken'
+  | 'getSetting'
+  | 'setSetting'
+>
+
+export class Configuring extends SharedConfiguration implements Changes {
+  readonly #parts: Parts
+
+  constructor(parts: Parts, options: SharedOptions) {
+    super(parts, options)
+    this.#parts = parts
+  }
+
+  // ── Sources ──
+
+  createSource(source: NewSource, audit?: Audit<Source>): Promise<Source> {
+    const created: Source = { ...source, id: newId('src'), createdAtMs: this.#parts.nowMs() }
+    return this.change(async (change) => {
+      refuseTakenKeys(change.configuration, source.writeKeys, null)
+      await change.create('sources', created)
+      await change.note(audit?.(created, null))
+      return created
+    })
+  }
+
+  updateSource(id: string, fields: Partial<NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
+    return this.change(async (change) => {
+      const before = change.configuration.sources.get(id)
+      if (before === undefined) return undefined
+      if (fields.writeKeys) refuseTakenKeys(change.configuration, fields.writeKeys, id)
+      const source: Source = { ...before, ...fields }
+      if (isDeepStrictEqual(source, before)) return before
+      await change.update('sources', source)
+      await change.note(audit?.(source, before))
+      return source
+    })
+  }
+
+  deleteSource(id: string, audit?: Audit<Source>): Promise<boolean> {
+    return this.change(async (change) => {
+      const { sources, destinations, oauthApps } = change.configuration
+      const before = sources.get(id)
+      if (before === undefined) return false
+      await change.delete('sources', before)
+      for (const left of detachedFrom(destinations, id)) await change.update('destinations', sealed(left, this.secretBox))
+      for (const left of detachedFrom(oauthApps, id)) await change.putApp(left)
+      await change.note(audit?.(null, before))
+      return true
+    })
+  }
+
+  // ── Destinations ──
+
+  createDestination(destination: NewDestination, audit?: Audit<Destination>): Promise<Destination> {
+    const created: Destination = { ...destination, id: newId('dst'), createdAtMs: this.#parts.nowMs() }
+    return this.change(async (change) => {
+      await change.create('destinations', sealed(created, this.secretBox))
+      await change.note(audit?.(created, null))
+      return created
+    })
+  }
+
+  updateDestination(id: string, fields: Partial<NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined> {
+    return this.change(async (change) => {
+      const before = change.configuration.destinations.get(id)
+      if (before === undefined) return undefined
+      const destination: Destination = { ...before, ...fields }
+      if (isDeepStrictEqual(destination, before)) return before
+      await change.update('destinations', sealed(destination, this.secretBox))
+      await change.note(audit?.(destination, before))
+      return destination
+    })
+  }
+
+  deleteDestination(id: string, audit?: Audit<Destination>): Promise<boolean> {
+    return this.change(async (change) => {
+      const before = change.configuration.destinations.get(id)
+      if (before === undefined) return false
+      const left: Destination = { ...before, sharedSecret: null, signingSecrets: [] }
+      await change.delete('destinations', left)
+      await change.note(audit?.(null, before))
+      return true
+    })
+  }
+
+  // ── OAuth applications ──
+
+  createOAuthApp(app: NewOAuthApp, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
+    const created: OAuthApp = { ...app, id: newId('app'), createdAtMs: this.#parts.nowMs() }
+    return this.change(async (change) => {
+      await change.putApp(created)
+      await change.note(audit?.(created, null))
+      return created
+    })
+  }
+
+  updateOAuthApp(id: string, fields: Partial<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
+    return this.change(async (change) => {
+      const before = change.configuration.oauthApps.get(id)
+      if (before === undefined) return undefined
+      const app: OAuthApp = { ...before, ...fields }
+      if (isDeepStrictEqual(app, before)) return before
+      await change.putApp(app)
+      await change.note(audit?.(app, before))
+      return app
+    })
+  }
+
+  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>): Promise<boolean> {
+    return this.change(async (change) => {
+      const before = change.configuration.oauthApps.get(id)
+      if (before === undefined) return false
+      await change.remove('oauth_apps', id)
+      await change.note(audit?.(null, before))
+      return true
+    })
+  }
+
+  // ── Tokens ──
+
+  createToken(token: NewControlToken, audit?: Audit<ControlToken>): Promise<ControlToken> {
+    const created: ControlToken = { ...token, id: newId('tok'), createdAtMs: this.#parts.nowMs() }
+    return this.change(async (change) => {
+      await change.createToken(created)
+      await change.note(audit?.(created, null))
+      return created
+    })
+  }
+
+  deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean> {
+    return this.change(async (change) => {
+      const before = change.configuration.tokens.get(id)
+      if (before === undefined) return false
+      await change.remove('tokens', id)
+      await change.note(audit?.(null, before))
+      return true
+    })
+  }
+
+  tokenUses(): Promise<{ id: string; atMs: number }[]> {
+    return tokenUses(this.#parts.database)
+  }
+
+  useToken(id: string, atMs: number): Promise<void> {
+    return useToken(this.#parts.database, id, atMs)
+  }
+
+  // ── Settings, secrets, assertions ──
+
+  getSetting(name: string): Promise<string | undefined> {
+    return readSetting(this.#parts.database, name)
+  }
+
+  setSetting(name: string, value: string): Promise<void> {
+    return writeSetting(this.#parts.database, name, value)
+  }
+
+  useAssertion(assertion: UsedAssertion, nowMs: number): Promise<boolean> {
+    return useAssertion(this.#parts.database, assertion, nowMs)
+  }
+
+  keepSecret(name: string, fresh: string): Promise<string> {
+    return this.locked((ask) => keepSecret(ask, this.secretBox, name, fresh))
+  }
+
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly string[] = []): Promise<number> {
+    return this.useKey(box, async (ask, destinations) => {
+      let secrets = await resealSettings(ask, this.secretBox, box, without)
+      for (const destination of destinations) {
+        const stored = sealed(destination, box)
+        secrets += stored.signingSecrets.length + (stored.sharedSecret === null ? 0 : 1)
+        // It is the same as before, so its version is.
+        await ask('UPDATE destinations SET doc = $2 WHERE id = $1', [stored.id, JSON.stringify(stored)])
+      }
+      await writeAudit(ask, this.#parts.ids, audit?.({ secrets }, null), this.#parts.nowMs())
+      return secrets
+    })
+  }
+}
+
+function refuseTakenKeys({ sources }: Configuration, keys: readonly string[], exceptId: string | null): void {
+  for (const source of sources.values()) {
+    if (source.id !== exceptId && source.writeKeys.some((key) => keys.includes(key))) throw new WriteKeyTaken()
+  }
+}
+
+/** Those that name the source, as they are without it. */
+function detachedFrom<T extends { sourceIds: readonly string[] }>(things: ReadonlyMap<string, T>, sourceId: string): T[] {
+  const detached: T[] = []
+  for (const thing of things.values()) {
+    const sourceIds = thing.sourceIds.filter((id) => id !== sourceId)
+    if (sourceIds.length < thing.sourceIds.length) detached.push({ ...thing, sourceIds })
+  }
+  return detached
+}
+
+function newId(prefix: string): string {
+  return `${prefix}_${randomBytes(9).toString('base64url').replaceAll(/[-_]/g, 'x')}`
+}

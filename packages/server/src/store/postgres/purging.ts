@@ -1,0 +1,334 @@
+// Purges: the messages of the users of deletion requests go from the segments that have them, in steps. Any node takes the next
+// step of any purge, under a lock on the request's row, so that each is made once and a node that ends in the middle leaves
+// nothing undone. The segments' keys are read, and only bodies that hold a message of a user are rewritten. A purged
+// message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
+//
+// How far a purge goes. Everything committed before the request lies before the request's `mark`, whichever node made it, and
+// is visible to every step. Without suppression the mark is the end: what comes later stays. With suppression nothing
+// of the users may come in any more, but other nodes go on accepting by the configuration they know, for a second at most, and what
+// they accepted so is committed a little later, under names from before and after the mark. So such a purge has a tail of TAIL_MS
+// after the mark. It goes through what there is at once, and once more, from TAIL_MS before the mark to the tail's end, when the tail is
+// over and no transaction that writes is left from it. In the tail only those go who are suppressed still: who was let in again
+// meanwhile came back by somebody's will.
+
+import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
+import { packBody, unpackBody } from '../encoding/body-bytes.ts'
+import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
+import { candidates, clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
+import { bools, byteas, int8s } from './binary-arrays.ts'
+import type { Ask } from './database.ts'
+import { openSeed } from './message-keys.ts'
+import type { Parts } from './parts.ts'
+import { type PurgedMessages, PURGED_CHANNEL, writePurged } from './purge-words.ts'
+import { readText, writeText } from './texts.ts'
+
+/** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
+const TAIL_MS = 5_000
+/** As a difference of row names. */
+const TAIL = BigInt(TAIL_MS) << 21n
+/** A transaction that takes longer than this is not one that accepts. */
+const LONGEST_ACCEPT_MS = 60_000
+
+const SEGMENTS_PER_STEP = 1_000
+const MESSAGES_PER_STEP = 200_000
+const BODY_BYTES_PER_STEP = 8 * 1024 * 1024
+/** Bodies that are read and rewritten at once: between them the event loop goes on. */
+const BODY_BYTES_AT_ONCE = 512 * 1024
+const BODIES_AT_ONCE = 100
+
+const SERVER_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+/** Of a row of deletions: whether its tail is over. */
+const TAIL_IS_OVER = `(NOT suppress OR (${SERVER_MS} > (num >> 21) + ${TAIL_MS} AND (${SERVER_MS} > (num >> 21) + ${TAIL_MS + LONGEST_ACCEPT_MS}
+  OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+    AND backend_xid IS NOT NULL AND (extract(epoch FROM xact_start) * 1000)::bigint <= (num >> 21) + ${TAIL_MS}))))`
+/** Of a row of deletions: what there is has been gone through. */
+const IS_AT_TAIL = `(suppress AND purge_cursor >= purge_end - ${2n * TAIL})`
+
+/** What is the same in all its steps. */
+interface Purge {
+  num: string
+  end: string
+  mark: string
+  /** Where it begins again when its tail is over. */
+  again: string
+  userIds: readonly string[]
+  sources: ReadonlyMap<string, string>
+  /** By source, the hashes that the keys of the users' messages carry: made when the first segment of a source is met. */
+  hashes: Map<string, Set<number>>
+  /** Whether this is the time it is gone through to its end. */
+  last: boolean
+}
+
+interface Step {
+  /** Up to where it went. */
+  position: string
+  over: boolean
+  purged: PurgedMessages[]
+}
+
+interface Found {
+  seq: string
+  source: string
+  bytes: number
+}
+
+export class Purging {
+  readonly #parts: Parts
+  readonly #onPurged: (purged: readonly PurgedMessages[]) => void
+  readonly #running = new Map<string, Promise<void>>()
+  #seed: Promise<Seed> | undefined
+  /** Those that were not over when they were last looked for. */
+  #open: readonly string[] = []
+
+  constructor(parts: Parts, onPurged: (purged: readonly PurgedMessages[]) => void) {
+    this.#parts = parts
+    this.#onPurged = onPurged
+  }
+
+  /** The end of a new request's purge, from the name that its row has, inside its transaction. */
+  static async end(ask: Ask, num: string, suppress: boolean): Promise<string> {
+    // Clocks differ, and another node's last segment may have a later name than a request that came after it.
+    const { rows } = await ask<{ mark: string }>('SELECT greatest($1::bigint, max(seq) + 1) AS mark FROM segments WHERE seq >= $1', [num])
+    const mark = BigInt(rows[0]?.mark ?? num)
+    return String(suppress ? mark + TAIL : mark)
+  }
+
+  /** Whether there may be purges that this node knows nothing of the words of. */
+  get isAnyOpen(): boolean {
+    return this.#open.length > 0 || this.#running.size > 0
+  }
+
+  /** Takes up those that can go on. One small question when there are none; what is begun goes on by itself. */
+  async resume(): Promise<void> {
+    const { rows } = await this.#parts.database.query<{ num: string; ready: boolean }>({
+      name: 'open-purges',
+      text: `SELECT num, NOT ${IS_AT_TAIL} OR ${TAIL_IS_OVER} AS ready FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
+    })
+    this.#open = rows.map(({ num }) => num)
+    for (const { num, ready } of rows) if (ready) this.begin(num)
+  }
+
+  begin(num: string): void {
+    if (this.#running.has(num) || this.#parts.isClosed()) return
+    const running = this.#purge(num).finally(() => this.#running.delete(num))
+    this.#running.set(num, running)
+    this.#parts.run(running)
+  }
+
+  async #purge(num: string): Promise<void> {
+    const purge = await this.#read(num)
+    if (purge === undefined) return
+    for (let position = '0'; !this.#parts.isClosed(); ) {
+      const step = await this.#parts.database.transaction((ask) => this.#step(ask, purge, position))
+      // Another node is at it, or it is over.
+      if (step === null) return
+      if (step.purged.length > 0) this.#onPurged(step.purged)
+      if (step.over) return
+      position = step.position
+    }
+  }
+
+  async #read(num: string): Promise<Purge | undefined> {
+    const { database } = this.#parts
+    const { rows } = await database.query<{
+      suppress: boolean
+      every_source: boolean
+      user_ids: string
+      sources: string
+      purge_end: string
+      last: boolean
+    }>(
+      `SELECT suppress, every_source, user_ids, sources, purge_end, ${TAIL_IS_OVER} AS last FROM deletions WHERE num = $1 AND purge_cursor < purge_end`,
+      [num],
+    )
+    const [row] = rows
+    if (row === undefined) return undefined
+    // What came by a source stays when the source is deleted, until it is as old as the rest.
+    const { rows: sources } = await database.query<{ num: string; id: string }>(
+      'SELECT num, id FROM sources WHERE num = ANY($1::bigint[]) OR (deleted AND $2)',
+      [JSON.parse(row.sources) as string[], row.every_source],
+    )
+    const mark = row.suppress ? BigInt(row.purge_end) - TAIL : BigInt(row.purge_end)
+    return {
+      num,
+      end: row.purge_end,
+      mark: String(mark),
+      again: String(mark - TAIL),
+      userIds: JSON.parse(row.user_ids) as string[],
+      sources: new Map(sources.map((source) => [source.num, source.id])),
+      hashes: new Map(),
+      last: row.last,
+    }
+  }
+
+  async #step(ask: Ask, purge: Purge, position: string): Promise<Step | null> {
+    const { rows } = await ask<{ cursor: string }>(
+      'SELECT purge_cursor::text AS cursor FROM deletions WHERE num = $1 AND purge_cursor < purge_end FOR UPDATE SKIP LOCKED',
+      [purge.num],
+    )
+    if (rows[0] === undefined) return null
+    const from = later(rows[0].cursor, position)
+    const { rows: found } = await ask<Found & { count: number }>(
+      `SELECT seq, source, count, octet_length(body) AS bytes FROM segments WHERE seq > $1 AND seq < $2 ORDER BY seq LIMIT ${SEGMENTS_PER_STEP}`,
+      [from, purge.end],
+    )
+    let messages = 0
+    const within = found.filter(({ count }, at) => at === 0 || (messages += count) <= MESSAGES_PER_STEP)
+    const possible = await this.#possible(ask, purge, within)
+    let bytes = 0
+    const taken = possible.filter((segment, at) => (bytes += segment.bytes) <= BODY_BYTES_PER_STEP || at === 0)
+    const purged = await this.#rewrite(ask, purge, taken)
+    const isCut = taken.length < possible.length
+    const over = found.length < SEGMENTS_PER_STEP && within.length === found.length && !isCut
+    const reached = over ? purge.end : ((isCut ? taken : within).at(-1)?.seq ?? purge.end)
+    const cursor = purge.last ? reached : later(rows[0].cursor, reached < purge.again ? reached : purge.again)
+    await ask('UPDATE deletions SET purge_cursor = $2, purged = purged + $3 WHERE num = $1', [
+      purge.num,
+      cursor,
+      purged.reduce((sum, { indexes }) => sum + indexes.length, 0),
+    ])
+    const told = purged.filter(({ indexes }) => indexes.length > 0)
+    if (told.length > 0) await ask('SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word', [PURGED_CHANNEL, writePurged(told)])
+    return { position: reached, over, purged: told }
+  }
+
+  /** Those whose keys have a user's hash. */
+  async #possible(ask: Ask, purge: Purge, found: readonly Found[]): Promise<Found[]> {
+    const bySeq = new Map(found.filter(({ source }) => purge.sources.has(source)).map((segment) => [segment.seq, segment]))
+    if (bySeq.size === 0) return []
+    const seqs = [...bySeq.keys()]
+    const { rows } = await ask<{ seq: string; keys: Buffer }>(
+      'SELECT seq, keys FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq',
+      [int8s(seqs), seqs[0] as string, seqs.at(-1) as string],
+    )
+    const possible: Found[] = []
+    for (const { seq, keys } of rows) {
+      const segment = bySeq.get(seq) as Found
+      if (candidates(keys, await this.#hashesOf(purge, segment.source)).length > 0) possible.push(segment)
+    }
+    return possible
+  }
+
+  async #rewrite(ask: Ask, purge: Purge, possible: readonly Found[]): Promise<PurgedMessages[]> {
+    const all = new Set(purge.userIds)
+    const late = possible.some(({ seq }) => seq >= purge.mark) ? await suppressedOf(ask, purge) : undefined
+    const purged: PurgedMessages[] = []
+    for (let at = 0; at < possible.length; ) {
+      let bytes = 0
+      const chunk: Found[] = []
+      while (at < possible.length && chunk.length < BODIES_AT_ONCE && (chunk.length === 0 || bytes < BODY_BYTES_AT_ONCE)) {
+        const next = possible[at++] as Found
+        bytes += next.bytes
+        chunk.push(next)
+      }
+      const range = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq] as const
+      // Another request's purge may be rewriting the same ones.
+      const { rows } = await ask<{ seq: string; source: string; absent: number[] | null; keys: Buffer; body: Buffer }>(
+        `SELECT seq, source, absent, keys, body FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
+        [int8s(chunk.map(({ seq }) => seq)), ...range],
+      )
+      const rewritten: Rewritten[] = []
+      for (const row of rows) {
+        const users = true ? all : late?.get(row.source)
+        if (users === undefined) continue
+        const segment = rewrite(row, candidates(row.keys, await this.#hashesOf(purge, row.source)), users)
+        if (segment === undefined) continue
+        rewritten.push(segment)
+        purged.push({ segment: segment.seq, indexes: segment.indexes })
+      }
+      if (rewritten.length > 0) await write(ask, rewritten, range)
+    }
+    return purged
+  }
+
+  async #hashesOf(purge: Purge, source: string): Promise<Set<number>> {
+    let hashes = purge.hashes.get(source)
+    if (hashes === undefined) {
+      this.#seed ??= openSeed(this.#parts.database).catch((error: unknown) => {
+        this.#seed = undefined
+        throw error
+      })
+      const seed = sourceSeed(purge.sources.get(source) ?? '', await this.#seed)
+      hashes = new Set(purge.userIds.map((userId) => userHash(userId, seed)))
+      purge.hashes.set(source, hashes)
+    }
+    return hashes
+  }
+}
+
+interface Rewritten {
+  seq: string
+  keys: Uint8Array
+  body: Uint8Array
+  isEmpty: boolean
+  /** Without the duplicates. */
+  indexes: number[]
+}
+
+function rewrite(
+  row: { seq: string; absent: number[] | null; keys: Buffer; body: Buffer },
+  possible: readonly number[],
+  userIds: ReadonlySet<string>,
+): Rewritten | undefined {
+  const absent = row.absent ?? []
+  // With the duplicates, whose bytes are there too.
+  const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
+  const items = [...content.items]
+  const theirs = possible.filter((index) => {
+    const { userId, previousId } = items[index] ?? {}
+    return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
+  })
+  if (theirs.length === 0) return undefined
+  const words = new Uint32Array(new Uint8Array(row.keys).buffer)
+  for (const index of [...theirs, ...absent]) {
+    items[index] = null
+    // The message's own key stays: a late retry of it is still a duplicate. What points to the user goes.
+    clearUser(words, index * KEY_WORDS)
+  }
+  const isEmpty = items.every((item) => item == null)
+  const { sentAt, context, integrations } = content
+  const body = writeStoredBody(isEmpty ? { batch: items } : { batch: items, sentAt, context, integrations })
+  return {
+    seq: row.seq,
+    keys: new Uint8Array(words.buffer),
+    body: packBody(body),
+    isEmpty,
+    indexes: theirs.filter((index) => !absent.includes(index)),
+  }
+}
+
+/** What the rows were before is in the server's files until it vacuums them. */
+async function write(ask: Ask, segments: readonly Rewritten[], range: readonly [string, string]): Promise<void> {
+  await ask(
+    `UPDATE segments s SET keys = u.keys, body = u.body, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
+       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
+     FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::boolean[]) AS u (seq, keys, body, is_empty)
+     WHERE s.seq = u.seq AND s.seq BETWEEN $5 AND $6`,
+    [
+      int8s(segments.map(({ seq }) => seq)),
+      byteas(segments.map(({ keys }) => keys)),
+      byteas(segments.map(({ body }) => body)),
+      bools(segments.map(({ isEmpty }) => isEmpty)),
+      ...range,
+    ],
+  )
+}
+
+/** By source, the request's users whose messages are dropped now. */
+async function suppressedOf(ask: Ask, purge: Purge): Promise<Map<string, Set<string>>> {
+  const { rows } = await ask<{ source: string; user_id: string }>(
+    'SELECT source, user_id FROM suppressions WHERE source = ANY($1::bigint[]) AND user_id = ANY($2)',
+    [[...purge.sources.keys()], purge.userIds.map(writeText)],
+  )
+  const suppressed = new Map<string, Set<string>>()
+  for (const { source, user_id } of rows) {
+    const users = suppressed.get(source) ?? new Set()
+    suppressed.set(source, users.add(readText(user_id)))
+  }
+  return suppressed
+}
+
+/** Names are compared as texts, which have the same length but for 0. */
+function later(one: string, other: string): string {
+  return one > other ? one : other
+}

@@ -1,0 +1,215 @@
+// Replays as the port has them: one delivery, and jobs of many.
+//
+// A job is made for the rows below a bound, which is a row name of the moment that it is created: what comes to its state later has
+// a higher name, and so have the failures of what it sends. They are counted before the job is written, by questions that keep
+// nobody from writing. A row gets its name before its commit, so some with lower names may be committed after they were counted.
+// Those are of the set too, if the job comes upon them: then the total grows by them, so that what is done never exceeds it. One
+// that is committed behind the place where the job stands is left to the next job. Names of nodes whose clocks differ may let
+// a job come upon what itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
+
+import { newId } from '../encoding/new-id.ts'
+import { replayJobOf } from '../encoding/replay-job-row.ts'
+import type { RecordRow } from '../encoding/settlement.ts'
+import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
+import type {
+  Audit,
+  ControlStore,
+  NewReplayJob,
+  ReplayCount,
+  ReplayJob,
+  ReplayJobChange,
+  ReplayResult,
+  ReplaySelection,
+  ReplayStep,
+  ReplayStepResult,
+} from '../store.ts'
+import { writeAudit } from './audit-entries.ts'
+import type { Ask } from './database.ts'
+import { rowAndIndex } from './ids.ts'
+import { resolveOrigin, stateOf } from './origins.ts'
+import type { Parts } from './parts.ts'
+import { countReplays, listReplays, readReplay } from './read-replays.ts'
+import { readBodies } from './replay-judge.ts'
+import { foldOutcomes, writeOutcomes } from './replay-outcomes.ts'
+import { oweAgain } from './replay-owing.ts'
+import { type JobRow, rowRange, SELECT_JOBS } from './replay-rows.ts'
+import { makeStep } from './replay-steps.ts'
+import { writeText } from './texts.ts'
+
+type Jobs = Pick<ControlStore, 'replay' | 'countReplay' | 'createReplay' | 'updateReplay' | 'replays' | 'replayJob' | 'replayStep'>
+
+const JOBS_PER_STEP = 100
+
+export class Replaying implements Jobs {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** One delivery, whatever was replayed before: somebody asks for just that. */
+  async replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult> {
+    const { database, ids, nowMs } = this.#parts
+    const entry = audit?.({ deliveryId }, null)
+    const result = await database.transaction(async (ask): Promise<ReplayResult & { destinationId?: string }> => {
+      const named = rowAndIndex(deliveryId)
+      const origin = named && (await resolveOrigin(ask, named.row))
+      if (!named || !origin || (origin.indexes !== 0 && !origin.indexes.includes(named.index))) return { ok: false, reason: 'not_found' }
+      const { destination, segment } = origin
+      // Held, so that neither is taken away before this is committed: see replay-judge.ts.
+      const { rows: segments } = await ask<{ bytes: number }>(
+        'SELECT octet_length(body) AS bytes FROM segments WHERE seq = $1 FOR KEY SHARE',
+        [segment],
+      )
+      const isIn = (await readBodies(ask, [segment])).get(segment)?.has(named.index) ?? false
+      const { final } = await stateOf(ask, named.row, named.index)
+      if (final === undefined) return { ok: false, reason: isIn ? 'still_pending' : 'not_found' }
+      if (!isIn || segments[0] === undefined) return { ok: false, reason: 'message_gone' }
+      const { rows: destinations } = await ask<{ id: string; deleted: boolean }>(
+        'SELECT id, deleted FROM destinations WHERE num = $1 FOR SHARE',
+        [destination],
+      )
+      if (destinations[0]?.deleted !== false) return { ok: false, reason: 'destination_gone' }
+      const atMs = Math.floor(nowMs())
+      const owed = { destination, segment, bytes: segments[0].bytes, entries: [{ index: named.index, replayOf: deliveryId }] }
+      const [id] = await oweAgain(ask, ids, [owed], { job: null, atMs })
+      await writeAudit(ask, ids, entry, atMs)
+      return { ok: true, deliveryId: `${id}-${named.index}`, destinationId: destinations[0].id }
+    })
+    const { destinationId, ...answer } = result
+    if (destinationId !== undefined) this.#parts.taker()?.wake(destinationId)
+    return answer
+  }
+
+  async countReplay(selection: ReplaySelection): Promise<ReplayCount> {
+    return countReplays(this.#parts, selection, this.#parts.ids.next())
+  }
+
+  async createReplay({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
+    const { database, ids, names, nowMs } = this.#parts
+    const bound = ids.next()
+    const { total, byDestination } = await countReplays(this.#parts, selection, bound)
+    const job: ReplayJob = {
+      id: newId('rpl'),
+      selection,
+      ratePerSecond,
+      createdBy,
+      state: 'running',
+      total,
+      replayed: 0,
+      skipped: {},
+      ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
+      position: 0,
+      createdAtMs: Math.floor(nowMs()),
+      finishedAtMs: null,
+    }
+    const entry = audit?.(job, null)
+    const isNamed = 'deliveryIds' in selection
+    const first = isNamed ? '0' : rowRange(selection.fromMs, selection.toMs, bound).first
+    const destinations = isNamed ? ['0'] : []
+    if (!isNamed) {
+      for (const { destinationId } of byDestination)
+        destinations.push((await names.find(database, 'destinations', destinationId)) as string)
+    }
+    await database.transaction(async (ask) => {
+      const num = ids.next()
+      await ask('INSERT INTO replay_jobs (num, id, created_at, state, rate, doc, bound, total) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)', [
+        num,
+        job.id,
+        job.createdAtMs,
+        job.state,
+        ratePerSecond,
+        JSON.stringify({ selection, createdBy }),
+        bound,
+        total,
+      ])
+      await ask('INSERT INTO replay_parts (job, destination, next) SELECT $1, unnest($2::bigint[]), $3', [num, destinations, first])
+      await writeAudit(ask, ids, entry, job.createdAtMs)
+    })
+    return job
+  }
+
+  updateReplay(
+    id: string,
+    change: ReplayJobChange,
+    audit?: Audit<ReplayJob>,
+  ): Promise<{ ok: true; job: ReplayJob } | { ok: false; reason: 'not_found' | 'over' }> {
+    const { database, ids, nowMs } = this.#parts
+    return database.transaction(async (ask) => {
+      await ask('SELECT 1 FROM replay_jobs WHERE id = $1 FOR UPDATE', [writeText(id)])
+      const { rows } = await ask<JobRow>(`${SELECT_JOBS} WHERE j.id = $1`, [writeText(id)])
+      if (rows[0] === undefined) return { ok: false, reason: 'not_found' }
+      const before = replayJobOf(rows[0])
+      const state = change.state === undefined ? before.state : REPLAY_TRANSITIONS[before.state][change.state]
+      const ratePerSecond = change.ratePerSecond === undefined ? before.ratePerSecond : change.ratePerSecond
+      if (state === before.state && ratePerSecond === before.ratePerSecond) return { ok: true, job: before }
+      if (state === null || IS_REPLAY_OVER[before.state]) return { ok: false, reason: 'over' }
+      const atMs = Math.floor(nowMs())
+      const after: ReplayJob = { ...before, state, ratePerSecond, finishedAtMs: IS_REPLAY_OVER[state] ? atMs : null }
+      await ask('UPDATE replay_jobs SET state = $2, rate = $3, finished_at = $4 WHERE num = $1', [
+        rows[0].num,
+        state,
+        ratePerSecond,
+        after.finishedAtMs,
+      ])
+      await writeAudit(ask, ids, audit?.(after, before), atMs)
+      return { ok: true, job: after }
+    })
+  }
+
+  replays: Jobs['replays'] = (filter, page) => listReplays(this.#parts.database, filter, page)
+
+  replayJob(id: string): Promise<ReplayJob | undefined> {
+    return readReplay(this.#parts.database, id)
+  }
+
+  async replayStep(step: ReplayStep): Promise<ReplayStepResult> {
+    const reply = await makeStep(this.#parts, step)
+    if (!reply.ok) return reply
+    const { destinations, ...result } = reply
+    for (const num of destinations) {
+      const id = this.#parts.names.id('destinations', num)
+      // One that this node does not know of yet is somebody else's to send, or found when it is.
+      if (id !== undefined) this.#parts.taker()?.wake(id)
+    }
+    return result
+  }
+
+  /** Inside the transaction that settles. The records are of replays of one destination, by its `num`. */
+  outcomes(ask: Ask, destination: string, records: readonly RecordRow<string>[]): Promise<void> {
+    return writeOutcomes(ask, destination, records)
+  }
+
+  /** Jobs that were over by then. The newest stays, as wherever else jobs are kept. */
+  async drop(beforeMs: number): Promise<void> {
+    const { database, isClosed } = this.#parts
+    for (let dropped = 1; dropped > 0 && !isClosed(); ) {
+      const { rows } = await database.query<{ dropped: number }>(
+        `WITH gone AS (
+           DELETE FROM replay_jobs WHERE num IN (
+             SELECT num FROM replay_jobs WHERE finished_at < $1 AND num < (SELECT max(num) FROM replay_jobs)
+             ORDER BY num LIMIT ${JOBS_PER_STEP} FOR UPDATE SKIP LOCKED)
+           RETURNING num
+         ), parts AS (DELETE FROM replay_parts WHERE job IN (SELECT num FROM gone))
+         SELECT count(*) AS dropped FROM gone`,
+        [Math.floor(beforeMs)],
+      )
+      dropped = rows[0]?.dropped ?? 0
+    }
+    await this.#fold()
+  }
+
+  /** What was appended for jobs that make no steps any more. */
+  async #fold(): Promise<void> {
+    const { database, isClosed } = this.#parts
+    const { rows } = await database.query<{ job: string }>('SELECT DISTINCT job FROM replay_outcomes')
+    for (const { job } of rows) {
+      if (isClosed()) return
+      await database.transaction(async (ask) => {
+        await ask('SELECT 1 FROM replay_jobs WHERE num = $1 FOR UPDATE', [job])
+        // Of a job that is gone, nothing is left but this.
+        await foldOutcomes(ask, job)
+      })
+    }
+  }
+}
