@@ -19,6 +19,7 @@ export interface Postgres extends Database {
   connectionString: string
   /** A database without what the last run left. */
   reset(): Promise<void>
+  query(text: string): Promise<Record<string, unknown>[]>
 }
 
 export interface Redis extends Database {
@@ -45,8 +46,10 @@ export async function startPostgres(): Promise<Postgres> {
     pids: () => embedded?.pids() ?? [],
     async reset() {
       await pool.query('DROP SCHEMA IF EXISTS graphile_worker CASCADE')
+      await pool.query('DROP SCHEMA IF EXISTS switchyard CASCADE')
       await pool.query('CHECKPOINT')
     },
+    query: async (text) => (await pool.query(text)).rows as Record<string, unknown>[],
     async stop() {
       await pool.end()
       await embedded?.stop()

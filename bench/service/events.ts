@@ -22,6 +22,8 @@ export interface Template {
 export interface Target {
   host: string
   port: number
+  /** Where a program listens on several: connections take turns. */
+  ports?: number[]
   path: string
   headers: Record<string, string>
 }

@@ -55,7 +55,7 @@ report({ kind: 'ready' })
 async function run(job: Job): Promise<Sent> {
   let fail: (error: Error) => void = () => {}
   const failure = new Promise<never>((_resolve, reject) => (fail = reject))
-  const connections = await Promise.all(Array.from({ length: job.connections }, () => open(job.target, fail)))
+  const connections = await Promise.all(Array.from({ length: job.connections }, (_, nth) => open(portFor(job.target, nth), fail)))
   const sent: Sent = { kind: 'sent', startedAtMs: 0, lastAnswerAtMs: 0, acknowledged: 0, refused: 0, refusals: {}, bodyBytes: 0 }
   const count = Math.min(Math.max(TEMPLATES, job.connections), Math.ceil(job.events / job.eventsPerRequest))
   const templates = Array.from({ length: count }, (_, seed) => buildTemplate(job.target, job.eventsPerRequest, seed))
@@ -66,6 +66,11 @@ async function run(job: Job): Promise<Sent> {
     for (const { socket } of connections) socket.destroy()
   }
   return sent
+}
+
+function portFor(target: Target, nth: number): Target {
+  const { ports = [target.port] } = target
+  return { ...target, port: ports[nth % ports.length] ?? target.port }
 }
 
 async function flood(job: Job, connections: Connection[], templates: Template[], sent: Sent): Promise<void> {

@@ -40,4 +40,3 @@ declare module 'bullmq' {
     waitUntilReady(): Promise<unknown>
   }
 }
-

@@ -24,6 +24,8 @@ export interface Place {
 
 export interface RunningProgram {
   pid: number
+  /** Where it is more than one process. */
+  pids?: number[]
   target: Target
   /** Of the program and, apart, of its database. */
   databasePids(): number[]
@@ -69,12 +71,12 @@ function service(): Program {
   }
 }
 
-function lineDisagreement(line: LedgerLine, events: number): string[] {
+export function lineDisagreement(line: LedgerLine, events: number): string[] {
   const isRight = line.owed === events && line.delivered === events && line.pending + line.failed + line.expired + line.cancelled === 0
   return isRight ? [] : [`ledger ${JSON.stringify(line)} for ${events} events`]
 }
 
-function graphileWorker(postgres: Postgres, settings: 'documented' | 'tuned'): Program {
+export function graphileWorker(postgres: Postgres, settings: 'documented' | 'tuned'): Program {
   const title = `graphile-worker ${versionOf('graphile-worker')}, ${settings}`
   const { connectionString } = postgres
   return script(

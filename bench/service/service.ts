@@ -38,6 +38,8 @@ export interface Service {
   createSource(name: string): Promise<Source>
   createDestination(name: string, url: string, source: Source): Promise<string>
   ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
+  /** Of its own metrics, the sum over all labels; 0 when there is none of that name. */
+  metric(name: string): Promise<number>
   /** True when it ended with code 0 in time. */
   stop(signal?: NodeJS.Signals): Promise<boolean>
 }
@@ -52,8 +54,8 @@ export function isServiceThere(): boolean {
   return existsSync(CLI)
 }
 
-/** Starts the service on the store in this folder. */
-export async function startService(folder: string): Promise<Service> {
+/** Starts the service on the store in this folder, or on the one that is named. */
+export async function startService(folder: string, more: Record<string, string> = {}): Promise<Service> {
   const startedAtMs = nowMs()
   const env = {
     PATH: process.env.PATH,
@@ -62,6 +64,7 @@ export async function startService(folder: string): Promise<Service> {
     SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
     SWITCHYARD_ADMIN_TOKEN: TOKEN,
     SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
+    ...more,
   }
   const child = startProgram(process.execPath, [...flagsOfStart(), CLI], env, folder)
   const origin = await startedAddress(child)
@@ -94,6 +97,11 @@ export async function startService(folder: string): Promise<Service> {
     async ledger(options) {
       const { data } = (await call('GET', options?.recount ? '/api/ledger?recount=true' : '/api/ledger')) as { data: LedgerLine[] }
       return data
+    },
+    async metric(name) {
+      const text = await (await fetch(`${origin}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text()
+      const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+      return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
     },
     stop: (signal) => stop(child, signal),
   }

@@ -25,8 +25,8 @@ export interface Received {
 
 export interface Traffic {
   receiverUrl: string
-  /** As fast as the program answers, batches of 15; the returned range is what to ask the receiver for. */
-  burst(target: Target, events: number): Promise<Sent & Range>
+  /** As fast as the program answers, batches of 15 unless told; the returned range is what to ask the receiver for. */
+  burst(target: Target, events: number, eventsPerRequest?: number): Promise<Sent & Range>
   /** Single events at a mean rate. */
   pace(target: Target, events: number, perSecond: number): Promise<Sent & Range>
   /** Events nobody waits for. */
@@ -69,9 +69,9 @@ export async function createTraffic(): Promise<Traffic> {
   }
   return {
     receiverUrl: `http://127.0.0.1:${port}`,
-    async burst(target, events) {
+    async burst(target, events, eventsPerRequest = EVENTS_PER_REQUEST) {
       const range = number(events)
-      const sent = await send({ target, connections: CONNECTIONS, eventsPerRequest: EVENTS_PER_REQUEST, ...range }, 300_000)
+      const sent = await send({ target, connections: CONNECTIONS, eventsPerRequest, ...range }, 300_000)
       return { ...sent, ...range }
     },
     async pace(target, events, requestsPerSecond) {

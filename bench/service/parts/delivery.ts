@@ -22,7 +22,7 @@ export interface DeliveryRun {
 
 const SETTLE_LIMIT_MS = 180_000
 
-export async function measureDelivery(program: Program, events: number, warmUpEvents: number): Promise<DeliveryRun> {
+export async function measureDelivery(program: Pick<Program, 'start'>, events: number, warmUpEvents: number): Promise<DeliveryRun> {
   const folder = createFolder()
   const traffic = await createTraffic()
   try {
@@ -55,9 +55,14 @@ export async function measureDelivery(program: Program, events: number, warmUpEv
 }
 
 /** Sends, and waits until all has come and the program owes nothing. */
-export async function deliver(traffic: Traffic, running: Pick<RunningProgram, 'target' | 'remaining'>, events: number) {
+export async function deliver(
+  traffic: Traffic,
+  running: Pick<RunningProgram, 'target' | 'remaining'>,
+  events: number,
+  eventsPerRequest?: number,
+) {
   const complete = traffic.expectNext(events, SETTLE_LIMIT_MS)
-  const [sent, lastNewAtMs] = await Promise.all([traffic.burst(running.target, events).then(requireAll), complete])
+  const [sent, lastNewAtMs] = await Promise.all([traffic.burst(running.target, events, eventsPerRequest).then(requireAll), complete])
   const limit = nowMs() + SETTLE_LIMIT_MS
   while ((await running.remaining()) > 0) {
     if (nowMs() > limit) throw new Error('outcomes are still owed after all events have come')
@@ -67,5 +72,5 @@ export async function deliver(traffic: Traffic, running: Pick<RunningProgram, 't
 }
 
 function cpuOf(running: RunningProgram): number[] {
-  return [cpuUs([running.pid]), cpuUs(running.databasePids())]
+  return [cpuUs(running.pids ?? [running.pid]), cpuUs(running.databasePids())]
 }

@@ -1,7 +1,9 @@
 // The live feed: what is accepted, refused and attempted, told to those who listen while they listen. It must never slow
 // what it watches: without a listener nothing is done at all, and for a listener at most so many events a second are written
-// out, into a buffer of bounded size. What does not fit is counted and told as `dropped`. Nothing is kept for later.
+// out, into a buffer of bounded size. What does not fit is counted and told as `dropped`. Nothing is kept for later. Those who
+// listen at other nodes are a relay's, which is offered the same events: see live-relay.ts.
 
+import { createHash } from 'node:crypto'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
@@ -19,6 +21,14 @@ export interface LiveEvent {
   event: 'accepted' | 'rejected' | 'attempt' | 'dropped'
   /** The data, as JSON. */
   json: string
+}
+
+type Wants = (filter: LiveFilter) => boolean
+
+/** Takes events to where else they are listened to. */
+export interface Relay {
+  /** `json` writes the event out, and is asked for only if somebody wants it. */
+  offer(event: LiveEvent['event'], wants: Wants, json: () => string): void
 }
 
 export interface LiveOptions {
@@ -40,6 +50,7 @@ const FIELD_CHARACTERS = 200
 export class LiveFeed implements Watcher {
   readonly #options: LiveOptions
   readonly #listeners = new Set<Listener>()
+  #relay: Relay | null = null
   #closed = false
 
   constructor(options: LiveOptions) {
@@ -48,6 +59,27 @@ export class LiveFeed implements Watcher {
 
   get listeners(): number {
     return this.#listeners.size
+  }
+
+  /** What is listened for here, each by a name that is the same on every node. */
+  get wanted(): Map<string, LiveFilter> {
+    return new Map([...this.#listeners].map(({ key, filter }) => [key, filter]))
+  }
+
+  /** Null: nobody listens elsewhere. */
+  useRelay(relay: Relay | null): void {
+    this.#relay = relay
+  }
+
+  /** What happened at another node, for those whose filters are named. */
+  hear(keys: readonly string[], event: LiveEvent): void {
+    const nowMs = performance.now()
+    for (const listener of this.#listeners) if (keys.includes(listener.key) && listener.hasRoom(nowMs)) listener.push(event)
+  }
+
+  /** Events of another node that did not fit on their way here. */
+  missed(key: string, count: number): void {
+    for (const listener of this.#listeners) if (listener.key === key) listener.drop(count)
   }
 
   /** Null when as many listen as may. Until the iteration is left, or the feed is closed. */
@@ -67,56 +99,62 @@ export class LiveFeed implements Watcher {
   }
 
   accepted({ content, repeated }: Accepted): void {
-    if (this.#listeners.size === 0) return
-    const nowMs = performance.now()
+    if (this.#isUnheard) return
     const { sourceId, items } = content
     for (let index = 0; index < items.length; index++) {
       const item = items[index] as JsonObject
-      let json: string | undefined
-      for (const listener of this.#listeners) {
-        const { filter } = listener
-        if (filter.destinationId !== undefined || !fits(filter.sourceId, sourceId)) continue
-        if (!fits(filter.type, item['type']) || !fits(filter.messageId, item['messageId'])) continue
-        if (!listener.hasRoom(nowMs)) continue
-        json ??= acceptedJson(content, index, item, repeated.includes(index))
-        listener.push({ event: 'accepted', json })
-      }
+      const wants: Wants = (filter) =>
+        filter.destinationId === undefined &&
+        fits(filter.sourceId, sourceId) &&
+        fits(filter.type, item['type']) &&
+        fits(filter.messageId, item['messageId'])
+      this.#tell('accepted', wants, () => acceptedJson(content, index, item, repeated.includes(index)))
     }
   }
 
   rejected({ sourceId, code, messages, sample }: Rejected): void {
-    if (this.#listeners.size === 0) return
-    const nowMs = performance.now()
-    let json: string | undefined
-    for (const listener of this.#listeners) {
-      const { filter } = listener
-      // What was refused has no destination, and its other fields may be what is wrong with it.
-      if (filter.destinationId !== undefined || filter.type !== undefined || filter.messageId !== undefined) continue
-      if (!fits(filter.sourceId, sourceId) || !listener.hasRoom(nowMs)) continue
-      json ??= JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: withoutKeys(sample) })
-      listener.push({ event: 'rejected', json })
-    }
+    if (this.#isUnheard) return
+    // What was refused has no destination, and its other fields may be what is wrong with it.
+    const wants: Wants = ({ destinationId, type, messageId, ...filter }) =>
+      destinationId === undefined && type === undefined && messageId === undefined && fits(filter.sourceId, sourceId)
+    this.#tell('rejected', wants, () =>
+      JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: withoutKeys(sample) }),
+    )
   }
 
   attempted(attempt: Attempted): void {
-    if (this.#listeners.size === 0) return
+    if (this.#isUnheard) return
+    const wants: Wants = ({ sourceId, destinationId, type, messageId }) =>
+      fits(destinationId, attempt.destination.id) &&
+      attempt.messages.some((message) => fits(sourceId, message.sourceId) && fits(type, message.type) && fits(messageId, message.messageId))
+    this.#tell('attempt', wants, () => attemptJson(attempt))
+  }
+
+  get #isUnheard(): boolean {
+    return this.#listeners.size === 0 && this.#relay === null
+  }
+
+  /** Written out once, and only if somebody has room for it. */
+  #tell(event: LiveEvent['event'], wants: Wants, write: () => string): void {
     const nowMs = performance.now()
     let json: string | undefined
+    const written = (): string => (json ??= write())
     for (const listener of this.#listeners) {
-      const { sourceId, destinationId, type, messageId } = listener.filter
-      if (!fits(destinationId, attempt.destination.id)) continue
-      const wanted = attempt.messages.some(
-        (message) => fits(sourceId, message.sourceId) && fits(type, message.type) && fits(messageId, message.messageId),
-      )
-      if (!wanted || !listener.hasRoom(nowMs)) continue
-      json ??= attemptJson(attempt)
-      listener.push({ event: 'attempt', json })
+      if (wants(listener.filter) && listener.hasRoom(nowMs)) listener.push({ event, json: written() })
     }
+    this.#relay?.offer(event, wants, written)
   }
+}
+
+/** The same for equal filters on every node. */
+function keyOf({ sourceId, destinationId, type, messageId }: LiveFilter): string {
+  const text = JSON.stringify([sourceId ?? null, destinationId ?? null, type ?? null, messageId ?? null])
+  return createHash('sha256').update(text).digest('base64url').slice(0, 8)
 }
 
 class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   readonly filter: LiveFilter
+  readonly key: string
   readonly #limits: { eventsPerSecond: number; bufferEvents: number }
   readonly #left: () => void
   #events: LiveEvent[] = []
@@ -131,6 +169,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
 
   constructor(filter: LiveFilter, limits: { eventsPerSecond: number; bufferEvents: number }, left: () => void) {
     this.filter = filter
+    this.key = keyOf(filter)
     this.#limits = limits
     this.#left = left
   }
@@ -142,7 +181,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
       this.#inSecond = 0
     }
     if (this.#inSecond++ < this.#limits.eventsPerSecond) return true
-    this.#drop(1)
+    this.drop(1)
     return false
   }
 
@@ -158,7 +197,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     }
     if (surplus > 0) {
       this.#events.splice(0, surplus)
-      this.#drop(surplus)
+      this.drop(surplus)
     }
     this.#hand()
   }
@@ -189,7 +228,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     return { done: true, value: undefined }
   }
 
-  #drop(count: number): void {
+  drop(count: number): void {
     this.#dropped += count
     // Should nothing more come, it is still told.
     this.#telling ??= setTimeout(() => {

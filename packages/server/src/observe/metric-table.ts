@@ -137,6 +137,13 @@ export const METRICS = {
     'Commands that shared a transaction.',
     [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   ),
+  roundTrips: metric(
+    'switchyard_store_round_trips_total',
+    'counter',
+    [],
+    'process',
+    'Statements sent to the PostgreSQL server, each of which waits for an answer; 0 where the store is a file.',
+  ),
   eventLoopLag: metric(
     'switchyard_event_loop_lag_seconds',
     'histogram',

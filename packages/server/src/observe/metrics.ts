@@ -42,6 +42,7 @@ export class Metrics implements Watcher {
   readonly #lag = new Histogram(METRICS.eventLoopLag.bounds as readonly number[])
   readonly #lagTimer: NodeJS.Timeout
   #writable = true
+  #roundTrips = 0
 
   constructor() {
     processRegistry()
@@ -77,6 +78,10 @@ export class Metrics implements Watcher {
     this.#group.observe(commands)
   }
 
+  readonly roundTrip = (): void => {
+    this.#roundTrips++
+  }
+
   storeState(problem: string | null): void {
     this.#writable = problem === null
   }
@@ -109,6 +114,7 @@ export class Metrics implements Watcher {
       storeReadable: [{ labels: {}, value: readable ? 1 : 0 }],
       commitSeconds: this.#commit.samples(METRICS.commitSeconds.name, {}),
       groupSize: this.#group.samples(METRICS.groupSize.name, {}),
+      roundTrips: [{ labels: {}, value: this.#roundTrips }],
       eventLoopLag: this.#lag.samples(METRICS.eventLoopLag.name, {}),
       liveListeners: [{ labels: {}, value: listeners() }],
       build: [{ labels: { version }, value: 1 }],

@@ -9,6 +9,7 @@ import type { Destination, Store } from '../store/store.ts'
 import { BookReader } from './books.ts'
 import type { Accepted, Attempted, BreakerState, Delivered, Rejected, Settled, Suppressed, Watcher } from './events.ts'
 import { LiveFeed } from './live.ts'
+import { LiveRelay } from './live-relay.ts'
 import { createEventLog } from './log-events.ts'
 import type { MetricSources, Metrics } from './metrics.ts'
 import { type MetricsAccess, type MetricsRoute, registerMetrics } from './metrics-route.ts'
@@ -50,6 +51,8 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
   const wallMs = (): number => clock.wallMs()
   const stats = new Stats({ add: (rows) => store.control.addStats(rows), wallMs })
   const live = new LiveFeed({ wallMs })
+  const { nodes, channel } = store
+  const relay = nodes === undefined || channel === undefined ? null : new LiveRelay({ live, nodes, channel })
   const watchers: readonly Watcher[] = [createEventLog(log, wallMs), metrics, stats, live]
 
   function told<K extends 'accepted' | 'rejected' | 'suppressed' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
@@ -93,6 +96,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
       registerMetrics(app, { access, authorize, text: () => metrics.text(sources) })
     },
     async close() {
+      relay?.close()
       live.close()
       metrics.close()
       await stats.close()

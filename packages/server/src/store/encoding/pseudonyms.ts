@@ -11,6 +11,8 @@ export function newPseudonymKey(): string {
 const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
 
 export function pseudonymOf(userId: string, key: string): string {
-  const hmac = LONE_SURROGATE.test(userId) ? createHmac('sha256', `${key} utf16`).update(userId, 'utf16le') : createHmac('sha256', key).update(userId, 'utf8')
+  const hmac = LONE_SURROGATE.test(userId)
+    ? createHmac('sha256', `${key} utf16`).update(userId, 'utf16le')
+    : createHmac('sha256', key).update(userId, 'utf8')
   return `user_${hmac.digest('base64url').slice(0, 27)}`
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { accept, claim, newDestination, newSource, settlementOf, tracks } from '../conformance/ground.ts'
+import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks } from '../conformance/ground.ts'
 import { Books } from './books.ts'
 import type { Value } from './connection.ts'
 import type { Database } from './database.ts'
@@ -212,7 +212,7 @@ suite('the books of two nodes under load', () => {
       ),
     )
     assert.equal(await oldest(), first, 'waiting for a retry')
-    const rest = await claim(stores[0], id)
+    const rest = await claim(stores[0], id, { nowMs: 2 * NOW_MS })
     await stores[0].delivery.settle(
       settlementOf(
         rest.shipments.map(({ shipment }) => shipment),

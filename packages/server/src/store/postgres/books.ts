@@ -107,15 +107,15 @@ export class Books {
     await this.#dropMarkers(rowIdAt(nowMs - MARKERS_KEPT_MS), isFullLook)
   }
 
-  /** One statement, so that what it takes and what it adds is one transaction in one round trip. */
+  /** One statement, so that what it takes and what it adds is one transaction in one round trip. Locked rows stay in their place. */
   async #foldSome(from: string): Promise<{ got: boolean; count: number; last: string | null }> {
     const { rows } = await this.#parts.database.query<{ got: boolean; count: number; last: string | null }>(
       `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${FOLD_LOCK}) AS got),
        next AS MATERIALIZED (
-         SELECT id FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
+         SELECT ctid AS place FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
          ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
        ),
-       taken AS (DELETE FROM deltas d USING next WHERE d.id = next.id RETURNING d.id, d.kind, d.subject, d.counts),
+       taken AS (DELETE FROM deltas WHERE ctid = ANY (ARRAY(SELECT place FROM next)) RETURNING id, kind, subject, counts),
        owed AS (
          INSERT INTO ledger AS l (destination, owed, delivered, pending, failed, expired, cancelled)
          SELECT subject, sum(counts[1]), sum(counts[2]), sum(counts[3]), sum(counts[4]), sum(counts[5]), sum(counts[6])
@@ -140,9 +140,9 @@ export class Books {
 
   async #dropMarkers(before: string, isFullLook: boolean): Promise<void> {
     const { count } = await this.#parts.database.query(
-      `DELETE FROM deltas WHERE id IN (
-         SELECT id FROM deltas WHERE kind = ${MARKER} AND id >= $1 AND id < $2 ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
-       )`,
+      `DELETE FROM deltas WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM deltas WHERE kind = ${MARKER} AND id >= $1 AND id < $2 ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
+       ))`,
       [isFullLook ? OLDEST : this.#markersFrom, before],
     )
     if (count < FOLDED_PER_STEP) this.#markersFrom = String(BigInt(before) - BigInt(SKEW))

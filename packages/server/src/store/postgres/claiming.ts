@@ -58,6 +58,8 @@ const MAX_CLAIMS = 64
 /** A statement whose end is not known may still be made by the server for as long as statements are allowed to take. */
 const DOUBT_MS = 60_000
 const RELEASE_AGAIN_MS = 250
+/** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
+const STRAYS_EVERY_MS = 15_000
 
 /** `taken` as JSON would lose nothing but the size of row names, which are cast. */
 const CLAIM = {
@@ -96,6 +98,12 @@ SELECT
   CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = $1) THEN refuse('this node was given up') END AS refused`,
 }
 
+const RELEASE = {
+  name: 'release',
+  text: `UPDATE shipments s SET holder = 0 FROM unnest($2::bigint[], $3::integer[]) AS r (id, claim)
+    WHERE s.holder = $1 AND s.id = r.id AND s.claim = r.claim`,
+}
+
 const LOOK = {
   name: 'look',
   text: `
@@ -116,6 +124,9 @@ export class Claiming {
   #releasing: Promise<void> = Promise.resolve()
   /** Shipments of groups whose commit is not known: held by this node, if they are there, and by nobody in it. */
   readonly #doubts = new Map<string, number>()
+  /** Rows that stood as held by this node at the last look for them, and were not known here: `ID CLAIM`. */
+  #strays = new Set<string>()
+  #straysLookedAt = 0
 
   constructor(parts: Parts, { database, membership }: Tools) {
     this.#parts = parts
@@ -201,6 +212,7 @@ export class Claiming {
     this.#held.clear()
     this.#places.clear()
     this.#doubts.clear()
+    this.#strays.clear()
     this.#parts.taker()?.fenced?.()
   }
 
@@ -209,6 +221,7 @@ export class Claiming {
   /** Once a second: what others left in the store, and what nobody knows to be held. */
   async look(): Promise<void> {
     await this.#releaseDoubtful()
+    await this.#releaseStrays()
     const taker = this.#parts.taker()
     const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled }) => enabled)
     const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])
@@ -237,6 +250,25 @@ export class Claiming {
     for (const [id, untilMs] of this.#doubts) if (untilMs < now) this.#doubts.delete(id)
   }
 
+  /** A claim whose answer was lost names nothing that could be doubted. What it took is found by being held and not known, twice. */
+  async #releaseStrays(): Promise<void> {
+    const now = performance.now()
+    if (now - this.#straysLookedAt < STRAYS_EVERY_MS) return
+    this.#straysLookedAt = now
+    const { holder } = this.#membership
+    const { rows } = await this.#database.query<{ id: string; claim: number }>(
+      { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
+      [holder],
+    )
+    if (holder !== this.#membership.holder) return
+    const before = this.#strays
+    const unknown = rows.filter(({ id, claim }) => !this.holds(id, claim))
+    this.#strays = new Set(unknown.map(({ id, claim }) => `${id} ${claim}`))
+    const strays = unknown.filter(({ id, claim }) => before.has(`${id} ${claim}`))
+    if (strays.length === 0) return
+    await this.#database.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
+  }
+
   /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
   async #release(shipments: readonly Shipment[]): Promise<void> {
     const { holder } = this.#membership
@@ -244,14 +276,7 @@ export class Claiming {
     const claims = int4s(shipments.map(({ claim }) => claim))
     while (holder === this.#membership.holder) {
       try {
-        await this.#database.query(
-          {
-            name: 'release',
-            text: `UPDATE shipments s SET holder = 0 FROM unnest($2::bigint[], $3::integer[]) AS r (id, claim)
-              WHERE s.holder = $1 AND s.id = r.id AND s.claim = r.claim`,
-          },
-          [holder, ids, claims],
-        )
+        await this.#database.query(RELEASE, [holder, ids, claims])
         return
       } catch {
         if (this.#parts.isClosed()) return

@@ -127,6 +127,19 @@ suite('nodes that share a configuration', () => {
       await one.sees(({ sources }) => sources.has(heard.id))
     }))
 
+  test('after its connection was lost a node reads everything: the server may be another, with other things of the same version', () =>
+    twoNodes(async (one, other) => {
+      const made = await one.configuring.createSource(source())
+      await other.sees(({ sources }) => sources.has(made.id))
+      // As on a standby that took over without the last commits, and was changed since.
+      await database.query('UPDATE switchyard.sources SET doc = $2, version = 1 WHERE id = $1', [
+        made.id,
+        JSON.stringify({ ...made, name: 'another' }),
+      ])
+      await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`)
+      for (const node of [one, other]) await node.sees(({ sources }) => sources.get(made.id)?.name === 'another')
+    }))
+
   test('a node that is closed listens no more', async () => {
     await twoNodes(async () => {
       assert.equal((await listening()).length, 2)

@@ -9,6 +9,8 @@ export interface DatabaseOptions {
   connections: number
   connectMs?: number
   statementMs?: number
+  /** Told of every statement: what a node's round trips are counted with. */
+  onTrip?: (() => void) | undefined
 }
 
 /** What a transaction's work asks with. */
@@ -25,7 +27,8 @@ interface Waiting {
 }
 
 export class Database {
-  readonly #options: Required<DatabaseOptions>
+  readonly #options: Required<Omit<DatabaseOptions, 'onTrip'>>
+  readonly #onTrip: () => void
   readonly #idle: Connection[] = []
   #open = 0
   #opening = 0
@@ -33,10 +36,12 @@ export class Database {
   #closed = false
   /** Those in use, to be ended when it is closed. */
   readonly #all = new Set<Connection>()
-  /** Statements asked so far: what bench/cluster counts round trips with. */
+
+  /** Statements asked so far. */
   roundTrips = 0
 
-  constructor(options: DatabaseOptions) {
+  constructor({ onTrip = () => {}, ...options }: DatabaseOptions) {
+    this.#onTrip = onTrip
     this.#options = { connectMs: CONNECT_MS, statementMs: STATEMENT_MS, ...options }
   }
 
@@ -88,6 +93,7 @@ export class Database {
 
   #ask<T>(connection: Connection, text: string | Statement, values: readonly Value[], deadlineMs?: number): Promise<Rows<T>> {
     this.roundTrips++
+    this.#onTrip()
     return connection.query<T>(typeof text === 'string' ? { text } : text, values, deadlineMs)
   }
 

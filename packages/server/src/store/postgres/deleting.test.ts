@@ -51,11 +51,7 @@ function knows(store: Store, id: string): Promise<void> {
 
 /** What a taker is told comes with no word to wait for: the event loop has to go on meanwhile. */
 const told = (taker: RecordingTaker, isSo: (purges: RecordingTaker['purges']) => boolean): Promise<unknown> =>
-  until(
-    () => new Promise<RecordingTaker['purges']>((resolve) => setImmediate(() => resolve(taker.purges))),
-    isSo,
-    'it is told',
-  )
+  until(() => new Promise<RecordingTaker['purges']>((resolve) => setImmediate(() => resolve(taker.purges))), isSo, 'it is told')
 
 /** A purge has a tail of seconds, and its end is found at a beat. */
 const PATIENCE_MS = 60_000
@@ -112,7 +108,9 @@ test('a node that did not hear of a purge is told of what it holds when it liste
   // Told by itself and by the word it sent. What is heard from here on is found in what the node holds.
   await told(taker, (purges) => purges.length === 2)
   taker.purges.splice(0)
-  const ended = await database.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
+  const ended = await database.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+  )
   assert.equal(ended.length, 1)
   await heard()
   assert.deepEqual(taker.purges, [[segment, [0]]])
@@ -134,9 +132,10 @@ test('a purge whose node is closed in the middle is finished by another, and not
   await holder.query('SELECT FROM switchyard.segments WHERE seq BETWEEN $1 AND $1::bigint + 10000000 FOR UPDATE', [row?.seq])
   const { id } = await first.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const begun = await until(
-    () => database.query<{ purged: number; waiting: string }>(
-      `SELECT purged, (SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waiting FROM switchyard.deletions`,
-    ),
+    () =>
+      database.query<{ purged: number; waiting: string }>(
+        `SELECT purged, (SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waiting FROM switchyard.deletions`,
+      ),
     ([deletion]) => (deletion?.purged ?? 0) > 0 && Number(deletion?.waiting) > 0,
     'it is in its second step',
   )
@@ -167,9 +166,9 @@ test('purges of several requests that share segments take nothing back from each
     )
   }
   const requests = await Promise.all(
-    users.slice(1).map((userId, at) =>
-      (at % 2 ? one : other).control.createDeletion({ userIds: [userId], sourceIds: [sourceId], suppress: false }),
-    ),
+    users
+      .slice(1)
+      .map((userId, at) => (at % 2 ? one : other).control.createDeletion({ userIds: [userId], sourceIds: [sourceId], suppress: false })),
   )
   for (const { id } of requests) assert.equal((await reached(one, id, 'finished')).purged, 60)
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(Array.from({ length: 60 }, (_, at) => `u-0-${at}`)))
@@ -193,7 +192,7 @@ test('with suppression, what another node accepts before it hears of it is purge
   const early = await one.control.deletion(id)
   assert.deepEqual([early?.state, early?.purged], ['running', 1], 'and the request is not over')
   assert.equal((await reached(one, id, 'finished')).purged, 2)
-  assert.deepEqual((await messageIds(one, sourceId)).sort(), ['again', 'kept', 'kept too'])
+  assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['again', 'kept', 'kept too']))
 })
 
 test('user ids of any characters are deleted, suppressed, listed and pseudonymized as they are', async (t) => {
@@ -207,7 +206,7 @@ test('user ids of any characters are deleted, suppressed, listed and pseudonymiz
     '\udc00 lone',
     '\\',
     '\\\\',
-    "quote ' \" ` $1 {} , NULL",
+    'quote \' " ` $1 {} , NULL',
     '\u{1F600}',
     '{"a":1}',
     "'; DROP TABLE deletions; --",

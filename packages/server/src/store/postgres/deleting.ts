@@ -31,6 +31,7 @@ import { PURGED_CHANNEL, type PurgedMessages, readPurged } from './purge-words.t
 import { PurgedLately } from './purged-lately.ts'
 import { Purging } from './purging.ts'
 import { type DeletionQuestion, DeletionReads } from './read-deletions.ts'
+import { listSuppressions } from './read-suppressions.ts'
 import { writeText } from './texts.ts'
 
 type Deletions = Pick<
@@ -97,6 +98,8 @@ export class Deleting implements Deletions {
       return { source, destinations: told.map((destination) => names.num('destinations', destination.id) as string) }
     })
     const sourceNums = sources.map(({ source }) => source)
+    await oweDeleteMessages(change.ask, ids, num, userIds, sources, atMs)
+    if (suppress) await change.suppress(sourceNums, userIds, atMs)
     await change.ask(
       `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       [
@@ -107,11 +110,9 @@ export class Deleting implements Deletions {
         deletion.sourceIds === null,
         JSON.stringify(userIds),
         JSON.stringify(sourceNums),
-        await Purging.end(change.ask, num, suppress),
+        await Purging.end(change.ask, ids.next(), suppress),
       ],
     )
-    await oweDeleteMessages(change.ask, ids, num, userIds, sources, atMs)
-    if (suppress) await change.suppress(sourceNums, userIds, atMs)
     await change.note(audit?.({ ...deletion, id }, null))
     return { num, destinationIds: [...destinationIds] }
   }
@@ -129,7 +130,7 @@ export class Deleting implements Deletions {
   }
 
   suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>> {
-    return this.#reads.suppressions(filter, page)
+    return listSuppressions(this.#parts.database, filter, page)
   }
 
   createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number> {
@@ -146,11 +147,7 @@ export class Deleting implements Deletions {
     })
   }
 
-  deleteSuppression(
-    userId: string,
-    sourceId: string | null,
-    audit?: Audit<{ userId: string; sourceId: string | null }>,
-  ): Promise<number> {
+  deleteSuppression(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
     return this.#configuring.change(async (change) => {
       const num = sourceId === null ? null : await this.#parts.names.find({ query: change.ask }, 'sources', writeText(sourceId))
       const removed = num === undefined ? 0 : await change.unsuppress(userId, num)

@@ -58,6 +58,8 @@ interface AttemptRow {
 }
 
 const NOTHING: FoundPage = { found: [], next: null }
+/** Attempts hold more than rows of other lists: all of their requests. */
+const LONGEST_STEP = 500
 const ENDED = JSON.stringify(['s'])
 const FAILED: readonly FinalStateName[] = ['failed', 'expired', 'cancelled']
 
@@ -153,6 +155,7 @@ async function settled(
          FROM attempts WHERE ${destination === null ? '' : 'destination = $4 AND '}id <= $1 AND id >= $2 ORDER BY id DESC LIMIT $3`,
         [from, firstRow(times), count, ...(destination === null ? [] : [destination])],
       ),
+    LONGEST_STEP,
   )
   const found: FoundDelivery[] = []
   let seen = 0

@@ -175,7 +175,8 @@ export class Expiring {
    */
   async #pinOwedAnew(): Promise<boolean> {
     const { count } = await this.#ask(
-      'INSERT INTO pinned SELECT DISTINCT segment FROM replays WHERE origin > $1 AND segment < $2 ON CONFLICT DO NOTHING',
+      `INSERT INTO pinned SELECT DISTINCT segment FROM replays
+       WHERE origin > $1 AND segment < $2 AND (state IS NULL OR state = 'retrying') ON CONFLICT DO NOTHING`,
       [this.#since, this.#line],
     )
     return count > 0

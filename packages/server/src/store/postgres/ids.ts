@@ -11,8 +11,9 @@ const LARGEST = 2n ** 63n - 1n
 /** In 2109. */
 const LAST_MS = 2 ** 42 - 1
 
-/** Numbers that nodes may have: 0 to this, exclusive. */
-export const NODE_NUMBERS = 2 ** Number(NODE_BITS)
+/** Numbers that nodes may have: 0 to this, exclusive. The last there is stands for rows that were moved here from SQLite. */
+export const NODE_NUMBERS = 2 ** Number(NODE_BITS) - 1
+const MOVED_NODE = BigInt(NODE_NUMBERS)
 /** Before every row there can be. */
 export const OLDEST = rowIdAt(500_000_000_000)
 /** After every row there can be. */
@@ -65,14 +66,34 @@ export class RowIds {
   }
 }
 
+// ── What was moved here from SQLite: see store-migration ──
+
+/** A row number there: milliseconds × this, plus a counter. */
+const SQLITE_PER_MS = 2_048n
+const SQLITE_DIGITS = 16
+
+/** The name of a row that had this number there. Order is kept, and what was next to each other still is. */
+export function movedRowId(number: number | string): string {
+  const id = BigInt(number)
+  return String(((id / SQLITE_PER_MS) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS) | id % SQLITE_PER_MS)
+}
+
+/** The `num` of a source or whatever else was numbered from 1 there. 0, which stands for none, stays. */
+export function movedNum(number: number): string {
+  return number === 0 ? '0' : String((BigInt(500_000_000_000 + number) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS))
+}
+
 /** Whether a text that came from outside could name a row. */
 export function isRowId(text: string): boolean {
   return /^[1-9]\d{18}$/.test(text) && BigInt(text) <= LARGEST
 }
 
-/** Rows name deliveries by shipment and index, and messages by segment and index. */
+/** Rows name deliveries by shipment and index, and messages by segment and index. A name from before a move is still known. */
 export function rowAndIndex(id: string): { row: string; index: number } | undefined {
-  const match = /^([1-9]\d{18})-(0|[1-9]\d{0,3})$/.exec(id)
-  if (match === null || BigInt(match[1] as string) > LARGEST) return undefined
-  return { row: match[1] as string, index: Number(match[2]) }
+  const match = /^([1-9]\d{15}(?:\d{3})?)-(0|[1-9]\d{0,3})$/.exec(id)
+  if (match === null) return undefined
+  const named = match[1] as string
+  if (named.length === SQLITE_DIGITS && Number(named) > Number.MAX_SAFE_INTEGER) return undefined
+  const row = named.length === SQLITE_DIGITS ? movedRowId(named) : named
+  return BigInt(row) > LARGEST ? undefined : { row, index: Number(match[2]) }
 }

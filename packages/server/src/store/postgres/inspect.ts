@@ -7,7 +7,7 @@ import type { StoreInspection } from '../store.ts'
 import type { Ask, Database } from './database.ts'
 import { msOfRowId } from './ids.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
-import { DAY_MS, dayOf, firstKey, partitionedDays, TABLES } from './partitions.ts'
+import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
 import { readLedger, recount } from './recount.ts'
 
 /** Undefined when it is not over by the deadline. */
@@ -21,6 +21,7 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
   try {
     const ask: Ask = (text, values = []) => connection.query(typeof text === 'string' ? { text } : text, values)
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    await ask(KEEP_PARTITIONS)
     const problems = await problemsOf(ask)
     // Rows of a database that is damaged may not be readable at all; the damage is then what there is to tell.
     const isWhole = problems.length === 0

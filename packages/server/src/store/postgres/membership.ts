@@ -66,6 +66,7 @@ export class Membership {
   readonly #listeners: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
   #beating: Promise<void> | null = null
+  #renewing: Promise<void> | null = null
   #left = false
   #markedAt = 0
   #lookedAt = 0
@@ -157,7 +158,7 @@ export class Membership {
 
   /** Rejects when the store cannot be written. */
   async check(): Promise<void> {
-    await this.#renew()
+    await this.#renewOnce()
   }
 
   /** One at a time; a call during one waits for it. */
@@ -178,7 +179,7 @@ export class Membership {
   }
 
   async #beatOnce(): Promise<void> {
-    await this.#renew()
+    await this.#renewOnce()
     await this.#giveUpOthers()
     await this.#onBeat()
     await this.#mark()
@@ -212,6 +213,14 @@ export class Membership {
     this.#assuredUntil = started + LEASE_MS
     this.onNumber?.(row.num)
     await this.#renew()
+  }
+
+  /** One at a time, or a node that was given up would come back as several, and hold work under names that it does not renew. */
+  #renewOnce(): Promise<void> {
+    this.#renewing ??= this.#renew().finally(() => {
+      this.#renewing = null
+    })
+    return this.#renewing
   }
 
   async #renew(): Promise<void> {

@@ -10,7 +10,7 @@ import { isRowId, msOfRowId, NEWEST, OLDEST, rowIdAt, SKEW } from './ids.ts'
 
 /** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
 const FIRST_STEP = 100
-const LONGEST_STEP = 800
+const LONGEST_STEP = 2_000
 const SKEW_MS = msOfRowId(SKEW)
 
 /**
@@ -79,6 +79,13 @@ export function lastRow({ toMs }: Times): string {
 
 export function firstRow({ fromMs }: Times): string {
   return fromMs === undefined ? OLDEST : rowIdAt(fromMs - SKEW_MS)
+}
+
+/** Whether a row of this name may be of such a time. */
+export function mayBeWithin(id: string, { fromMs, toMs }: Times): boolean {
+  if (fromMs === undefined && toMs === undefined) return true
+  const atMs = msOfRowId(id)
+  return (fromMs === undefined || atMs >= fromMs - SKEW_MS) && (toMs === undefined || atMs <= toMs + SKEW_MS)
 }
 
 export function isWithin(atMs: number, { fromMs, toMs }: Times): boolean {

@@ -19,6 +19,12 @@ const TRIES = 20
 const PAUSE_MS = 250
 const ROW_OF_ANOTHER_PARTITION = '23514'
 
+/**
+ * For a snapshot over several statements in which rows are counted, right after its BEGIN. A partition that is dropped is gone for older
+ * snapshots, too, while what it counted is not in their archive: so nothing may be dropped between the snapshot and its end.
+ */
+export const KEEP_PARTITIONS = 'LOCK TABLE segments, attempts, replays IN ACCESS SHARE MODE'
+
 /** As `message_keys.day` has it: days since 1970, in UTC. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)

@@ -6,7 +6,7 @@ import type { FoundDelivery } from './deliveries.ts'
 import type { Ask } from './database.ts'
 import { holders } from './held.ts'
 import { afterRowId, msOfRowId, OLDEST } from './ids.ts'
-import { isWithin, rowCursorOf, type Times, walk } from './paging.ts'
+import { isWithin, mayBeWithin, rowCursorOf, type Times, walk } from './paging.ts'
 import { owedIndexes, type StoredPart } from './rows.ts'
 
 /** Which part, the row in it, and the place in the row. */
@@ -48,7 +48,7 @@ export async function* walkPending(
   let passed = 0
   for (const retries of [0, 1].slice(start[0])) {
     const from = retries === start[0] ? start : ([retries, destination ?? OLDEST, 0, OLDEST, 0] as const)
-    for await (const row of rowsOf(ask, destination, held, from)) {
+    for await (const row of rowsOf(ask, destination, held, times, from)) {
       const [, , , firstId, skip] = from
       const key = [retries, row.destination, row.due, row.id] as const
       yield { passed: passed++, place: [...key, 0] }
@@ -72,6 +72,7 @@ async function* rowsOf(
   ask: Ask,
   destination: string | null,
   held: readonly string[],
+  times: Times,
   [retries, fromDestination, fromDue, fromId]: PendingCursor,
 ): AsyncGenerator<PendingRow> {
   const condition = retries === 0 ? 'attempt = 0' : 'attempt > 0'
@@ -89,7 +90,7 @@ async function* rowsOf(
     async (place, count) => {
       const values = [...(destination === null ? [place.destination] : []), ...(retries === 0 ? [] : [place.due]), place.id]
       const step = await ask<PendingRow>(sql, [count, held, ...values, ...(destination === null ? [] : [destination])])
-      await addSegments(ask, step.rows)
+      await addSegments(ask, step.rows, times)
       return step
     },
     LONGEST_STEP,
@@ -97,20 +98,24 @@ async function* rowsOf(
   yield* rows
 }
 
-async function addSegments(ask: Ask, rows: readonly PendingRow[]): Promise<void> {
-  const names = new Set(rows.flatMap(({ parts }) => storedParts(parts).map(([, segment]) => segment)))
+/** Of those that may be asked for: a walk past a million rows of other times need not know more of them. */
+async function addSegments(ask: Ask, rows: readonly PendingRow[], times: Times): Promise<void> {
+  const names = new Set<string>()
+  for (const { parts } of rows) for (const [origin, segment] of storedParts(parts)) if (mayBeWithin(origin, times)) names.add(segment)
+  const segments = new Map<string, OwedSegment>()
+  for (const row of rows) row.segments = segments
+  if (names.size === 0) return
   const { rows: found } = await ask<OwedSegment & { seq: string }>(
     'SELECT seq, count, absent, received_at FROM segments WHERE seq = ANY($1::bigint[])',
     [[...names]],
   )
-  const segments = new Map(found.map((segment) => [segment.seq, segment]))
-  for (const row of rows) row.segments = segments
+  for (const segment of found) segments.set(segment.seq, segment)
 }
 
 function entriesOf({ parts, segments }: PendingRow): { origin: string; segment: string; index: number }[] {
   return storedParts(parts).flatMap(([origin, segment, stored]) => {
     const about = segments.get(segment)
-    // Of a segment that is no longer there, nothing says how many messages were all of it.
+    // Of a segment that is no longer there, or of another time, nothing says how many messages are all of it.
     if (about === undefined && stored === 0) return []
     return owedIndexes(stored, about?.count ?? 0, about?.absent ?? null).map((index) => ({ origin, segment, index }))
   })

@@ -22,7 +22,17 @@ test('words of any number of messages are within what a notification may have, a
 })
 
 test('what is no word of a purge means nothing', () => {
-  for (const word of ['', 'x', '1:2', `${SEGMENT}:`, `${SEGMENT}:1,`, `${SEGMENT}:-1`, `${SEGMENT}:1;`, `__proto__:1`, `${SEGMENT}:99999`]) {
+  for (const word of [
+    '',
+    'x',
+    '1:2',
+    `${SEGMENT}:`,
+    `${SEGMENT}:1,`,
+    `${SEGMENT}:-1`,
+    `${SEGMENT}:1;`,
+    `__proto__:1`,
+    `${SEGMENT}:99999`,
+  ]) {
     assert.deepEqual(readPurged(word), [], word)
   }
 })

@@ -11,21 +11,20 @@
 // over and no transaction that writes is left from it. In the tail only those go who are suppressed still: who was let in again
 // meanwhile came back by somebody's will.
 
-import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
-import { packBody, unpackBody } from '../encoding/body-bytes.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
-import { candidates, clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
-import { bools, byteas, int8s } from './binary-arrays.ts'
+import { candidates } from '../encoding/segment-keys.ts'
+import { int8s } from './binary-arrays.ts'
 import type { Ask } from './database.ts'
 import { openSeed } from './message-keys.ts'
 import type { Parts } from './parts.ts'
-import { type PurgedMessages, PURGED_CHANNEL, writePurged } from './purge-words.ts'
+import { PURGED_CHANNEL, type PurgedMessages, writePurged } from './purge-words.ts'
+import { type PurgedSegment, withoutUsers, writePurgedSegments } from './purged-segments.ts'
 import { readText, writeText } from './texts.ts'
 
 /** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
 const TAIL_MS = 5_000
 /** As a difference of row names. */
-const TAIL = BigInt(TAIL_MS) << 21n
+export const TAIL = BigInt(TAIL_MS) << 21n
 /** A transaction that takes longer than this is not one that accepts. */
 const LONGEST_ACCEPT_MS = 60_000
 
@@ -38,9 +37,9 @@ const BODIES_AT_ONCE = 100
 
 const SERVER_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 /** Of a row of deletions: whether its tail is over. */
-const TAIL_IS_OVER = `(NOT suppress OR (${SERVER_MS} > (num >> 21) + ${TAIL_MS} AND (${SERVER_MS} > (num >> 21) + ${TAIL_MS + LONGEST_ACCEPT_MS}
+const TAIL_IS_OVER = `(NOT suppress OR (${SERVER_MS} > purge_end >> 21 AND (${SERVER_MS} > (purge_end >> 21) + ${LONGEST_ACCEPT_MS}
   OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-    AND backend_xid IS NOT NULL AND (extract(epoch FROM xact_start) * 1000)::bigint <= (num >> 21) + ${TAIL_MS}))))`
+    AND backend_xid IS NOT NULL AND (extract(epoch FROM xact_start) * 1000)::bigint <= purge_end >> 21))))`
 /** Of a row of deletions: what there is has been gone through. */
 const IS_AT_TAIL = `(suppress AND purge_cursor >= purge_end - ${2n * TAIL})`
 
@@ -85,15 +84,15 @@ export class Purging {
     this.#onPurged = onPurged
   }
 
-  /** The end of a new request's purge, from the name that its row has, inside its transaction. */
-  static async end(ask: Ask, num: string, suppress: boolean): Promise<string> {
+  /** The end of a new request's purge. To be asked as late as can be in its transaction: the tail begins when others can know. */
+  static async end(ask: Ask, now: string, suppress: boolean): Promise<string> {
     // Clocks differ, and another node's last segment may have a later name than a request that came after it.
-    const { rows } = await ask<{ mark: string }>('SELECT greatest($1::bigint, max(seq) + 1) AS mark FROM segments WHERE seq >= $1', [num])
-    const mark = BigInt(rows[0]?.mark ?? num)
+    const { rows } = await ask<{ mark: string }>('SELECT greatest($1::bigint, max(seq) + 1) AS mark FROM segments WHERE seq >= $1', [now])
+    const mark = BigInt(rows[0]?.mark ?? now)
     return String(suppress ? mark + TAIL : mark)
   }
 
-  /** Whether there may be purges that this node knows nothing of the words of. */
+  /** Whether a purge was not over when this node last looked. */
   get isAnyOpen(): boolean {
     return this.#open.length > 0 || this.#running.size > 0
   }
@@ -227,16 +226,16 @@ export class Purging {
         `SELECT seq, source, absent, keys, body FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
         [int8s(chunk.map(({ seq }) => seq)), ...range],
       )
-      const rewritten: Rewritten[] = []
+      const rewritten: PurgedSegment[] = []
       for (const row of rows) {
-        const users = true ? all : late?.get(row.source)
+        const users = row.seq < purge.mark ? all : late?.get(row.source)
         if (users === undefined) continue
-        const segment = rewrite(row, candidates(row.keys, await this.#hashesOf(purge, row.source)), users)
+        const segment = withoutUsers(row, candidates(row.keys, await this.#hashesOf(purge, row.source)), users)
         if (segment === undefined) continue
         rewritten.push(segment)
         purged.push({ segment: segment.seq, indexes: segment.indexes })
       }
-      if (rewritten.length > 0) await write(ask, rewritten, range)
+      if (rewritten.length > 0) await writePurgedSegments(ask, rewritten, range)
     }
     return purged
   }
@@ -254,64 +253,6 @@ export class Purging {
     }
     return hashes
   }
-}
-
-interface Rewritten {
-  seq: string
-  keys: Uint8Array
-  body: Uint8Array
-  isEmpty: boolean
-  /** Without the duplicates. */
-  indexes: number[]
-}
-
-function rewrite(
-  row: { seq: string; absent: number[] | null; keys: Buffer; body: Buffer },
-  possible: readonly number[],
-  userIds: ReadonlySet<string>,
-): Rewritten | undefined {
-  const absent = row.absent ?? []
-  // With the duplicates, whose bytes are there too.
-  const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
-  const items = [...content.items]
-  const theirs = possible.filter((index) => {
-    const { userId, previousId } = items[index] ?? {}
-    return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
-  })
-  if (theirs.length === 0) return undefined
-  const words = new Uint32Array(new Uint8Array(row.keys).buffer)
-  for (const index of [...theirs, ...absent]) {
-    items[index] = null
-    // The message's own key stays: a late retry of it is still a duplicate. What points to the user goes.
-    clearUser(words, index * KEY_WORDS)
-  }
-  const isEmpty = items.every((item) => item == null)
-  const { sentAt, context, integrations } = content
-  const body = writeStoredBody(isEmpty ? { batch: items } : { batch: items, sentAt, context, integrations })
-  return {
-    seq: row.seq,
-    keys: new Uint8Array(words.buffer),
-    body: packBody(body),
-    isEmpty,
-    indexes: theirs.filter((index) => !absent.includes(index)),
-  }
-}
-
-/** What the rows were before is in the server's files until it vacuums them. */
-async function write(ask: Ask, segments: readonly Rewritten[], range: readonly [string, string]): Promise<void> {
-  await ask(
-    `UPDATE segments s SET keys = u.keys, body = u.body, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
-       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
-     FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::boolean[]) AS u (seq, keys, body, is_empty)
-     WHERE s.seq = u.seq AND s.seq BETWEEN $5 AND $6`,
-    [
-      int8s(segments.map(({ seq }) => seq)),
-      byteas(segments.map(({ keys }) => keys)),
-      byteas(segments.map(({ body }) => body)),
-      bools(segments.map(({ isEmpty }) => isEmpty)),
-      ...range,
-    ],
-  )
 }
 
 /** By source, the request's users whose messages are dropped now. */

@@ -1,5 +1,4 @@
-// Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed. Every
-// answer is of one moment. Users stand in columns as texts.ts writes them, and in the JSON of a request as they are.
+// Deletion requests as they are asked for, with their state per user, source and destination. Every answer is of one moment. Users stand in columns as texts.ts writes them, and in the JSON of a request as they are.
 
 import { cursorOf, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import {
@@ -11,11 +10,9 @@ import {
   InvalidCursor,
   type Page,
   type PageRequest,
-  type Suppression,
-  type SuppressionFilter,
 } from '../store.ts'
 import type { Ask, Database } from './database.ts'
-import { isRowId, NEWEST, OLDEST, SKEW } from './ids.ts'
+import { isRowId, NEWEST, SKEW } from './ids.ts'
 import { rowCursorOf } from './paging.ts'
 import { readText, writeText } from './texts.ts'
 
@@ -148,30 +145,6 @@ export class DeletionReads {
       const row = await rowOf(ask, id)
       return row === undefined ? { data: [], next: null } : targetsOf(ask, row, question, page)
     })
-  }
-
-  async suppressions({ userId, sourceId }: SuppressionFilter, { limit, cursor }: PageRequest): Promise<Page<Suppression>> {
-    const [source, user] = cursorOf('u', cursor, [OLDEST, ''])
-    if (!isRowId(source)) throw new InvalidCursor()
-    const conditions = ['(p.source, p.user_id) >= ($2::bigint, $3::text)']
-    const values: (string | number)[] = [limit + 1, source, writeText(user)]
-    if (sourceId !== undefined) conditions.push(`s.id = $${values.push(writeText(sourceId))}`)
-    // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET keeps it so.
-    const from =
-      userId === undefined
-        ? 'sources s JOIN suppressions p ON p.source = s.num'
-        : `sources s CROSS JOIN LATERAL (
-             SELECT * FROM suppressions WHERE source = s.num AND user_id = $${values.push(writeText(userId))} OFFSET 0) p`
-    const { rows } = await this.#database.query<{ source: string; source_id: string; user_id: string; since: number }>(
-      `SELECT p.source, s.id AS source_id, p.user_id, p.since FROM ${from}
-       WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT $1`,
-      values,
-    )
-    const next = rows[limit]
-    const data = rows
-      .slice(0, limit)
-      .map((row) => ({ userId: readText(row.user_id), sourceId: row.source_id, since: row.since }))
-    return { data, next: next ? JSON.stringify(['u', next.source, readText(next.user_id)]) : null }
   }
 
   #snapshot<T>(work: (ask: Ask) => Promise<T>): Promise<T> {

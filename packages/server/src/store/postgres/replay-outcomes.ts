@@ -32,9 +32,8 @@ export async function writeOutcomes(ask: Ask, destination: string, records: read
 
 const count = (state: string): string => `count(*) FILTER (WHERE became = '${state}')`
 
-const OUTCOMES = {
-  name: 'replay_outcomes',
-  text: `
+// Without a name, so that it is planned for as many rows as there are now: a plan from when a day was empty reads all of it.
+const OUTCOMES = `
   WITH was AS (
     SELECT r.origin, r.idx, r.job, r.state, n.state AS became
     FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS n (origin, idx, state)
@@ -45,17 +44,14 @@ const OUTCOMES = {
   )
   INSERT INTO replay_outcomes (job, destination, attempted, delivered, failed, expired, cancelled)
   SELECT job, $6::bigint, count(*) FILTER (WHERE state IS NULL), ${['delivered', 'failed', 'expired', 'cancelled'].map(count).join(', ')}
-  FROM was WHERE job IS NOT NULL AND (state IS NULL OR became <> 'retrying') GROUP BY job`,
-}
+  FROM was WHERE job IS NOT NULL AND (state IS NULL OR became <> 'retrying') GROUP BY job`
 
 /** Adds up what was appended. Whoever calls holds the job's row. */
 export async function foldOutcomes(ask: Ask, job: string): Promise<void> {
   await ask(FOLD, [job])
 }
 
-const FOLD = {
-  name: 'replay_fold',
-  text: `
+const FOLD = `
   WITH gone AS (DELETE FROM replay_outcomes WHERE job = $1 RETURNING *),
   parts AS (
     UPDATE replay_parts p SET waiting = p.waiting - s.attempted
@@ -65,5 +61,4 @@ const FOLD = {
   UPDATE replay_jobs j SET delivered = j.delivered + s.delivered, failed = j.failed + s.failed, expired = j.expired + s.expired,
     cancelled = j.cancelled + s.cancelled
   FROM (SELECT sum(delivered) AS delivered, sum(failed) AS failed, sum(expired) AS expired, sum(cancelled) AS cancelled FROM gone) s
-  WHERE j.num = $1 AND s.delivered + s.failed + s.expired + s.cancelled > 0`,
-}
+  WHERE j.num = $1 AND s.delivered + s.failed + s.expired + s.cancelled > 0`

@@ -46,35 +46,23 @@ export async function oweAgain(
     }
     owed.set(destination, (owed.get(destination) ?? 0) + entries.length)
   }
-  await ask(
-    `INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job)
-     SELECT n.*, $6, $7 FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[]) AS n`,
-    [
-      replays.map(({ origin }) => origin),
-      replays.map(({ index }) => index),
-      replays.map(({ destination }) => destination),
-      replays.map(({ segment }) => segment),
-      replays.map(({ replayOf }) => replayOf),
-      Math.floor(atMs),
-      job,
-    ],
-  )
-  await ask(
-    `INSERT INTO shipments (id, destination, count, bytes, parts, replay)
-     SELECT n.*, true FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::integer[], $5::text[]) AS n`,
-    [
-      shipments.map(({ id }) => id),
-      shipments.map(({ destination }) => destination),
-      shipments.map(({ count }) => count),
-      shipments.map(({ bytes }) => bytes),
-      shipments.map(({ parts }) => parts),
-    ],
-  )
-  await ask(
-    `INSERT INTO deltas (id, kind, subject, counts)
-     SELECT n.id, $4, n.destination, ARRAY[n.count, 0, n.count, 0, 0, 0] FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, destination, count)`,
-    [[...owed].map(() => ids.next()), [...owed.keys()], [...owed.values()], LEDGER],
-  )
+  await ask(INSERT_REPLAYS, [
+    replays.map(({ origin }) => origin),
+    replays.map(({ index }) => index),
+    replays.map(({ destination }) => destination),
+    replays.map(({ segment }) => segment),
+    replays.map(({ replayOf }) => replayOf),
+    Math.floor(atMs),
+    job,
+  ])
+  await ask(INSERT_SHIPMENTS, [
+    shipments.map(({ id }) => id),
+    shipments.map(({ destination }) => destination),
+    shipments.map(({ count }) => count),
+    shipments.map(({ bytes }) => bytes),
+    shipments.map(({ parts }) => parts),
+  ])
+  await ask(INSERT_DELTAS, [[...owed].map(() => ids.next()), [...owed.keys()], [...owed.values()], LEDGER])
   await followDeletions(ask, replays)
   return shipments.map(({ id }) => id)
 }
@@ -83,7 +71,7 @@ export async function oweAgain(
 async function followDeletions(ask: Ask, replays: readonly NewReplay[]): Promise<void> {
   // A delete message is alone in its segment.
   const first = replays.filter(({ index }) => index === 0)
-  if (first.length === 0) return
+  if (first.length === 0 || (await ask('SELECT 1 FROM deletion_targets LIMIT 1')).rows.length === 0) return
   const { rows } = await ask<{ deletion: string }>(FOLLOW, [
     first.map(({ origin }) => origin),
     first.map(({ replayOf }) => replayOf.split('-')[0] as string),
@@ -94,12 +82,9 @@ async function followDeletions(ask: Ask, replays: readonly NewReplay[]): Promise
   await ask('UPDATE deletions SET ended = NULL WHERE num = ANY($1::bigint[])', [rows.map(({ deletion }) => deletion)])
 }
 
-const FOLLOW = {
-  name: 'replay_follow_deletions',
-  text: `
+const FOLLOW = `
   WITH n AS (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS n (origin, repeated, segment, destination)
-    WHERE EXISTS (SELECT 1 FROM deletion_targets)
   ), before AS (
     SELECT n.origin AS newest, n.repeated AS origin FROM n
     UNION
@@ -109,5 +94,23 @@ const FOLLOW = {
   UPDATE deletion_targets t SET origin = before.newest, final = NULL FROM before
   WHERE t.origin = before.origin AND coalesce(t.final, 'failed') <> 'delivered'
     AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.origin = before.origin AND a.id > before.origin - ${SKEW} AND a.delivered > 0)
-  RETURNING t.deletion`,
+  RETURNING t.deletion`
+
+const INSERT_REPLAYS = {
+  name: 'replay_insert',
+  text: `INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job)
+    SELECT n.*, $6, $7 FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[]) AS n`,
+}
+
+const INSERT_SHIPMENTS = {
+  name: 'replay_insert_shipments',
+  text: `INSERT INTO shipments (id, destination, count, bytes, parts, replay)
+    SELECT n.*, true FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::integer[], $5::text[]) AS n`,
+}
+
+const INSERT_DELTAS = {
+  name: 'replay_insert_deltas',
+  text: `INSERT INTO deltas (id, kind, subject, counts)
+    SELECT n.id, $4, n.destination, ARRAY[n.count, 0, n.count, 0, 0, 0]
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, destination, count)`,
 }

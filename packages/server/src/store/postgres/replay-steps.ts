@@ -10,13 +10,13 @@
 import { LOOKS_PER_STEP, REPLAYED_PER_STEP, ReplayBudget } from '../encoding/replay-budget.ts'
 import { progressOf, replayDoc, replayJobOf } from '../encoding/replay-job-row.ts'
 import { LEAD_MS } from '../replay-jobs.ts'
-import type { ReplayJob, ReplayStep, ReplayStepResult } from '../store.ts'
+import type { ReplayStep, ReplayStepResult } from '../store.ts'
 import type { Ask } from './database.ts'
 import type { Parts } from './parts.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { oweAgain } from './replay-owing.ts'
-import { type JobRow, SELECT_JOBS } from './replay-rows.ts'
+import type { JobRow } from './replay-rows.ts'
 import { type Place, type Walk, walkOf } from './replay-walk.ts'
 import { writeText } from './texts.ts'
 
@@ -44,7 +44,8 @@ export async function makeStep(parts: Parts, step: ReplayStep): Promise<StepRepl
   const refusal = await refusalOf((text, values) => parts.database.query(text, values), step)
   if (refusal !== undefined) return refusal
   return parts.database.transaction(async (ask) => {
-    await ask('SELECT pg_advisory_xact_lock($1)', [LOCK])
+    // Named statements are planned once, maybe when a day has no rows yet: the plan must be one for when it has many.
+    await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [LOCK])
     const { rows } = await ask<JobRow>('SELECT * FROM replay_jobs WHERE id = $1 FOR UPDATE', [writeText(step.id)])
     // A statement of its own, so that its clock is that of after the wait.
     const late = await refusalOf(ask, step)
@@ -99,16 +100,15 @@ class Step {
       walked.push({ part, owed: part.destination === '0' ? 0 : budget.replayed - before })
     }
     const atMs = Math.floor(this.#parts.nowMs())
-    const owed = [...budget.owed.values()].map((of) => ({ ...of, bytes: this.#judge.bytesOf(of.segment) }))
+    const owed = [...budget.owed.values()].map((of) => Object.assign(of, { bytes: this.#judge.bytesOf(of.segment) }))
     await oweAgain(this.#ask, this.#parts.ids, owed, { job: job.num, atMs })
     const left = parts.length - walked.filter(({ part }) => part.over).length
     const hasMoved = budget.looks < LOOKS_PER_STEP || left < parts.length || left === 0
     if (walked.length > 0) await this.#saveParts(walked)
-    if (hasMoved) await this.#save(budget, left === 0, atMs)
-    if (runner !== undefined) await this.#lead(runner)
+    const progress = hasMoved ? { ...progressOf(job, budget, left === 0), isOver: left === 0, atMs } : undefined
     return {
       ok: true,
-      job: await this.#after(),
+      job: replayJobOf(await this.#save(progress, runner)),
       replayed: budget.replayed,
       blocked: left > 0 && !budget.isSpent && !isCut,
       destinations: [...new Set(owed.map(({ destination }) => destination))],
@@ -117,7 +117,13 @@ class Step {
 
   async #partsLeft(): Promise<PartRow[]> {
     const { rows } = await this.#ask<
-      Place & { destination: string | number; next: string | number; waiting: number; deleted: boolean | null; doc: string | null }
+      Omit<Place, 'next'> & {
+        destination: string | number
+        next: string | number
+        waiting: number
+        deleted: boolean | null
+        doc: string | null
+      }
     >(
       `SELECT p.destination, p.state, p.next, p.place, p.waiting, d.deleted, d.doc
        FROM replay_parts p LEFT JOIN destinations d ON d.num = p.destination WHERE p.job = $1 AND NOT p.over ORDER BY p.turn, p.destination`,
@@ -174,45 +180,59 @@ class Step {
   }
 
   async #saveParts(walked: readonly { part: PartRow; owed: number }[]): Promise<void> {
-    await this.#ask(
-      `UPDATE replay_parts p SET state = n.state, next = n.next, place = n.place, over = n.over, waiting = p.waiting + n.owed, turn = $2
-       FROM unnest($3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[], $8::integer[])
-         AS n (destination, state, next, place, over, owed)
-       WHERE p.job = $1 AND p.destination = n.destination`,
-      [
-        this.#job.num,
-        this.#job.position + 1,
-        walked.map(({ part }) => part.destination),
-        walked.map(({ part }) => part.state),
-        walked.map(({ part }) => part.next),
-        walked.map(({ part }) => part.place),
-        walked.map(({ part }) => part.over),
-        walked.map(({ owed }) => owed),
-      ],
-    )
-  }
-
-  async #save(budget: ReplayBudget<string>, isOver: boolean, atMs: number): Promise<void> {
-    const { replayed, skipped, done } = progressOf(this.#job, budget, isOver)
-    // Rows that were not yet committed when the job's were counted: see replaying.ts. They are of its set as well.
-    await this.#ask(
-      `UPDATE replay_jobs SET position = position + 1, replayed = $2, skipped = $3, total = greatest(total, $4), state = $5, finished_at = $6
-       WHERE num = $1`,
-      [this.#job.num, replayed, skipped, done, isOver ? 'finished' : this.#job.state, isOver ? atMs : null],
-    )
-  }
-
-  /** Last, so that its time begins with what was released. */
-  async #lead(runner: string): Promise<void> {
-    await this.#ask(`UPDATE replay_jobs SET leader = $2, leader_until = clock_timestamp() + make_interval(secs => $3) WHERE num = $1`, [
+    await this.#ask(SAVE_PARTS, [
       this.#job.num,
-      runner,
-      LEAD_MS / 1_000,
+      this.#job.position + 1,
+      walked.map(({ part }) => part.destination),
+      walked.map(({ part }) => part.state),
+      walked.map(({ part }) => part.next),
+      walked.map(({ part }) => part.place),
+      walked.map(({ part }) => part.over),
+      walked.map(({ owed }) => owed),
     ])
   }
 
-  async #after(): Promise<ReplayJob> {
-    const { rows } = await this.#ask<JobRow>(`${SELECT_JOBS} WHERE j.num = $1`, [this.#job.num])
-    return replayJobOf(rows[0] as JobRow)
+  /** Last, so that the leader's time begins with what was released. Nothing is written where nothing was done and nobody leads. */
+  async #save(
+    progress: (ReturnType<typeof progressOf> & { isOver: boolean; atMs: number }) | undefined,
+    runner: string | undefined,
+  ): Promise<JobRow> {
+    const { num, state } = this.#job
+    if (progress === undefined && runner === undefined) {
+      const { rows } = await this.#ask<JobRow>('SELECT * FROM replay_jobs WHERE num = $1', [num])
+      return rows[0] as JobRow
+    }
+    const { replayed, skipped, done, isOver = false, atMs } = progress ?? {}
+    const { rows } = await this.#ask<JobRow>(SAVE, [
+      num,
+      progress === undefined ? 0 : 1,
+      replayed ?? null,
+      skipped ?? null,
+      done ?? null,
+      isOver ? 'finished' : state,
+      isOver ? (atMs ?? null) : null,
+      runner ?? null,
+      LEAD_MS / 1_000,
+    ])
+    return rows[0] as JobRow
   }
+}
+
+// Rows that were not yet committed when the job's were counted are of its set as well: see replaying.ts. So the total may grow.
+const SAVE = {
+  name: 'replay_save',
+  text: `
+  UPDATE replay_jobs SET position = position + $2::integer, replayed = coalesce($3, replayed), skipped = coalesce($4, skipped),
+    total = greatest(total, $5), state = $6, finished_at = $7, leader = coalesce($8, leader),
+    leader_until = CASE WHEN $8::text IS NULL THEN leader_until ELSE clock_timestamp() + make_interval(secs => $9) END
+  WHERE num = $1 RETURNING *`,
+}
+
+const SAVE_PARTS = {
+  name: 'replay_save_parts',
+  text: `
+  UPDATE replay_parts p SET state = n.state, next = n.next, place = n.place, over = n.over, waiting = p.waiting + n.owed, turn = $2
+  FROM unnest($3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[], $8::integer[])
+    AS n (destination, state, next, place, over, owed)
+  WHERE p.job = $1 AND p.destination = n.destination`,
 }

@@ -6,12 +6,14 @@ import { once } from 'node:events'
 import { after, afterEach, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createReplayRunner, type ReplayRunner } from '../../control/replay-runner.ts'
-import { accept, claim, counts, ledgerOf, newWay, settle, settleAll, tracks, until } from '../conformance/ground.ts'
+import { accept, claim, counts, DAY_MS, ledgerOf, messageIdsOf, newWay, settle, settleAll, tracks, until } from '../conformance/ground.ts'
 import { createJob, finish, listed, matching } from '../conformance/replay-ground.ts'
 import { LEAD_MS } from '../replay-jobs.ts'
-import type { ReplayJob, ReplayStepResult } from '../store.ts'
+import { InvalidCursor, type ReplayJob, type ReplayStepResult } from '../store.ts'
+import { openBareNode } from './fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'
+import { Replaying } from './replaying.ts'
 import type { PostgresStore } from './store.ts'
 
 const KILLED_NODE = fileURLToPath(new URL('./fixtures/replay-node.ts', import.meta.url))
@@ -21,6 +23,7 @@ suite('nodes that replay together', () => {
   let a: PostgresStore
   let b: PostgresStore
   let runners: ReplayRunner[] = []
+  const troubles: unknown[] = []
   let child: ChildProcess | undefined
 
   before(async () => {
@@ -31,6 +34,7 @@ suite('nodes that replay together', () => {
   afterEach(async () => {
     await Promise.all(runners.map((runner) => runner.stop()))
     runners = []
+    assert.deepEqual(troubles.splice(0), [])
     if (child?.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL')
       await once(child, 'exit')
@@ -43,8 +47,24 @@ suite('nodes that replay together', () => {
     await database.drop()
   })
 
-  /** Tells what its steps came to. */
-  const start = (store: PostgresStore, told: (result: ReplayStepResult) => void = () => {}): void => {
+  /** What the steps of the runners came to; and the job's end. */
+  const watch = (): { told: (result: ReplayStepResult) => void; refused: string[]; over: Promise<ReplayJob>; led: Promise<void> } => {
+    let finish: (job: ReplayJob) => void = () => {}
+    let isLed = (): void => {}
+    const refused: string[] = []
+    return {
+      refused,
+      over: new Promise((resolve) => (finish = resolve)),
+      led: new Promise((resolve) => (isLed = resolve)),
+      told(result) {
+        if (!result.ok) refused.push(result.reason)
+        if (!result.ok && result.reason === 'led') isLed()
+        if (result.ok && result.job.state === 'finished') finish(result.job)
+      },
+    }
+  }
+
+  const start = (store: PostgresStore, told: (result: ReplayStepResult) => void): void => {
     const runner = createReplayRunner({
       store: {
         replays: (...asked) => store.control.replays(...asked),
@@ -55,7 +75,7 @@ suite('nodes that replay together', () => {
         },
       },
       clock: { scheduleMs: () => performance.now() },
-      trouble: (error) => assert.ok(false, String(error)),
+      trouble: (error) => troubles.push(error),
     })
     runners.push(runner)
     runner.start()
@@ -68,16 +88,6 @@ suite('nodes that replay together', () => {
     await settleAll(a, way.destinationId, 'failed')
     return way
   }
-
-  const over = (job: ReplayJob): Promise<ReplayJob | undefined> =>
-    until(
-      async () => {
-        await new Promise((resolve) => setImmediate(resolve))
-        return b.control.replayJob(job.id)
-      },
-      (now) => now?.state === 'finished',
-      'the job is over',
-    )
 
   const releasedAt = async (job: ReplayJob): Promise<number[]> => {
     const rows = await database.query<{ at: string }>(
@@ -99,18 +109,17 @@ suite('nodes that replay together', () => {
 
   test('with a runner each, every delivery is owed again once, and the rate holds for both together', async () => {
     const { destinationId } = await failed(120)
-    const refused: string[] = []
-    const told = (result: ReplayStepResult): void => void (result.ok || refused.push(result.reason))
+    const { told, refused, over } = watch()
     const job = await createJob(a, matching({ destinationId }), { ratePerSecond: 40 })
     start(a, told)
     start(b, told)
-    const done = await over(job)
-    assert.deepEqual([done?.total, done?.replayed, done?.skipped], [120, 120, {}])
+    const done = await over
+    assert.deepEqual([done.total, done.replayed, done.skipped], [120, 120, {}])
     await isOwedOnce(destinationId, 120)
     const times = await releasedAt(job)
     assert.ok(mostInASecond(times) <= 44, `${mostInASecond(times)} in one second`)
     const lastedMs = (times.at(-1) as number) - (times[0] as number)
-    assert.ok(lastedMs > 2_300 && lastedMs < 8_000, `${lastedMs} ms`)
+    assert.ok(lastedMs > 2_300 && lastedMs < 15_000, `${lastedMs} ms`)
     assert.ok(refused.length < 20, `${refused.length} refusals: nobody asks all the time`)
   })
 
@@ -123,19 +132,16 @@ suite('nodes that replay together', () => {
       (now) => (now?.replayed ?? 0) > 0,
       'the other node has begun',
     )
-    const led = new Promise<void>((resolve) => {
-      start(b, (result) => {
-        if (!result.ok && result.reason === 'led') resolve()
-      })
-    })
+    const { told, over, led } = watch()
+    start(b, told)
     await led
     const killedAtMs = Date.now()
     child.kill('SIGKILL')
     await once(child, 'exit')
     const now = await b.control.replayJob(job.id)
     assert.ok(now !== undefined && now.state === 'running' && now.replayed < 300)
-    const done = await over(job)
-    assert.deepEqual([done?.total, done?.replayed, done?.skipped], [300, 300, {}])
+    const done = await over
+    assert.deepEqual([done.total, done.replayed, done.skipped], [300, 300, {}])
     await isOwedOnce(destinationId, 300)
     const times = await releasedAt(job)
     assert.ok(mostInASecond(times) <= 110, `${mostInASecond(times)} in one second`)
@@ -206,5 +212,76 @@ suite('nodes that replay together', () => {
     const done = await finish(a, job)
     assert.deepEqual([done.total, done.replayed, done.skipped], [20, 20, {}])
     await isOwedOnce(destinationId, 20)
+  })
+
+  test('what retention drops at the same time is not owed again, and what is owed again is not dropped', async () => {
+    for (let times = 0; times < 3; times++) {
+      const { destinationId } = await failed(300)
+      const job = await createJob(a, matching({ destinationId }))
+      const [done] = await Promise.all([finish(b, job, 9), a.dropExpired(Date.now() + 100 * DAY_MS)])
+      assert.equal(done.replayed + (done.skipped.message_gone ?? 0), 300)
+      assert.deepEqual(await ledgerOf(a, destinationId), counts({ owed: 300 + done.replayed, failed: 300, pending: done.replayed }))
+      const { shipments } = await claim(b, destinationId)
+      const messages = shipments.flatMap(messageIdsOf)
+      assert.equal(messages.length, done.replayed)
+      assert.ok(!messages.includes(null), 'each of them is there to be sent')
+    }
+  })
+
+  test('a destination that is deleted on one node while another owes it more is left with nothing pending', async () => {
+    for (let times = 0; times < 5; times++) {
+      const { destinationId } = await failed(60)
+      const job = await createJob(a, matching({ destinationId }))
+      const [done] = await Promise.all([finish(b, job, 5), a.control.deleteDestination(destinationId)])
+      assert.equal(done.replayed + (done.skipped.destination_gone ?? 0), 60)
+      await until(
+        () => ledgerOf(a, destinationId),
+        ({ pending }) => pending === 0,
+        'what it was owed is cancelled',
+      )
+      assert.equal((await a.control.replayJob(job.id))?.ended.cancelled, done.replayed)
+    }
+  })
+
+  test('a step asks few questions, however many deliveries it owes again', async (t) => {
+    const { destinationId } = await failed(250)
+    const node = await openBareNode(database.url, 400)
+    t.after(() => node.close())
+    const replaying = new Replaying(node.parts)
+    const { id } = await replaying.createReplay({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: null })
+    const before = node.parts.database.roundTrips
+    const result = await replaying.replayStep({ id, position: 0, limit: 1_000, maxWaiting: 1_000, runner: 'a runner' })
+    assert.ok(result.ok && result.replayed === 250)
+    const asked = node.parts.database.roundTrips - before
+    assert.ok(asked <= 25, `${asked} questions`)
+  })
+
+  test('ids, cursors and reasons of strangers find nothing, and break nothing', async () => {
+    const { destinationId } = await failed(1)
+    const strange = [
+      '\0',
+      '\\',
+      '\uD800',
+      '1',
+      '-1',
+      '9223372036854775808-0',
+      '9223372036854775807-9999',
+      `1'; DROP TABLE replays`,
+      '__proto__',
+    ]
+    for (const id of strange) {
+      assert.deepEqual(await a.control.replay(id), { ok: false, reason: 'not_found' })
+      assert.equal(await a.control.replayJob(id), undefined)
+      assert.deepEqual(await a.control.updateReplay(id, { state: 'paused' }), { ok: false, reason: 'not_found' })
+      const step = { id, position: 0, limit: 1, maxWaiting: 1, runner: 'a runner' }
+      assert.deepEqual(await a.control.replayStep(step), { ok: false, reason: 'not_running' })
+      assert.equal((await a.control.countReplay(matching({ destinationId: id }))).total, 0)
+      assert.equal((await a.control.countReplay(matching({ destinationId, reason: id }))).total, 0)
+      await assert.rejects(a.control.replays({}, { limit: 1, cursor: JSON.stringify(['r', id]) }), InvalidCursor)
+    }
+    const job = await createJob(a, { deliveryIds: strange })
+    assert.deepEqual((await finish(a, job)).skipped, { not_found: strange.length })
+    const nothing = await createJob(a, matching({ destinationId, reason: '\0', fromMs: 1, toMs: 8_640_000_000_000_000 }))
+    assert.deepEqual([nothing.total, (await finish(a, nothing)).replayed], [0, 0])
   })
 })

@@ -27,7 +27,7 @@ import { Database } from './database.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'
 import { Membership } from './membership.ts'
-import { createPartitions, DAY_MS, dayOf, partitionName, preparePartitions, TABLES } from './partitions.ts'
+import { createPartitions, DAY_MS, dayOf, KEEP_PARTITIONS, partitionName, preparePartitions, TABLES } from './partitions.ts'
 import type { PostgresStore } from './store.ts'
 
 let database: TestDatabase
@@ -83,7 +83,7 @@ function recounting(): { stop: () => Promise<number> } {
       await client.query('SET search_path = switchyard')
       while (!stopping.signal.aborted) {
         await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-        await client.query('LOCK TABLE segments, attempts, replays IN ACCESS SHARE MODE')
+        await client.query(KEEP_PARTITIONS)
         const { rows } = await client.query<{ is_so: boolean; books: number; counted: number }>(`
           WITH counted AS (
             SELECT (SELECT coalesce(sum((r->>3)::int - CASE WHEN r->2 = '0' THEN coalesce(cardinality(absent), 0) ELSE 0 END), 0) FROM segments, jsonb_array_elements(routes::jsonb->'s') r)

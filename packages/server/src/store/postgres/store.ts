@@ -16,9 +16,11 @@ import { Database } from './database.ts'
 import { Deleting } from './deleting.ts'
 import { Deliveries } from './deliveries.ts'
 import { RowIds } from './ids.ts'
+import { LiveChannel } from './live-channel.ts'
 import { Membership } from './membership.ts'
 import { Messages } from './messages.ts'
 import { migrate } from './migrate.ts'
+import { refuseUnfinished } from './moving-state.ts'
 import { Names } from './names.ts'
 import type { Parts } from './parts.ts'
 import { Replaying } from './replaying.ts'
@@ -40,6 +42,8 @@ export interface PostgresStoreOptions {
   onState?: (problem: string | null) => void
   /** Told of every commit of a group: how long it took, and how many shared it. */
   onCommit?: (commitMs: number, commands: number) => void
+  /** Told of every statement that is sent to the server. */
+  onTrip?: () => void
 }
 
 export interface PostgresStore extends Store {
@@ -60,8 +64,9 @@ const DAY_MS = 86_400_000
 
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const address = parsePostgresAddress(options.url)
-  const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000 })
-  const fast = new Database({ address, connections: FAST_CONNECTIONS })
+  const { onTrip } = options
+  const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000, onTrip })
+  const fast = new Database({ address, connections: FAST_CONNECTIONS, onTrip })
   try {
     const connection = await database.connect()
     try {
@@ -70,6 +75,10 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       connection.destroy()
     }
     const membership = await Membership.join({ database, name: options.nodeName ?? 'node', version: options.version ?? '' })
+    await refuseUnfinished(database).catch(async (error: unknown) => {
+      await membership.leave()
+      throw error
+    })
     const store = new Postgres(database, fast, membership, options)
     await store.load()
     return store
@@ -82,6 +91,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
 
 class Postgres implements PostgresStore {
   readonly membership: Membership
+  readonly channel: LiveChannel
   readonly #database: Database
   readonly #fast: Database
   readonly #retentionDays: number
@@ -128,6 +138,7 @@ class Postgres implements PostgresStore {
       secretBox: options.secretBox,
       onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
     })
+    this.channel = new LiveChannel(database, this.#configuring)
     const onState = options.onState ?? (() => {})
     const onCommit = options.onCommit ?? (() => {})
     this.#claiming = new Claiming(parts, { database: fast, membership })

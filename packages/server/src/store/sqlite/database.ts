@@ -5,6 +5,10 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MIGRATIONS } from './migrations.ts'
+import { refuseMoved } from './moved-mark.ts'
+import { StoreProblem } from './store-problem.ts'
+
+export { StoreProblem } from './store-problem.ts'
 
 const SQLITE_BUSY = 5
 /** What the log is cut back to when it is started again, after a long read or a burst made it grow. */
@@ -12,11 +16,6 @@ const LOG_BYTES = 32 * 1024 * 1024
 
 /** Answers of SQLite that say something about the file: PERM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
 const OF_THE_FILE = new Set([3, 8, 10, 11, 13, 14, 26])
-
-/** What a person who starts the service can do something about. */
-export class StoreProblem extends Error {
-  override name = 'StoreProblem'
-}
 
 /** What SQLite or the file system has against the file, in words; other errors are bugs and come back as they are. */
 export function openProblem(error: unknown, path: string): unknown {
@@ -58,13 +57,15 @@ export function isLocked(path: string): boolean {
   }
 }
 
-export function openWriter(path: string): DatabaseSync {
+/** `evenIfMoved`: for whoever moves it, or takes the mark of that away again. */
+export function openWriter(path: string, { evenIfMoved = false }: { evenIfMoved?: boolean } = {}): DatabaseSync {
   // What people did is in it: for its owner alone, whatever the umask. SQLite gives the files beside it the same mode.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
     configure(database)
     migrate(database, path)
+    if (!evenIfMoved) refuseMoved(database, path)
   } catch (error) {
     database.close()
     throw error

@@ -1,0 +1,89 @@
+// How long a claim takes with nothing and with a million deliveries owed to a destination that is dead: two stores on one
+// server, asked in turns.
+
+import { createSecretBox } from '../../packages/server/src/secret-box.ts'
+import { accept, newDestination, newSource, tracks } from '../../packages/server/src/store/conformance/ground.ts'
+import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
+import type { Postgres } from '../service/databases.ts'
+
+export interface ClaimsRun {
+  pending: number
+  /** Median of a claim of one shipment, and of giving it back, per round. */
+  withoutMs: number[]
+  withMs: number[]
+}
+
+const CLAIMS_PER_ROUND = 300
+const WAITING = 50
+
+export async function measureClaims(postgres: Postgres, pending: number, rounds: number): Promise<ClaimsRun> {
+  const [without, withDead] = [await open(postgres, 'claims_without', 0), await open(postgres, 'claims_with', pending)]
+  try {
+    const run: ClaimsRun = { pending, withoutMs: [], withMs: [] }
+    await Promise.all([time(without), time(withDead)])
+    for (let round = 0; round < rounds; round += 1) {
+      // A claim of each in turn, so that a busy moment of the machine meets both.
+      const samples = { without: [] as number[], with: [] as number[] }
+      for (let nth = 0; nth < CLAIMS_PER_ROUND; nth += 1) {
+        samples.without.push(await once(without))
+        samples.with.push(await once(withDead))
+      }
+      run.withoutMs.push(median(samples.without))
+      run.withMs.push(median(samples.with))
+    }
+    return run
+  } finally {
+    await without.store.close()
+    await withDead.store.close()
+    for (const name of ['claims_without', 'claims_with']) await postgres.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  }
+}
+
+interface Opened {
+  store: PostgresStore
+  healthyId: string
+}
+
+async function open(postgres: Postgres, name: string, pending: number): Promise<Opened> {
+  await postgres.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  await postgres.query(`CREATE DATABASE ${name}`)
+  const url = postgres.connectionString.replace(/\/[^/]*$/, `/${name}`)
+  const store = await createPostgresStore({ url, secretBox: createSecretBox('a key for the benchmark'), retentionDays: 7 })
+  const { id: sourceId } = await newSource(store)
+  const { id: healthyId } = await newDestination(store, sourceId)
+  const { id: deadId } = await newDestination(store, sourceId)
+  for (let left = pending; left > 0; left -= 2_500 * 8) {
+    await Promise.all(Array.from({ length: 8 }, () => accept(store, sourceId, tracks(10), [deadId])))
+    // A shipment each: rows are what a claim would have to pass.
+    await Promise.all(
+      Array.from({ length: Math.min(2_500 * 8, left) / 50 }, () =>
+        Promise.all(Array.from({ length: 50 }, () => accept(store, sourceId, tracks(1), [deadId]))),
+      ),
+    )
+  }
+  for (let nth = 0; nth < WAITING; nth += 1) await accept(store, sourceId, tracks(1), [healthyId])
+  return { store, healthyId }
+}
+
+async function time(opened: Opened): Promise<void> {
+  for (let nth = 0; nth < CLAIMS_PER_ROUND; nth += 1) await once(opened)
+}
+
+async function once({ store, healthyId }: Opened): Promise<number> {
+  const started = performance.now()
+  const { shipments } = await store.delivery.claim({
+    destinationId: healthyId,
+    nowMs: Date.now(),
+    maxFresh: 1,
+    maxRetries: 1,
+    maxBytes: 1e9,
+  })
+  const tookMs = performance.now() - started
+  if (shipments.length !== 1) throw new Error(`${shipments.length} shipments were claimed`)
+  store.delivery.release(shipments.map(({ shipment }) => shipment))
+  return tookMs
+}
+
+function median(values: number[]): number {
+  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}

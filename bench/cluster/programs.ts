@@ -1,0 +1,78 @@
+// What is measured: the service on PostgreSQL as one node and as two, and graphile-worker on the same server.
+
+import { join } from 'node:path'
+import type { Postgres } from '../service/databases.ts'
+import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/programs.ts'
+import { type Service, startService } from '../service/service.ts'
+
+export const KEYS = ['one', 'two', 'graphile-worker', 'graphile-worker-tuned'] as const
+export type Key = (typeof KEYS)[number]
+
+export interface Competitor {
+  key: Key
+  title: string
+  start: Program['start']
+}
+
+/** The same for every node, as it must be. */
+const SECRET_KEY = 'a key for the benchmark, and for nothing else'
+
+export function createCompetitors(postgres: Postgres): Competitor[] {
+  const documented = graphileWorker(postgres, 'documented')
+  const tuned = graphileWorker(postgres, 'tuned')
+  return [
+    { key: 'one', title: 'Switchyard, one node', start: (place) => startNodes(postgres, 1, place) },
+    { key: 'two', title: 'Switchyard, two nodes', start: (place) => startNodes(postgres, 2, place) },
+    { key: 'graphile-worker', title: documented.title, start: documented.start },
+    { key: 'graphile-worker-tuned', title: tuned.title, start: tuned.start },
+  ]
+}
+
+export function startNode(postgres: Postgres, folder: string): Promise<Service> {
+  return startService(folder, { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: SECRET_KEY })
+}
+
+export interface RunningNodes extends RunningProgram {
+  nodes: readonly Service[]
+}
+
+export async function startNodes(
+  postgres: Postgres,
+  count: number,
+  { folder, receiverUrl }: { folder: string; receiverUrl?: string },
+): Promise<RunningNodes> {
+  await postgres.reset()
+  const nodes: Service[] = []
+  for (let nth = 0; nth < count; nth += 1) nodes.push(await startNode(postgres, join(folder)))
+  const [first] = nodes
+  if (first === undefined) throw new Error('no node')
+  const source = await first.defaultSource()
+  if (receiverUrl !== undefined) await first.createDestination('receiver', `${receiverUrl}/`, source)
+  // The others have it within a second.
+  await untilAllKnow(nodes)
+  return {
+    nodes,
+    pid: first.pid,
+    pids: nodes.map(({ pid }) => pid),
+    target: { ...first.targetOf(source), ports: nodes.map((node) => node.targetOf(source).port) },
+    databasePids: () => postgres.pids(),
+    remaining: async () => (await first.ledger()).reduce((sum, { pending }) => sum + pending, 0),
+    async disagreement(events) {
+      const [kept, counted] = [await first.ledger(), await first.ledger({ recount: true })]
+      return [kept, counted].flatMap((lines) => lines.flatMap((line) => lineDisagreement(line, events)))[0]
+    },
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()))
+    },
+  }
+}
+
+async function untilAllKnow(nodes: readonly Service[]): Promise<void> {
+  const limit = Date.now() + 10_000
+  for (;;) {
+    const known = await Promise.all(nodes.map((node) => node.ledger()))
+    if (known.every(({ length }) => length === known[0]?.length)) return
+    if (Date.now() > limit) throw new Error('a node does not hear of the destination')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

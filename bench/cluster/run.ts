@@ -1,0 +1,214 @@
+// Entry of the cluster benchmark: the service on PostgreSQL against graphile-worker on the same server in the same run, two
+// nodes against one, and what an event and a claim cost. It writes into the repository only the file that --markdown names.
+
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Bar } from '../client/bars.ts'
+import { barsText, machineText } from '../client/report.ts'
+import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
+import { startPostgres } from '../service/databases.ts'
+import { installPeers } from '../service/install.ts'
+import { type DeliveryRun, measureDelivery } from '../service/parts/delivery.ts'
+import { noiseText } from '../service/report.ts'
+import { createTurns, type Round } from '../service/turns.ts'
+import { type ClaimsRun, measureClaims } from './claims.ts'
+import { createCompetitors, type Key } from './programs.ts'
+import { measureTrips, type TripsRun } from './trips.ts'
+
+const PARTS = ['delivery', 'trips', 'claims'] as const
+type Part = (typeof PARTS)[number]
+
+const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, what an event and a claim cost.
+
+usage: npm run bench:cluster -- [options]
+
+  --rounds N       rounds of each part (5)
+  --quick          2 rounds, fewer events: to see that it runs, not to judge
+  --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
+  --tries N        a run of a round that other work disturbed is made again, up to N times in all (3)
+  --check          exit 1 when a bar is missed or a run failed
+  --markdown FILE  write the report there as well
+  --help           this text
+
+How PostgreSQL grows as it runs on is measured by bench/cluster/bloat.ts.
+`
+
+const options = readOptions()
+if (options.help) {
+  process.stdout.write(HELP)
+  process.exit()
+}
+const only = (options.only ?? []).flatMap((names) => names.split(','))
+const unknown = only.filter((name) => !PARTS.includes(name as Part))
+const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
+const tries = Number(options.tries)
+if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
+  console.error(unknown.length > 0 ? `no such part: ${unknown.join(', ')}` : '--rounds and --tries take a whole number from 1')
+  process.exit(2)
+}
+const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
+const DELIVERY_EVENTS = options.quick ? 9_000 : 30_000
+const TRIPS_EVENTS = options.quick ? 6_000 : 30_000
+const PENDING = options.quick ? 50_000 : 1_000_000
+const WARM_UP_EVENTS = 6_000
+
+const machine = machineText()
+installPeers()
+const postgres = await startPostgres()
+const turns = createTurns(options.quick ? 1 : tries)
+const competitors = createCompetitors(postgres)
+let delivery: Round<Key, DeliveryRun>[] = []
+const trips: TripsRun[] = []
+let claims: ClaimsRun | undefined
+
+if (isWanted('delivery')) {
+  delivery = await turns.take(
+    'delivery',
+    '',
+    rounds,
+    competitors.map((competitor) => ({ key: competitor.key, measure: () => measureDelivery(competitor, DELIVERY_EVENTS, WARM_UP_EVENTS) })),
+  )
+}
+if (isWanted('trips')) {
+  for (const eventsPerRequest of [15, 1]) {
+    const run = await turns.attempt('trips', `${eventsPerRequest} per request`, () =>
+      measureTrips(postgres, TRIPS_EVENTS, eventsPerRequest),
+    )
+    if (run) trips.push(run)
+  }
+}
+if (isWanted('claims')) claims = await turns.attempt('claims', `${PENDING} pending`, () => measureClaims(postgres, PENDING, rounds))
+await postgres.stop()
+
+const judged = bars()
+const report = [
+  '# Cluster benchmark',
+  machine,
+  `- ${postgres.version} on the same machine, fsync and synchronous_commit on`,
+  'Median (min–max) of the rounds; ratios are formed within a round. One sender, one receiver, `track` events of 700 bytes.',
+  '## Bars',
+  barsText(judged),
+  ...section('delivery', 'In → durable → POST out → outcome durable', deliveryText),
+  ...section('trips', 'What an event costs the database, one node at load', tripsText),
+  ...section('claims', 'A claim beside a dead destination', claimsText),
+  ...(turns.failures.length > 0 ? ['## Failed runs', turns.failures.map((failure) => `- ${failure}`).join('\n')] : []),
+].join('\n\n')
+console.log(report)
+if (options.markdown) writeFileSync(options.markdown, `${report}\n`)
+process.exit(options.check && (turns.failures.length > 0 || judged.some(({ isMet }) => isMet === false)) ? 1 : 0)
+
+function bars(): Bar[] {
+  const oneToGraphile = ratios('one', 'graphile-worker')
+  const twoToOne = ratios('two', 'one')
+  const worst = trips.length === 0 ? undefined : Math.max(...trips.map(({ tripsPerEvent }) => tripsPerEvent))
+  const claimRatio = claims && spreadOf(claims.withMs.map((ms, at) => ms / (claims?.withoutMs[at] ?? Number.NaN)))
+  return [
+    bar(
+      'in → durable → out → recorded, one node',
+      '≥ 2 × graphile-worker on the same server',
+      spread(oneToGraphile),
+      oneToGraphile && oneToGraphile.median >= 2,
+    ),
+    bar('two nodes and the database on the same cores', 'no slower than one node', spread(twoToOne), twoToOne && twoToOne.median >= 1),
+    bar(
+      'round trips per event at load',
+      '≤ 0.2',
+      worst === undefined ? '–' : numberText(worst, 3),
+      worst === undefined ? undefined : worst <= 0.2,
+    ),
+    bar(
+      `a claim with ${numberText(PENDING, 0)} pending for a dead destination`,
+      '≤ 1.2 × with none',
+      spread(claimRatio),
+      claimRatio && claimRatio.median <= 1.2,
+    ),
+  ]
+}
+
+function bar(what: string, needed: string, measured: string, isMet: boolean | undefined): Bar {
+  return { what, needed, measured, isMet }
+}
+
+function spread(of: Spread | undefined): string {
+  return of === undefined ? '–' : `${spreadText(of, 2)} ×`
+}
+
+function ratios(one: Key, other: Key): Spread | undefined {
+  return spreadOf(
+    delivery.flatMap((round) => {
+      const [mine, its] = [round.get(one), round.get(other)]
+      return mine && its ? [mine.eventsPerSecond / its.eventsPerSecond] : []
+    }),
+  )
+}
+
+function deliveryText(): string {
+  const rows = competitors.map(({ key, title }) => {
+    const runs = delivery.flatMap((round) => round.get(key) ?? [])
+    const of = (value: (run: DeliveryRun) => number): string => spreadText(spreadOf(runs.map(value)), 0)
+    const complaints = [...new Set(runs.flatMap((run) => run.complaints))]
+    const twice = runs.reduce((sum, run) => sum + run.duplicates, 0)
+    return [
+      title,
+      String(runs.length),
+      of((run) => run.eventsPerSecond),
+      spreadText(ratios(key, 'graphile-worker'), 2),
+      of((run) => run.acknowledgedPerSecond),
+      of((run) => run.cpuUsPerEvent),
+      of((run) => run.databaseCpuUsPerEvent),
+      of((run) => run.peakRssBytes / 1e6),
+      `${complaints.length === 0 ? 'all' : complaints.join(', ')}, ${twice > 0 ? `${twice} twice` : 'each once'}`,
+    ]
+  })
+  const head = ['Program', 'Rounds', 'Events/s', '× graphile', 'Acknowledged/s', 'CPU µs/event', 'Database µs', 'Peak MB', 'Received']
+  return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
+}
+
+function tripsText(): string {
+  const rows = trips.map((run) => [
+    String(run.eventsPerRequest),
+    numberText(run.eventsPerSecond, 0),
+    numberText(run.tripsPerEvent, 3),
+    numberText(run.commitsPerEvent, 3),
+    numberText(run.inserted, 2),
+    numberText(run.updated, 3),
+    numberText(run.deleted, 2),
+    numberText(run.walBytesPerEvent, 0),
+  ])
+  return tableText(['Events per request', 'Events/s', 'Round trips', 'Commits', 'Rows inserted', 'updated', 'deleted', 'WAL bytes'], rows)
+}
+
+function claimsText(): string {
+  if (claims === undefined) return 'Not run.'
+  const ms = (values: number[]): string => spreadText(spreadOf(values), 2)
+  return tableText(
+    ['Pending for the dead destination', 'Median ms of a claim'],
+    [
+      ['0', ms(claims.withoutMs)],
+      [numberText(claims.pending, 0), ms(claims.withMs)],
+    ],
+  )
+}
+
+function section(part: Part, title: string, text: () => string): string[] {
+  return isWanted(part) ? [`## ${title}`, text(), noiseText(turns.noise.get(part) ?? [])] : []
+}
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        rounds: { type: 'string' },
+        tries: { type: 'string', default: '3' },
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string', multiple: true },
+        check: { type: 'boolean', default: false },
+        markdown: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${HELP}`)
+    process.exit(2)
+  }
+}

@@ -1,0 +1,33 @@
+// Whose new messages are dropped, as it is asked for: by source, then by user as texts.ts writes them.
+
+import { cursorOf } from '../encoding/paging.ts'
+import { InvalidCursor, type Page, type PageRequest, type Suppression, type SuppressionFilter } from '../store.ts'
+import type { Database } from './database.ts'
+import { isRowId, OLDEST } from './ids.ts'
+import { readText, writeText } from './texts.ts'
+
+export async function listSuppressions(
+  database: Database,
+  { userId, sourceId }: SuppressionFilter,
+  { limit, cursor }: PageRequest,
+): Promise<Page<Suppression>> {
+  const [source, user] = cursorOf('u', cursor, [OLDEST, ''])
+  if (!isRowId(source)) throw new InvalidCursor()
+  const conditions = ['(p.source, p.user_id) >= ($2::bigint, $3::text)']
+  const values: (string | number)[] = [limit + 1, source, writeText(user)]
+  if (sourceId !== undefined) conditions.push(`s.id = $${values.push(writeText(sourceId))}`)
+  // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET keeps it so.
+  const from =
+    userId === undefined
+      ? 'sources s JOIN suppressions p ON p.source = s.num'
+      : `sources s CROSS JOIN LATERAL (
+             SELECT * FROM suppressions WHERE source = s.num AND user_id = $${values.push(writeText(userId))} OFFSET 0) p`
+  const { rows } = await database.query<{ source: string; source_id: string; user_id: string; since: number }>(
+    `SELECT p.source, s.id AS source_id, p.user_id, p.since FROM ${from}
+       WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT $1`,
+    values,
+  )
+  const next = rows[limit]
+  const data = rows.slice(0, limit).map((row) => ({ userId: readText(row.user_id), sourceId: row.source_id, since: row.since }))
+  return { data, next: next ? JSON.stringify(['u', next.source, readText(next.user_id)]) : null }
+}

@@ -1,0 +1,42 @@
+// The mark in a file whose rows are in PostgreSQL, or on their way there: whoever started a service on it would have two stores
+// that go apart. A setting, which a person can take away again: the rows stay.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { StoreProblem } from './store-problem.ts'
+
+export const MOVED_SETTING = 'moved'
+
+export interface MovedMark {
+  /** Of this move; the other store has the same. */
+  id: string
+  /** Without a login. */
+  to: string
+  atMs: number
+  isOver: boolean
+}
+
+export function readMoved(database: DatabaseSync): MovedMark | undefined {
+  const row = database.prepare('SELECT value FROM settings WHERE name = ?').get(MOVED_SETTING) as { value: string } | undefined
+  return row && (JSON.parse(row.value) as MovedMark)
+}
+
+/** Null: none from now on. */
+export function writeMoved(database: DatabaseSync, mark: MovedMark | null): void {
+  if (mark === null) database.prepare('DELETE FROM settings WHERE name = ?').run(MOVED_SETTING)
+  else
+    database
+      .prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+      .run(MOVED_SETTING, JSON.stringify(mark))
+}
+
+export function refuseMoved(database: DatabaseSync, path: string): void {
+  const mark = readMoved(database)
+  if (mark === undefined) return
+  const at = new Date(mark.atMs).toISOString()
+  const undo = `switchyard migrate-store --from sqlite:${path} --undo`
+  throw new StoreProblem(
+    mark.isOver
+      ? `${path} was moved to PostgreSQL at ${mark.to} (${at}): set SWITCHYARD_STORE to that address. To use the file all the same, with what was in it then: ${undo}`
+      : `${path} is being moved to PostgreSQL at ${mark.to} (begun ${at}). Run the same switchyard migrate-store again to go on, or give it up: ${undo}`,
+  )
+}
