@@ -75,13 +75,14 @@ WITH k AS MATERIALIZED (
   SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::integer[]) AS k (key, segment, idx)
 ), turning AS (
   INSERT INTO message_keys (day, key, segment) SELECT $5::integer - 1, k.key, k.segment FROM k WHERE $6 AND k.key IS NOT NULL
-  ON CONFLICT DO NOTHING RETURNING key
+  ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
 ), new AS (
   INSERT INTO message_keys (day, key, segment)
   SELECT $5, k.key, k.segment FROM k
   WHERE k.key IS NOT NULL AND NOT EXISTS (SELECT FROM message_keys y WHERE y.key = k.key AND y.day = $5 - 1)
     AND (NOT $6 OR EXISTS (SELECT FROM turning t WHERE t.key = k.key))
-  ON CONFLICT DO NOTHING RETURNING key
+  -- In one order everywhere, so that two nodes do not wait for each other in a ring.
+  ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
 ), dup AS MATERIALIZED (
   SELECT k.segment, array_agg(k.idx ORDER BY k.idx) AS absent FROM k LEFT JOIN new ON new.key = k.key WHERE new.key IS NULL GROUP BY k.segment
 ), s AS MATERIALIZED (

@@ -34,13 +34,16 @@ export class AuditLog {
     const [start] = rowCursorOf('a', cursor, [lastRow(times)])
     const stored = subject === undefined ? null : writeText(subject)
     return byIndexes(this.#parts.database, async (ask) => {
-      const rows = walk<AuditRow>(start, ({ id }) => beforeRow(id), (from, count) =>
-        // Of the texts, which may be large, only how large they are.
-        ask(
-          `SELECT id, at, actor, actor_name, action, subject, coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) AS bytes
+      const rows = walk<AuditRow>(
+        start,
+        ({ id }) => beforeRow(id),
+        (from, count) =>
+          // Of the texts, which may be large, only how large they are.
+          ask(
+            `SELECT id, at, actor, actor_name, action, subject, coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) AS bytes
            FROM audit WHERE id <= $1 AND id >= $2 ${stored === null ? '' : 'AND subject = $4'} ORDER BY id DESC LIMIT $3`,
-          [from, firstRow(times), count, ...(stored === null ? [] : [stored])],
-        ),
+            [from, firstRow(times), count, ...(stored === null ? [] : [stored])],
+          ),
       )
       const found: AuditRow[] = []
       let next: string | null = null

@@ -17,6 +17,7 @@ import { readText } from './texts.ts'
 
 /** Of PostgreSQL's advisory locks the one of whoever folds: any fixed number. */
 const FOLD_LOCK = 7_311_994_520_121
+const RECOUNT_MS = 10 * 60_000
 const MARKERS_KEPT_MS = 15 * 60_000
 const FOLDED_PER_STEP = 5_000
 const STEPS_PER_FOLD = 4
@@ -38,9 +39,20 @@ export class Books {
     return withAll(await readLedger((text) => this.#parts.database.query(text)), this.#parts.configuration())
   }
 
-  async recount(): Promise<LedgerRow[]> {
-    return withAll(await recount((text) => this.#parts.database.query(text)), this.#parts.configuration())
+  /** It reads every row: on a connection of its own, one at a time, and with more time than other questions have. */
+  recount(): Promise<LedgerRow[]> {
+    const recounting = this.#recounting.then(async () => {
+      const connection = await this.#parts.database.connect(RECOUNT_MS)
+      try {
+        return withAll(await recount((text) => connection.query({ text })), this.#parts.configuration())
+      } finally {
+        connection.destroy()
+      }
+    })
+    this.#recounting = recounting.catch(() => {})
+    return recounting
   }
+  #recounting: Promise<unknown> = Promise.resolve()
 
   inspect(deadlineMs: number): Promise<StoreInspection | undefined> {
     return inspect(this.#parts.database, deadlineMs)
@@ -73,7 +85,7 @@ export class Books {
       `SELECT s.id AS "sourceId", code, count, last_at AS "lastAtMs", last_sample AS "lastSample"
        FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC, source, code`,
     )
-    return rows.map((row) => ({ ...row, lastSample: readText(row.lastSample) }))
+    return rows.map((row) => Object.assign(row, { lastSample: readText(row.lastSample) }))
   }
 
   async sourceCounts(): Promise<SourceCounts[]> {
@@ -177,5 +189,6 @@ async function oldestOf(ask: Ask, destinations: readonly string[]): Promise<Map<
 function withAll(rows: readonly LedgerRow[], { destinations }: Configuration): LedgerRow[] {
   const known = new Set(rows.map(({ destinationId }) => destinationId))
   const nothing = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
-  return [...rows, ...[...destinations.keys()].filter((id) => !known.has(id)).map((destinationId) => ({ destinationId, ...nothing }))]
+  const missing = [...destinations.keys()].filter((id) => !known.has(id))
+  return [...rows, ...missing.map((destinationId) => Object.assign({ destinationId }, nothing))]
 }

@@ -6,26 +6,12 @@ import { ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type { DeliveryDetail, DeliveryFilter, DeliveryRow, FinalStateName, Page, PageRequest } from '../store.ts'
 import type { Ask } from './database.ts'
 import { deliveryDetail } from './delivery-detail.ts'
-import { replaysOf } from './delivery-replays.ts'
+import { type FoundDelivery, replaysOf } from './delivery-replays.ts'
 import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, walk } from './paging.ts'
 import type { Parts } from './parts.ts'
 import { type PendingCursor, walkPending } from './pending.ts'
 import { messageIdsOf } from './segments.ts'
 import { readText } from './texts.ts'
-
-/** A delivery before what only a look elsewhere can tell. */
-export interface FoundDelivery {
-  origin: string
-  index: number
-  segment: string
-  /** Its `num`. */
-  destination: string
-  state: DeliveryRow['state']
-  reason: string | null
-  attempts: number
-  replay: boolean
-  atMs: number | null
-}
 
 interface FoundPage {
   found: FoundDelivery[]

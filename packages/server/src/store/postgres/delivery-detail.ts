@@ -79,7 +79,7 @@ async function gatheredOf(ask: Ask, origin: string, index: number, last: Request
   if (last?.gathered === undefined) return null
   const parts = last.gathered.parts ?? (await ledParts(ask, String(last.gathered.lead), last, origin, index))
   if (parts === null) return null
-  const gathered = parts.map((part): GatheredPart => ({ ...part, content: null }))
+  const gathered = parts.map(({ origin: of, segment, indexes }): GatheredPart => ({ origin: of, segment, indexes, content: null }))
   const bySegment = new Map<string, GatheredPart[]>()
   for (const part of gathered) {
     const known = bySegment.get(String(part.segment))
@@ -104,10 +104,9 @@ async function ledParts(
   origin: string,
   index: number,
 ): Promise<readonly Part[] | null> {
-  const { rows } = await ask<{ doc: string }>(
-    `SELECT doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY id DESC`,
-    [lead],
-  )
+  const { rows } = await ask<{ doc: string }>(`SELECT doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY id DESC`, [
+    lead,
+  ])
   for (const { doc } of rows) {
     for (const request of requestsOf(JSON.parse(doc) as AttemptDoc)) {
       const parts = request.url === url && request.startedAtMs === startedAtMs ? request.gathered?.parts : undefined

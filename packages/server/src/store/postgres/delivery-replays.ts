@@ -8,7 +8,17 @@ export interface NamedDelivery {
   origin: string
   index: number
   segment: string
+  /** Its `num`. */
   destination: string
+}
+
+/** A delivery as a list finds it, before what only a look elsewhere can tell. */
+export interface FoundDelivery extends NamedDelivery {
+  state: DeliveryRow['state']
+  reason: string | null
+  attempts: number
+  replay: boolean
+  atMs: number | null
 }
 
 export type Replays = Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'>

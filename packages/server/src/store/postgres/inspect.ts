@@ -95,7 +95,9 @@ async function oldestMessageAtMs(ask: Ask): Promise<number | null> {
 }
 
 async function secretKeyIds(ask: Ask): Promise<string[]> {
-  const { rows } = await ask<{ text: string }>('SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings')
+  const { rows } = await ask<{ text: string }>(
+    'SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings',
+  )
   return sealedKeyIds(rows.map(({ text }) => text))
 }
 

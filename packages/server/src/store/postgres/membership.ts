@@ -15,8 +15,8 @@ const BEAT_MS = 1_000
 /** Where schedule time stands is written down so often. */
 const MARK_EVERY_MS = 5_000
 const SCHEDULE_SETTING = 'schedule_ms'
-/** Work held by nobody that there is, which only a commit at the moment of its node's end can leave, is looked for so often. */
-const ORPHANS_EVERY_MS = 15_000
+/** Work held by nobody that there is, which only a commit at the moment of its node's end can leave, is looked for after so many leases. */
+const ORPHANS_EVERY = 1.5
 /** Joining and giving up are made one at a time: any fixed number. */
 const LOCK = 7_311_994_520_118
 
@@ -33,9 +33,14 @@ export interface NodeSummary {
 }
 
 export interface MembershipOptions {
+  /** For everything but the beat. */
   database: Database
+  /** The beat's own connection: it must not wait for a question that takes long. */
+  beating: Database
   name: string
   version: string
+  /** For tests. All nodes must have the same. */
+  leaseMs?: number | undefined
 }
 
 interface NodeRow {
@@ -51,6 +56,8 @@ interface NodeRow {
 
 export class Membership {
   readonly #database: Database
+  readonly #beatingDatabase: Database
+  readonly #leaseMs: number
   readonly #name: string
   readonly #version: string
   #num = 0
@@ -65,7 +72,7 @@ export class Membership {
   readonly #told = new Map<string, unknown>()
   readonly #listeners: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
-  #beating: Promise<void> | null = null
+  #working: Promise<void> | null = null
   #renewing: Promise<void> | null = null
   #left = false
   #markedAt = 0
@@ -77,8 +84,10 @@ export class Membership {
   /** Told when the number is another from now on. */
   onNumber: ((num: number) => void) | null = null
 
-  private constructor({ database, name, version }: MembershipOptions) {
+  private constructor({ database, beating, name, version, leaseMs = LEASE_MS }: MembershipOptions) {
+    this.#leaseMs = leaseMs
     this.#database = database
+    this.#beatingDatabase = beating
     this.#name = name
     this.#version = version
   }
@@ -161,33 +170,34 @@ export class Membership {
     await this.#renewOnce()
   }
 
-  /** One at a time; a call during one waits for it. */
-  beat(): Promise<void> {
-    if (this.#left) return Promise.resolve()
-    this.#beating ??= this.#beatOnce().finally(() => {
-      this.#beating = null
-    })
-    return this.#beating
+  /** Renews the lease, and sets going what is done at every beat: that may take longer, and no lease must wait for it. */
+  async beat(): Promise<void> {
+    if (this.#left) return
+    await this.#renewOnce()
+    this.#working ??= this.#work()
+      .catch(() => {})
+      .finally(() => {
+        this.#working = null
+      })
   }
 
   /** Gives everything back. */
   async leave(): Promise<void> {
     this.#left = true
     clearInterval(this.#timer)
-    await this.#beating?.catch(() => {})
+    await this.#working
     await this.#database.transaction((ask) => this.#giveUp(ask, this.#num, this.#holder)).catch(() => {})
   }
 
-  async #beatOnce(): Promise<void> {
-    await this.#renewOnce()
+  async #work(): Promise<void> {
     await this.#giveUpOthers()
-    await this.#onBeat()
     await this.#mark()
+    await this.#onBeat()
   }
 
   async #join(): Promise<void> {
     const started = performance.now()
-    const row = await this.#database.transaction(async (ask) => {
+    const row = await this.#beatingDatabase.transaction(async (ask) => {
       await ask('SELECT pg_advisory_xact_lock($1)', [String(LOCK)])
       const { rows } = await ask<{ num: number; now_ms: number }>(
         `SELECT n AS num, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms FROM generate_series(0, ${NODE_NUMBERS - 1}) n
@@ -196,11 +206,12 @@ export class Membership {
       const free = rows[0]
       if (free === undefined) throw new Error(`there are ${NODE_NUMBERS} nodes already`)
       const holder = new RowIds(free.num, () => free.now_ms).next()
-      await ask(`INSERT INTO nodes (num, holder, name, version, expires_at) VALUES ($1, $2, $3, $4, ${LEASE_END})`, [
+      await ask(`INSERT INTO nodes (num, holder, name, version, expires_at) VALUES ($1, $2, $3, $4, ${leaseEnd('$5')})`, [
         free.num,
         holder,
         this.#name,
         this.#version,
+        this.#leaseMs,
       ])
       const { rows: marks } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SCHEDULE_SETTING])
       return { ...free, holder, scheduleMs: Math.max(free.now_ms, Number(marks[0]?.value ?? 0)) }
@@ -210,7 +221,7 @@ export class Membership {
     this.#serverOffsetMs = row.now_ms - (started + performance.now()) / 2
     this.#scheduleMs = row.scheduleMs
     this.#assuredSince = started
-    this.#assuredUntil = started + LEASE_MS
+    this.#assuredUntil = started + this.#leaseMs
     this.onNumber?.(row.num)
     await this.#renew()
   }
@@ -225,17 +236,17 @@ export class Membership {
 
   async #renew(): Promise<void> {
     const sent = performance.now()
-    const { rows } = await this.#database.query<{ alive: number; now_ms: number; nodes: NodeRow[] }>(
+    const { rows } = await this.#beatingDatabase.query<{ alive: number; now_ms: number; nodes: NodeRow[] }>(
       {
         name: 'beat',
-        text: `WITH me AS (UPDATE nodes SET expires_at = ${LEASE_END}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
+        text: `WITH me AS (UPDATE nodes SET expires_at = ${leaseEnd('$4')}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
           SELECT (SELECT count(*)::integer FROM me) AS alive, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
             (SELECT coalesce(json_agg(n), '[]') FROM (SELECT num, holder::text AS holder, name, version,
                (extract(epoch FROM started_at) * 1000)::bigint AS started_ms, (extract(epoch FROM expires_at) * 1000)::bigint AS expires_ms, doc
                FROM nodes ORDER BY num) n) AS nodes`,
       },
-      [this.#num, this.#holder, JSON.stringify(Object.fromEntries(this.#told))],
-      LEASE_MS / 2,
+      [this.#num, this.#holder, JSON.stringify(Object.fromEntries(this.#told)), this.#leaseMs],
+      this.#leaseMs / 2,
     )
     const row = rows[0]
     if (row === undefined || this.#left) return
@@ -247,7 +258,7 @@ export class Membership {
       return
     }
     if (sent > this.#assuredUntil) this.#assuredSince = sent
-    this.#assuredUntil = sent + LEASE_MS
+    this.#assuredUntil = sent + this.#leaseMs
     this.#serverOffsetMs = row.now_ms - (sent + received) / 2
     this.#nodes = row.nodes
       // Of its own row the statement sees how it was before.
@@ -257,7 +268,7 @@ export class Membership {
         name,
         version,
         startedAtMs: started_ms,
-        seenAtMs: holder === this.#holder ? row.now_ms : expires_ms - LEASE_MS,
+        seenAtMs: holder === this.#holder ? row.now_ms : expires_ms - this.#leaseMs,
         doc: JSON.parse(doc) as Record<string, unknown>,
         isSelf: holder === this.#holder,
       }))
@@ -268,7 +279,7 @@ export class Membership {
 
   async #giveUpOthers(): Promise<void> {
     const now = performance.now()
-    if (now - this.#assuredSince < LEASE_MS) return
+    if (now - this.#assuredSince < this.#leaseMs) return
     if (this.#expired) {
       await this.#database.transaction(async (ask) => {
         await ask('SELECT pg_advisory_xact_lock($1)', [String(LOCK)])
@@ -276,7 +287,7 @@ export class Membership {
         for (const { num, holder } of rows) await this.#giveUp(ask, num, holder)
       })
     }
-    if (now - this.#lookedAt < ORPHANS_EVERY_MS) return
+    if (now - this.#lookedAt < ORPHANS_EVERY * this.#leaseMs) return
     this.#lookedAt = now
     await this.#giveUpOrphans()
   }
@@ -310,4 +321,6 @@ export class Membership {
   }
 }
 
-const LEASE_END = `now() + interval '${LEASE_MS} milliseconds'`
+function leaseEnd(parameter: string): string {
+  return `now() + ${parameter}::integer * interval '1 millisecond'`
+}

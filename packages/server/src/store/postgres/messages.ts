@@ -236,8 +236,7 @@ export class Messages {
 
 /** Where a messageId may be, newest first: asked for every source there ever was, as keys do not say whose they are. */
 async function findKeys(ask: Ask, messageId: string, seed: Seed, sourceId?: string): Promise<FoundKey[]> {
-  const sources =
-    sourceId === undefined ? (await ask<{ id: string }>('SELECT id FROM sources')).rows.map(({ id }) => id) : [sourceId]
+  const sources = sourceId === undefined ? (await ask<{ id: string }>('SELECT id FROM sources')).rows.map(({ id }) => id) : [sourceId]
   const words = new Map<string, Uint32Array>()
   for (const id of sources) {
     const into = new Uint32Array(FINGERPRINT_WORDS)

@@ -13,6 +13,8 @@ export interface MovingState {
   installation: string
   /** The file, as people read it. */
   from: string
+  /** Of the key that secrets are sealed with here: see secret-box.ts. */
+  keyId: string
   /** Tables that are here as a whole. */
   done: readonly string[]
   /** The table under way, and the key of the last row of it that is here. */

@@ -28,7 +28,9 @@ export class Names {
   async idsOf(database: Pick<Database, 'query'>, table: Table, nums: Iterable<string>): Promise<(num: string) => string> {
     const unknown = [...new Set(nums)].filter((num) => !this.#ids[table].has(num))
     if (unknown.length > 0) {
-      const { rows } = await database.query<{ num: string; id: string }>(`SELECT num, id FROM ${table} WHERE num = ANY($1::bigint[])`, [unknown])
+      const { rows } = await database.query<{ num: string; id: string }>(`SELECT num, id FROM ${table} WHERE num = ANY($1::bigint[])`, [
+        unknown,
+      ])
       for (const { num, id } of rows) this.add(table, id, num)
     }
     return (num) => this.#ids[table].get(num) ?? num

@@ -61,13 +61,16 @@ export async function preparePartitions(database: Database): Promise<void> {
   const days = Array.from({ length: DAYS_AHEAD + 2 }, (_, at) => today - 1 + at)
   for (const table of TABLES) {
     const missing = days.filter((day) => !there.has(partitionName(table, day)))
-    if (missing.length > 0) await createPartitions(database, table, missing)
+    // What is needed only in some days can be made some other time, too.
+    const tries = missing.some((day) => day <= today + 1) ? TRIES : 1
+    if (missing.length > 0) await createPartitions(database, table, missing, tries)
   }
 }
 
 /** Those that cannot be made for now, because somebody holds a lock for long, are left to the next time. */
-export async function createPartitions(database: Database, table: PartitionedTable, days: readonly number[]): Promise<void> {
-  for (let nth = 1; nth <= TRIES; nth++) {
+export async function createPartitions(database: Database, table: PartitionedTable, days: readonly number[], tries = TRIES): Promise<void> {
+  for (let left = tries; left > 0; left--) {
+    if (left < tries) await pause(PAUSE_MS)
     try {
       await database.transaction((ask) => attach(ask, table, days))
       return
@@ -75,7 +78,6 @@ export async function createPartitions(database: Database, table: PartitionedTab
       // The first row of such a day may come to lie in the rest in the very moment: the next time it is seen.
       if (!wasLocked(error) && (error as { code?: string }).code !== ROW_OF_ANOTHER_PARTITION) throw error
     }
-    await pause(PAUSE_MS)
   }
 }
 

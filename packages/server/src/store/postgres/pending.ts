@@ -2,8 +2,8 @@
 // destination and name; then what waits for a retry, by destination, due time and name. Each part is walked by its index,
 // with what nodes hold put in between.
 
-import type { FoundDelivery } from './deliveries.ts'
 import type { Ask } from './database.ts'
+import type { FoundDelivery } from './delivery-replays.ts'
 import { holders } from './held.ts'
 import { afterRowId, msOfRowId, OLDEST } from './ids.ts'
 import { isWithin, mayBeWithin, rowCursorOf, type Times, walk } from './paging.ts'
@@ -37,12 +37,7 @@ interface PendingRow {
 /** Rows hold more than those of other lists: a batch that is retried has the names of a thousand messages. */
 const LONGEST_STEP = 300
 
-export async function* walkPending(
-  ask: Ask,
-  destination: string | null,
-  times: Times,
-  cursor: string | null,
-): AsyncGenerator<PendingStep> {
+export async function* walkPending(ask: Ask, destination: string | null, times: Times, cursor: string | null): AsyncGenerator<PendingStep> {
   const start = rowCursorOf('p', cursor, [0, destination ?? OLDEST, 0, OLDEST, 0])
   const held = await holders(ask)
   let passed = 0

@@ -151,6 +151,25 @@ test('a day that has rows in the rest gets no partition, and its rows are found 
   await again.close()
 })
 
+test('a start does not wait for somebody who reads for long to make the partition of a day to come', async () => {
+  await (await openAt(database.url)).close()
+  const name = partitionName('segments', today() + 7)
+  await database.query(`DROP TABLE switchyard.${name}`)
+  const reader = new pg.Client({ connectionString: database.url })
+  await reader.connect()
+  try {
+    await reader.query('BEGIN')
+    await reader.query('SELECT count(*) FROM switchyard.segments')
+    await (await openAt(database.url)).close()
+    assert.ok(!(await partitions()).includes(name))
+    await reader.query('COMMIT')
+    await preparePartitions(connections)
+    assert.ok((await partitions()).includes(name))
+  } finally {
+    await reader.end()
+  }
+})
+
 test('days before the line go whole, the books add up at every moment, and what is owed stays until it is not', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newWay(past)

@@ -61,10 +61,9 @@ export class Stats {
     ] as const
     await this.#parts.database.transaction(async (ask) => {
       // Waits for itself, where an earlier try is still about to be committed.
-      const { count } = await ask(
-        `INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}') ON CONFLICT DO NOTHING`,
-        [name],
-      )
+      const { count } = await ask(`INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}') ON CONFLICT DO NOTHING`, [
+        name,
+      ])
       if (count === 0) return
       await ask(
         `INSERT INTO stats (kind, subject, step, at, doc)

@@ -44,6 +44,10 @@ export interface PostgresStoreOptions {
   onCommit?: (commitMs: number, commands: number) => void
   /** Told of every statement that is sent to the server. */
   onTrip?: () => void
+  /** How long a statement on the ways of messages may take. */
+  statementMs?: number
+  /** How long a node that does not answer keeps what it holds. For tests: all nodes must have the same. */
+  leaseMs?: number
 }
 
 export interface PostgresStore extends Store {
@@ -57,6 +61,9 @@ export interface PostgresStore extends Store {
 /** For questions and changes of people; the ways of messages have their own. */
 const CONTROL_CONNECTIONS = 6
 const FAST_CONNECTIONS = 5
+const STATEMENT_MS = 10_000
+/** A beat that is not answered in this time is given up, and the next one begun. */
+const BEAT_MS = 4_000
 const STAT_HOURS_MS = 90 * 86_400_000
 /** More than a year, so that what was done at the same time last year can be looked at. */
 const AUDIT_MS = 400 * 86_400_000
@@ -66,7 +73,12 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   const address = parsePostgresAddress(options.url)
   const { onTrip } = options
   const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000, onTrip })
-  const fast = new Database({ address, connections: FAST_CONNECTIONS, onTrip })
+  const fast = new Database({ address, connections: FAST_CONNECTIONS, statementMs: options.statementMs ?? STATEMENT_MS, onTrip })
+  const beating = new Database({ address, connections: 1, connectMs: 2_000, statementMs: BEAT_MS, onTrip })
+  const close = (): void => {
+    for (const each of [database, fast, beating]) each.close()
+  }
+  let membership: Membership | undefined
   try {
     const connection = await database.connect()
     try {
@@ -74,17 +86,15 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     } finally {
       connection.destroy()
     }
-    const membership = await Membership.join({ database, name: options.nodeName ?? 'node', version: options.version ?? '' })
-    await refuseUnfinished(database).catch(async (error: unknown) => {
-      await membership.leave()
-      throw error
-    })
-    const store = new Postgres(database, fast, membership, options)
+    const { nodeName = 'node', version = '', leaseMs } = options
+    membership = await Membership.join({ database, beating, name: nodeName, version, leaseMs })
+    await refuseUnfinished(database)
+    const store = new Postgres(database, fast, membership, options, close)
     await store.load()
     return store
   } catch (error) {
-    database.close()
-    fast.close()
+    await membership?.leave()
+    close()
     throw error
   }
 }
@@ -93,7 +103,7 @@ class Postgres implements PostgresStore {
   readonly membership: Membership
   readonly channel: LiveChannel
   readonly #database: Database
-  readonly #fast: Database
+  readonly #closeAll: () => void
   readonly #retentionDays: number
   readonly #configuring: Configuring
   readonly #accepting: Accepting
@@ -115,10 +125,10 @@ class Postgres implements PostgresStore {
   #dropping: Promise<void> | null = null
   #closing: Promise<void> | undefined
 
-  constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions) {
+  constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions, closeAll: () => void) {
     this.membership = membership
     this.#database = database
-    this.#fast = fast
+    this.#closeAll = closeAll
     this.#retentionDays = options.retentionDays
     const names = new Names()
     const ids = new RowIds(membership.num, () => membership.serverMs())
@@ -230,8 +240,7 @@ class Postgres implements PostgresStore {
     await Promise.allSettled([...this.#background, this.#dropping])
     await this.#configuring.close()
     await this.membership.leave()
-    this.#database.close()
-    this.#fast.close()
+    this.#closeAll()
   }
 
   readonly ingest: Store['ingest'] = {

@@ -1,0 +1,78 @@
+// The database has done what it was asked, and its answer never came: nothing may be lost for that, and nothing done twice.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createSecretBox } from '../../packages/server/src/secret-box.ts'
+import { accept, claim, ledgerOf, newWay, RecordingTaker, settlementOf, track, until } from '../../packages/server/src/store/conformance/ground.ts'
+import { createDatabase, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
+import { StoreUnavailable } from '../../packages/server/src/store/store.ts'
+import { DatabaseProxy } from './proxy.ts'
+
+let database: TestDatabase
+let proxy: DatabaseProxy
+let store: PostgresStore
+
+before(async () => {
+  database = await createDatabase()
+  const { port, host } = new URL(database.url)
+  proxy = await DatabaseProxy.start(Number(port))
+  const url = database.url.replace(host, `127.0.0.1:${proxy.port}`)
+  store = await createPostgresStore({ url, secretBox: createSecretBox('a key for tests'), retentionDays: 7, statementMs: 500 })
+})
+after(async () => {
+  await store.close()
+  await proxy.close()
+  await database.drop()
+})
+
+async function countOf(table: string): Promise<number> {
+  const [row] = await database.query<{ count: string }>(`SELECT count(*) FROM switchyard.${table}`)
+  return Number(row?.count)
+}
+
+test('a settlement whose answer was lost is made once, and known to be made', async () => {
+  const { sourceId, destinationId } = await newWay(store)
+  const taker = new RecordingTaker()
+  store.delivery.attach(taker)
+  await accept(store, sourceId, [track('a'), track('b')], [destinationId])
+  const [held] = taker.taken
+  assert.ok(held)
+  proxy.cut('answers')
+  const settled = store.delivery.settle(settlementOf([held.shipment], 'delivered'))
+  await until(() => countOf('attempts'), (count) => count === 1, 'the database has done it')
+  assert.equal(await Promise.race([settled.then(() => 'told'), countOf('attempts')]), 1, 'nobody has been told')
+  proxy.heal()
+  await settled
+  assert.equal(await countOf('attempts'), 1)
+  assert.deepEqual(await ledgerOf(store, destinationId), { owed: 2, delivered: 2, pending: 0, failed: 0, expired: 0, cancelled: 0 })
+})
+
+test('a batch whose answer was lost is refused, known as a duplicate when it comes again, and delivered all the same', async () => {
+  const { sourceId, destinationId } = await newWay(store)
+  const taker = new RecordingTaker()
+  store.delivery.attach(taker)
+  const before = await countOf('segments')
+  proxy.cut('answers')
+  const refused = assert.rejects(accept(store, sourceId, [track('lost')], [destinationId]), StoreUnavailable)
+  await until(() => countOf('segments'), (count) => count === before + 1, 'the database has done it')
+  await refused
+  assert.deepEqual([taker.taken.length, taker.gone.length], [0, 1], 'whoever wanted it is told that it did not come')
+  proxy.heal()
+  const again = await until(
+    () => accept(store, sourceId, [track('lost')], [destinationId]).catch(() => undefined),
+    (result) => result !== undefined,
+    'the store is there again',
+  )
+  assert.deepEqual(again?.duplicates, [0])
+  // Stored as held by this node, in which nobody has it: found to be so at one of the next beats.
+  const claimed = await until(() => claim(store, destinationId), ({ shipments }) => shipments.length > 0, 'it can be claimed')
+  assert.equal(claimed.shipments.length, 1)
+  await store.delivery.settle(
+    settlementOf(
+      claimed.shipments.map(({ shipment }) => shipment),
+      'delivered',
+    ),
+  )
+  assert.deepEqual(await ledgerOf(store, destinationId), { owed: 1, delivered: 1, pending: 0, failed: 0, expired: 0, cancelled: 0 })
+})

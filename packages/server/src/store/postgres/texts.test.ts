@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { readText, writeText } from './texts.ts'
+
+/** Any sequence of UTF-16 units: halves of pairs too. */
+const anyText = fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 30 }).map((units) => String.fromCharCode(...units))
+
+test('every text comes back as it was', () => {
+  fc.assert(fc.property(anyText, (text) => assert.equal(readText(writeText(text)), text)))
+  for (const text of ['', '\\', '\\\\', '\\u0000', '\0', 'a\0b', '\ud800', '\udc00\ud800', '"', '\\"', 'C:\\new']) {
+    assert.equal(readText(writeText(text)), text, JSON.stringify(text))
+  }
+})
+
+test('what is written is what PostgreSQL takes: no NUL, and nothing that UTF-8 has no form for', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      const written = writeText(text)
+      assert.ok(!written.includes('\0'))
+      assert.equal(Buffer.from(written).toString(), written)
+    }),
+  )
+})
+
+test('no two texts become one', () => {
+  fc.assert(fc.property(anyText, anyText, (a, b) => assert.equal(writeText(a) === writeText(b), a === b)))
+})
