@@ -68,6 +68,12 @@ async function run(minutes: number, rate: number, withOldSnapshot: boolean): Pro
       const [ledger, recount] = [await store.control.ledger(), await store.control.recount()]
       if (JSON.stringify(ledger) !== JSON.stringify(recount))
         throw new Error(`the ledger and its recount differ: ${JSON.stringify({ ledger, recount })}`)
+      const { rows } = await looking.query<{ name: string; bytes: string }>(
+        `SELECT indexrelname AS name, pg_relation_size(indexrelid) AS bytes FROM pg_stat_user_indexes
+         WHERE schemaname = 'switchyard' AND relname = ANY ($1) ORDER BY relname, indexrelname`,
+        [TABLES],
+      )
+      for (const { name, bytes } of rows) console.log(`${name}: ${(Number(bytes) / 2 ** 20).toFixed(1)} MB`)
       console.log(
         `accepted ${traffic.accepted()} messages; the books add up; settled all but ${ledger.reduce((sum, { pending }) => sum + pending, 0)}`,
       )

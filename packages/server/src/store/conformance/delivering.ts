@@ -31,6 +31,11 @@ export function delivering({ store, reopen }: Ground): void {
     assert.deepEqual(await claim(store(), destinationId), { shipments: [], moreFresh: false, nextRetryAtMs: null })
   })
 
+  test('a process that is alone has the whole of every limit', async () => {
+    const { destinationId } = await newWay(store())
+    for (const limit of [1, 2, 7, 1_000]) assert.equal(store().delivery.share(destinationId, limit), limit)
+  })
+
   test('claims made at the same time share no shipment', async () => {
     const { sourceId, destinationId } = await newWay(store())
     for (let at = 0; at < 20; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])

@@ -285,11 +285,11 @@ export function replaying({ store, open }: Ground): void {
     assert.deepEqual(done.skipped, { message_gone: 1, destination_gone: 3 })
     assert.equal(doneOf(done), done.total)
     await until(
-      () => ledgerOf(own, destinationId),
-      ({ pending }) => pending === 0,
+      () => own.control.replayJob(job.id),
+      (now) => now?.ended.cancelled === 1,
       'what it was owed is cancelled',
     )
-    assert.equal((await own.control.replayJob(job.id))?.ended.cancelled, 1)
+    assert.equal((await ledgerOf(own, destinationId)).pending, 0)
   })
 
   withStore('retention takes away what a running job has not come to, and the job ends', async (opened) => {

@@ -19,7 +19,7 @@ export class LiveChannel implements Channel {
   /** A node hears its own words, too, and has shown them already. */
   readonly #name = randomBytes(NAME_CHARACTERS / 2).toString('hex')
   readonly #listeners: ((text: string) => void)[] = []
-  #sending: Promise<unknown> | null = null
+  #isSending = false
   #waiting: string[] = []
 
   constructor(database: Database, news: { heed(channel: string, heeded: Heeded): void }) {
@@ -31,9 +31,7 @@ export class LiveChannel implements Channel {
   publish(text: string): void {
     if (Buffer.byteLength(text) > MAX_BYTES || this.#waiting.length >= MAX_WAITING) return
     this.#waiting.push(text)
-    this.#sending ??= this.#send().finally(() => {
-      this.#sending = null
-    })
+    if (!this.#isSending) void this.#send()
   }
 
   onMessage(listener: (text: string) => void): void {
@@ -41,9 +39,11 @@ export class LiveChannel implements Channel {
   }
 
   async #send(): Promise<void> {
+    this.#isSending = true
     for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
       await this.#database.query('SELECT pg_notify($1, $2)', [CHANNEL, this.#name + text], DEADLINE_MS).catch(() => {})
     }
+    this.#isSending = false
   }
 
   #heard(word: string): void {

@@ -81,6 +81,7 @@ export class Membership {
   #scheduleMs = 0
   #onBeat: () => Promise<void> = async () => {}
   #onFenced: () => void = () => {}
+  #onTrouble: (error: unknown) => void = () => {}
   /** Told when the number is another from now on. */
   onNumber: ((num: number) => void) | null = null
 
@@ -157,9 +158,10 @@ export class Membership {
     this.#clock = clock
   }
 
-  /** `onBeat` once a second, one at a time; `onFenced` when this node was given up by the others. */
-  start({ onBeat, onFenced }: { onBeat: () => Promise<void>; onFenced: () => void }): void {
+  /** `onBeat` once a second, one at a time, `onTrouble` when that fails; `onFenced` when this node was given up by the others. */
+  start({ onBeat, onFenced, onTrouble }: { onBeat: () => Promise<void>; onFenced: () => void; onTrouble: (error: unknown) => void }): void {
     this.#onBeat = onBeat
+    this.#onTrouble = onTrouble
     this.#onFenced = onFenced
     this.#timer = setInterval(() => void this.beat().catch(() => {}), BEAT_MS)
     this.#timer.unref()
@@ -175,7 +177,7 @@ export class Membership {
     if (this.#left) return
     await this.#renewOnce()
     this.#working ??= this.#work()
-      .catch(() => {})
+      .catch((error: unknown) => this.#onTrouble(error))
       .finally(() => {
         this.#working = null
       })

@@ -22,6 +22,8 @@ export interface OriginState {
   final: { state: FinalStateName; reason: string | null; atMs: number } | undefined
 }
 
+/** A segment and its shipments are named in one go. */
+const NAMED_WITHIN = String(5_000n << 21n)
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
 export const LOOKED_AT = 64
 
@@ -35,7 +37,7 @@ export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin | 
     return { destination, segment, indexes: replays.map(({ idx }) => idx), replay: true }
   }
   const { rows } = await ask<{ seq: string; routes: string }>(
-    `SELECT seq, routes FROM segments WHERE seq < $1 AND seq > $1::bigint - ${SKEW} AND (seq >> 12) & 511 = ($1::bigint >> 12) & 511
+    `SELECT seq, routes FROM segments WHERE seq < $1 AND seq > $1::bigint - ${NAMED_WITHIN} AND (seq >> 12) & 511 = ($1::bigint >> 12) & 511
      ORDER BY seq DESC LIMIT ${LOOKED_AT}`,
     [origin],
   )

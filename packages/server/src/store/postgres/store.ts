@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
-import type { Configuration, ControlStore, ServerFacts, Store, Taker } from '../store.ts'
+import { type Configuration, type ControlStore, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { Accepting } from './accepting.ts'
 import { parsePostgresAddress } from './address.ts'
 import { AuditLog } from './audit-log.ts'
@@ -42,6 +42,8 @@ export interface PostgresStoreOptions {
   onState?: (problem: string | null) => void
   /** Told of every commit of a group: how long it took, and how many shared it. */
   onCommit?: (commitMs: number, commands: number) => void
+  /** What went wrong in work that nobody waits for, and is tried again. */
+  onTrouble?: (error: unknown) => void
   /** Told of every statement that is sent to the server. */
   onTrip?: () => void
   /** How long a statement on the ways of messages may take. */
@@ -51,8 +53,8 @@ export interface PostgresStoreOptions {
 }
 
 export interface PostgresStore extends Store {
-  /** Where schedule time stands for all nodes: see clock.ts. */
-  lastScheduleMs: number
+  /** Where schedule time stands for all nodes, whatever the clocks of their machines say: see clock.ts. */
+  scheduleStartMs: number
   /** Work that runs on by itself, such as purges, reads the time here. Given once, before anything else. */
   useClock(clock: Clock): void
   membership: Membership
@@ -105,6 +107,7 @@ class Postgres implements PostgresStore {
   readonly #database: Database
   readonly #closeAll: () => void
   readonly #retentionDays: number
+  readonly #onTrouble: (error: unknown) => void
   readonly #configuring: Configuring
   readonly #accepting: Accepting
   readonly #claiming: Claiming
@@ -130,6 +133,7 @@ class Postgres implements PostgresStore {
     this.#database = database
     this.#closeAll = closeAll
     this.#retentionDays = options.retentionDays
+    this.#onTrouble = options.onTrouble ?? (() => {})
     const names = new Names()
     const ids = new RowIds(membership.num, () => membership.serverMs())
     membership.onNumber = (num) => ids.useNode(num)
@@ -180,7 +184,7 @@ class Postgres implements PostgresStore {
     return serverFacts(this.#database)
   }
 
-  get lastScheduleMs(): number {
+  get scheduleStartMs(): number {
     return this.membership.scheduleMs
   }
 
@@ -197,6 +201,7 @@ class Postgres implements PostgresStore {
       // Once a second, whatever happens: what another node has changed, left behind or not finished.
       onBeat: () => this.#beat(),
       onFenced: () => this.#claiming.fenced(),
+      onTrouble: (error) => this.#trouble(error),
     })
     onShares(this.membership, () => this.#taker?.reshare?.())
     this.#resume()
@@ -359,7 +364,12 @@ class Postgres implements PostgresStore {
 
   /** Steps that go on until they are over; taken up again at the next start if they are not. */
   #run(work: Promise<void>): void {
-    const running: Promise<void> = work.catch(() => {}).finally(() => this.#background.delete(running))
+    const running: Promise<void> = work.catch((error: unknown) => this.#trouble(error)).finally(() => this.#background.delete(running))
     this.#background.add(running)
+  }
+
+  /** A server that is away is said by whoever asks it something; anything else is a fault of ours. */
+  #trouble(error: unknown): void {
+    if (!(error instanceof StoreUnavailable) && !this.#closed) this.#onTrouble(error)
   }
 }

@@ -87,6 +87,14 @@ export class Leaving {
     return (this.#database.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number }).count
   }
 
+  /** Those that were no duplicates, purged ones among them. */
+  messages(): number {
+    const { count } = this.#database
+      .prepare('SELECT ifnull(sum(count - ifnull(json_array_length(absent), 0)), 0) AS count FROM segments')
+      .get() as { count: number }
+    return count
+  }
+
   /** The next rows after a place, until there are so many of them or of their bytes. */
   page(table: LeavingTable, after: Place | null, limits: { rows: number; bytes: number }): LeavingRow[] {
     const keys = KEYS[table]

@@ -3,10 +3,10 @@
 // same call once more only counts it up. Written when it happens, which is seldom, and at a cost per call, not per message.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { digestOf } from '../encoding/digest.ts'
 import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
 import { type RepeatRow, repeatsIn } from '../encoding/repeat-counts.ts'
 import { KEY_WORDS } from '../encoding/segment-keys.ts'
-import { digestOf } from '../encoding/digest.ts'
 import type { Duplicates } from './duplicates.ts'
 
 const ROWS_PER_STEP = 300

@@ -43,8 +43,8 @@ export interface SqliteStoreOptions {
 }
 
 export interface SqliteStore extends Store {
-  /** Where schedule time stood when the store was last written: see clock.ts. */
-  lastScheduleMs: number
+  /** Where schedule time starts: now, or where it stood when the store was last written if that is later. See clock.ts. */
+  scheduleStartMs: number
   /** Work that runs on by itself, such as purges, reads the time here. Given once, before anything else. */
   useClock(clock: Clock): void
 }
@@ -119,8 +119,8 @@ class Sqlite implements SqliteStore {
     this.#tallies = new Tallies((tally) => writer.run<'tally'>({ kind: 'tally', ...tally }, { again: true }))
   }
 
-  get lastScheduleMs(): number {
-    return this.#writer.scheduleMs
+  get scheduleStartMs(): number {
+    return Math.max(Date.now(), this.#writer.scheduleMs)
   }
 
   useClock(clock: Clock): void {
