@@ -10,7 +10,15 @@ import { packBody } from '../encoding/body-bytes.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
-import { type AcceptBatch, type AcceptResult, type Rejection, type SegmentContent, type Shipment, type Skip, StoreUnavailable } from '../store.ts'
+import {
+  type AcceptBatch,
+  type AcceptResult,
+  type Rejection,
+  type SegmentContent,
+  type Shipment,
+  type Skip,
+  StoreUnavailable,
+} from '../store.ts'
 import { Tallies, type Tally } from '../tallies.ts'
 import { bools, byteas, int4s, int8s, texts, uuids } from './binary-arrays.ts'
 import type { Claiming } from './claiming.ts'
@@ -79,7 +87,8 @@ WITH k AS MATERIALIZED (
 ), new AS (
   INSERT INTO message_keys (day, key, segment)
   SELECT $5, k.key, k.segment FROM k
-  WHERE k.key IS NOT NULL AND NOT EXISTS (SELECT FROM message_keys y WHERE y.key = k.key AND y.day = $5 - 1)
+  -- Not as NOT EXISTS, which may be planned as one pass over all keys of a day.
+  WHERE k.key IS NOT NULL AND (SELECT y.segment FROM message_keys y WHERE y.key = k.key AND y.day = $5 - 1 LIMIT 1) IS NULL
     AND (NOT $6 OR EXISTS (SELECT FROM turning t WHERE t.key = k.key))
   -- In one order everywhere, so that two nodes do not wait for each other in a ring.
   ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
@@ -275,7 +284,12 @@ export class Accepting {
             ...suppressed.map(([sourceId, count]) => [num(sourceId), [0, 0, 0, count]] as const),
           ]
           for (const [subject, counts] of changes) {
-            await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [ids.next(), SOURCE_COUNTS, subject, counts])
+            await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [
+              ids.next(),
+              SOURCE_COUNTS,
+              subject,
+              counts,
+            ])
           }
         })
       } catch (error) {

@@ -1,18 +1,14 @@
 // Taking work from the store and giving it back. A claim looks at one destination's own rows, in their order, and passes over
 // what others are taking at the same moment. What this node holds is known here, with the number of the claim under
 // which it is held. Questions of one moment are asked together.
-//
-// The index of waiting rows begins with rows that were taken already until the server has cleaned it, which it cannot while
-// somebody looks at an old snapshot. So each destination has a place from which on the next claim looks, and from time to time,
-// or when something may have been given back, it begins at the front.
 
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../store.ts'
 import { int4s, int8s } from './binary-arrays.ts'
 import type { Database } from './database.ts'
 import { Grouping } from './grouping.ts'
-import { NEWEST } from './ids.ts'
 import type { Membership } from './membership.ts'
 import type { Parts } from './parts.ts'
+import { Places } from './places.ts'
 import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from './rows.ts'
 
 interface Tools {
@@ -52,8 +48,6 @@ interface Held {
   bytes: number
 }
 
-/** From the front again after so long. */
-const FRONT_EVERY_MS = 2_000
 const MAX_CLAIMS = 64
 /** A statement whose end is not known may still be made by the server for as long as statements are allowed to take. */
 const DOUBT_MS = 60_000
@@ -61,7 +55,6 @@ const RELEASE_AGAIN_MS = 250
 /** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
 const STRAYS_EVERY_MS = 15_000
 
-/** `taken` as JSON would lose nothing but the size of row names, which are cast. */
 const CLAIM = {
   name: 'claim',
   text: `
@@ -72,13 +65,13 @@ WITH q AS MATERIALIZED (
   SELECT q.ord, q.max_bytes, 0 AS class, r.nth, r.id, r.due, r.bytes, r.nth > q.max_retries AS beyond FROM q CROSS JOIN LATERAL (
     SELECT id, due, bytes, row_number() OVER (ORDER BY due, id) AS nth FROM (
       SELECT s.id, s.due, s.bytes FROM shipments s
-      WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = q.destination AND s.due <= q.now
+      WHERE s.holder < 1 AND s.attempt > 0 AND s.destination = q.destination AND s.due <= q.now
       ORDER BY s.due, s.id LIMIT q.max_retries + 1 FOR UPDATE SKIP LOCKED) l) r
   UNION ALL
   SELECT q.ord, q.max_bytes, 1, f.nth, f.id, 0, f.bytes, f.nth > q.max_fresh FROM q CROSS JOIN LATERAL (
     SELECT id, bytes, row_number() OVER (ORDER BY id) AS nth FROM (
       SELECT s.id, s.bytes FROM shipments s
-      WHERE s.holder = 0 AND s.attempt = 0 AND s.destination = q.destination AND s.id > q.after
+      WHERE s.holder < 1 AND s.attempt = 0 AND s.destination = q.destination AND s.id > q.after
       ORDER BY s.id LIMIT q.max_fresh + 1 FOR UPDATE SKIP LOCKED) l) f
 ), weighed AS (
   SELECT *, sum(CASE WHEN beyond THEN 0 ELSE bytes END) OVER (PARTITION BY ord ORDER BY class, nth) - CASE WHEN beyond THEN 0 ELSE bytes END AS before
@@ -86,31 +79,34 @@ WITH q AS MATERIALIZED (
 ), picked AS MATERIALIZED (
   SELECT *, NOT beyond AND before <= max_bytes AS mine FROM weighed
 ), taken AS (
-  UPDATE shipments s SET holder = $1, claim = s.claim + 1 FROM picked p WHERE p.mine AND s.holder = 0 AND s.id = p.id
-  RETURNING p.ord, p.class, p.nth, s.id::text AS id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts
+  UPDATE shipments s SET holder = $1, claim = s.claim + 1
+  WHERE s.holder = 0 AND s.id = ANY (ARRAY(SELECT id FROM picked WHERE mine))
+  RETURNING s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts
 )
 SELECT
   (SELECT array_agg(EXISTS (SELECT FROM picked p WHERE p.ord = q.ord AND p.class = 1 AND NOT p.mine) ORDER BY q.ord) FROM q) AS more,
   (SELECT json_agg(coalesce((SELECT min(p.due) FROM picked p WHERE p.ord = q.ord AND p.class = 0 AND NOT p.mine),
-     (SELECT s.due FROM shipments s WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = q.destination AND s.due > q.now ORDER BY s.due LIMIT 1))
+     (SELECT s.due FROM shipments s WHERE s.holder < 1 AND s.attempt > 0 AND s.destination = q.destination AND s.due > q.now ORDER BY s.due LIMIT 1))
      ORDER BY q.ord) FROM q) AS next,
-  (SELECT json_agg(t ORDER BY ord, class, nth) FROM taken t) AS taken,
+  (SELECT json_agg(json_build_object('ord', p.ord, 'id', t.id::text, 'claim', t.claim, 'attempt', t.attempt, 'first_attempt', t.first_attempt, 'due', t.due,
+     'bytes', t.bytes, 'unit', t.unit, 'replay', t.replay, 'urls', t.urls, 'parts', t.parts) ORDER BY p.ord, p.class, p.nth)
+   FROM taken t JOIN picked p ON p.id = t.id) AS taken,
   CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = $1) THEN refuse('this node was given up') END AS refused`,
-}
-
-const RELEASE = {
-  name: 'release',
-  text: `UPDATE shipments s SET holder = 0 FROM unnest($2::bigint[], $3::integer[]) AS r (id, claim)
-    WHERE s.holder = $1 AND s.id = r.id AND s.claim = r.claim`,
 }
 
 const LOOK = {
   name: 'look',
   text: `
 SELECT d.destination,
-  (SELECT s.id FROM shipments s WHERE s.holder = 0 AND s.attempt = 0 AND s.destination = d.destination ORDER BY s.id LIMIT 1) AS fresh,
-  (SELECT s.due FROM shipments s WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = d.destination ORDER BY s.due LIMIT 1) AS due
-FROM unnest($1::bigint[]) AS d (destination)`,
+  (SELECT s.id FROM shipments s WHERE s.holder < 1 AND s.attempt = 0 AND s.destination = d.destination AND s.id > d.after ORDER BY s.id LIMIT 1) AS fresh,
+  (SELECT s.due FROM shipments s WHERE s.holder < 1 AND s.attempt > 0 AND s.destination = d.destination ORDER BY s.due LIMIT 1) AS due
+FROM unnest($1::bigint[], $2::bigint[]) AS d (destination, after)`,
+}
+
+const RELEASE = {
+  name: 'release',
+  text: `UPDATE shipments SET holder = 0
+    WHERE holder = $1 AND id = ANY ($2::bigint[]) AND (id, claim) IN (SELECT id, claim FROM unnest($2::bigint[], $3::integer[]) AS r (id, claim))`,
 }
 
 export class Claiming {
@@ -118,7 +114,7 @@ export class Claiming {
   readonly #database: Database
   readonly #membership: Membership
   readonly #held = new Map<string, Held>()
-  readonly #places = new Map<string, { after: string; frontAt: number }>()
+  readonly #places: Places
   readonly #grouping: Grouping<ClaimRequest, Answer>
   /** Given back and not written yet; a claim waits for it. */
   #releasing: Promise<void> = Promise.resolve()
@@ -132,6 +128,7 @@ export class Claiming {
     this.#parts = parts
     this.#database = database
     this.#membership = membership
+    this.#places = new Places(() => membership.serverMs())
     this.#grouping = new Grouping({
       run: (requests) => this.#claim(requests),
       depth: 2,
@@ -145,7 +142,8 @@ export class Claiming {
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
-    if (this.#parts.names.num('destinations', request.destinationId) === undefined) return { shipments: [], moreFresh: false, nextRetryAtMs: null }
+    if (this.#parts.names.num('destinations', request.destinationId) === undefined)
+      return { shipments: [], moreFresh: false, nextRetryAtMs: null }
     await this.#releasing
     const { rows, moreFresh, nextRetryAtMs } = await this.#grouping.push(request)
     return { shipments: await this.#filled(rows, request.destinationId), moreFresh, nextRetryAtMs }
@@ -158,10 +156,10 @@ export class Claiming {
     const { rows } = await this.#database.query<ShipmentRow>(
       {
         name: 'claim-overdue',
-        text: `UPDATE shipments s SET holder = $1, claim = s.claim + 1 FROM (
-            SELECT id FROM shipments WHERE holder = 0 AND attempt > 0 AND destination = $2 AND first_attempt <= $3
-            ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED) p
-          WHERE s.holder = 0 AND s.id = p.id AND EXISTS (SELECT FROM nodes WHERE holder = $1)
+        text: `UPDATE shipments s SET holder = $1, claim = s.claim + 1
+          WHERE s.holder = 0 AND EXISTS (SELECT FROM nodes WHERE holder = $1) AND s.id = ANY (ARRAY(
+            SELECT id FROM shipments WHERE holder < 1 AND attempt > 0 AND destination = $2 AND first_attempt <= $3
+            ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED))
           RETURNING 0 AS ord, s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts`,
       },
       [this.#membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
@@ -176,7 +174,7 @@ export class Claiming {
     const mine = shipments.filter(({ id, claim }) => this.holds(id as string, claim))
     for (const { id, destinationId } of mine) {
       this.#held.delete(id as string)
-      this.#places.delete(destinationId)
+      this.#places.forget(destinationId)
     }
     if (mine.length === 0) return this.#releasing
     this.#releasing = this.#releasing.then(() => this.#release(mine))
@@ -226,15 +224,22 @@ export class Claiming {
     const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled }) => enabled)
     const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])
     if (taker === null || nums.length === 0) return
-    const { rows } = await this.#database.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [int8s(nums)])
+    const ids = nums.map((num) => this.#parts.names.id('destinations', num) as string)
+    const from = ids.map((id) => this.#places.from(id))
+    const started = performance.now()
+    const { rows } = await this.#database.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
+      int8s(nums),
+      int8s(from),
+    ])
+    const tookMs = performance.now() - started
+    const found = new Map(rows.map((row) => [row.destination, row]))
     const soonMs = this.#parts.scheduleMs() + 1_000
-    for (const { destination, fresh, due } of rows) {
-      if (fresh === null && (due === null || due > soonMs)) continue
-      const id = this.#parts.names.id('destinations', destination)
-      if (id === undefined) continue
-      const place = this.#places.get(id)
-      if (place && fresh !== null && fresh <= place.after) this.#places.delete(id)
-      taker.wake(id)
+    for (const [at, id] of ids.entries()) {
+      const { fresh = null, due = null } = found.get(nums[at] as string) ?? {}
+      if (fresh === null) this.#places.looked(id, from[at] as string, null, tookMs)
+      // It lies where a claim would not look.
+      else if (fresh <= this.#places.from(id)) this.#places.forget(id)
+      if (fresh !== null || (due !== null && due <= soonMs)) taker.wake(id)
     }
   }
 
@@ -302,10 +307,7 @@ export class Claiming {
   async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
     const now = performance.now()
     const num = ({ destinationId }: ClaimRequest): string => this.#parts.names.num('destinations', destinationId) ?? '0'
-    const places = requests.map(({ destinationId }) => {
-      const place = this.#places.get(destinationId)
-      return place === undefined || place.frontAt < now ? '0' : place.after
-    })
+    const places = requests.map(({ destinationId }) => this.#places.from(destinationId))
     const { holder } = this.#membership
     const { rows } = await this.#database.query<ClaimRow>(CLAIM, [
       holder,
@@ -317,24 +319,20 @@ export class Claiming {
       int8s(requests.map(({ nowMs }) => Math.floor(nowMs))),
       int8s(requests.map(({ maxBytes }) => Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER))),
     ])
+    const tookMs = performance.now() - now
     const [row] = rows
     const taken = row?.taken ?? []
     for (const { id, claim, bytes } of taken) this.hold(id, claim, bytes)
     return requests.map(({ destinationId, maxFresh }, ord) => {
       const own = taken.filter((shipment) => shipment.ord === ord)
       const moreFresh = row?.more?.[ord] ?? false
-      if (maxFresh > 0) this.#remember(destinationId, own, places[ord] as string, now)
+      if (maxFresh > 0) {
+        const last = own.reduce<string | null>((newest, { id, attempt }) => (attempt === 0 && id > (newest ?? '') ? id : newest), null)
+        // Without one, others may have them, or they are beyond what was asked for: that says nothing about where they lie.
+        if (last !== null) this.#places.looked(destinationId, places[ord] as string, last, tookMs)
+      }
       return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
     })
-  }
-
-  #remember(destinationId: string, taken: readonly ShipmentRow[], from: string, now: number): void {
-    let last = from
-    for (const { id, attempt } of taken) if (attempt === 0 && id > last) last = id
-    if (last === '0') return
-    const before = this.#places.get(destinationId)
-    const frontAt = from === '0' || before === undefined ? now + FRONT_EVERY_MS : before.frontAt
-    this.#places.set(destinationId, { after: last < NEWEST ? last : '0', frontAt })
   }
 
   async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {

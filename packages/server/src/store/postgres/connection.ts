@@ -57,19 +57,15 @@ const types = new pg.TypeOverrides()
 types.setTypeParser(INT8, parseInt8)
 types.setTypeParser(INT8_ARRAY, (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(parseInt8)))
 
-const SETTINGS = [
-  `search_path=${SCHEMA}`,
-  'jit=off',
-  'synchronous_commit=on',
-  'idle_in_transaction_session_timeout=15000',
-  'timezone=UTC',
-]
+const SETTINGS = [`search_path=${SCHEMA}`, 'jit=off', 'synchronous_commit=on', 'idle_in_transaction_session_timeout=15000', 'timezone=UTC']
 
 export interface ConnectOptions {
   address: PostgresAddress
   connectMs: number
   /** How long a statement may take on the server. */
   statementMs: number
+  /** More settings of the session. */
+  settings?: readonly string[]
 }
 
 export class Connection {
@@ -110,7 +106,11 @@ export class Connection {
     throw new PostgresUnavailable(`PostgreSQL is not to be reached (${problems.join('; ')})`, false, { cause: new AggregateError(errors) })
   }
 
-  static async #openOne(host: string, port: number, { address, connectMs, statementMs }: ConnectOptions): Promise<Connection> {
+  static async #openOne(
+    host: string,
+    port: number,
+    { address, connectMs, statementMs, settings = [] }: ConnectOptions,
+  ): Promise<Connection> {
     const socket = new Socket()
     const client = new pg.Client({
       host,
@@ -124,7 +124,7 @@ export class Connection {
       keepAlive: true,
       keepAliveInitialDelayMillis: 5_000,
       application_name: address.applicationName,
-      options: [...SETTINGS, `statement_timeout=${statementMs}`].map((setting) => `-c ${setting}`).join(' '),
+      options: [...SETTINGS, ...settings, `statement_timeout=${statementMs}`].map((setting) => `-c ${setting}`).join(' '),
     })
     const connection = new Connection(client, socket, statementMs)
     let timer: NodeJS.Timeout | undefined

@@ -9,6 +9,8 @@ export interface DatabaseOptions {
   connections: number
   connectMs?: number
   statementMs?: number
+  /** More settings of the sessions. */
+  settings?: readonly string[]
   /** Told of every statement: what a node's round trips are counted with. */
   onTrip?: (() => void) | undefined
 }
@@ -42,7 +44,7 @@ export class Database {
 
   constructor({ onTrip = () => {}, ...options }: DatabaseOptions) {
     this.#onTrip = onTrip
-    this.#options = { connectMs: CONNECT_MS, statementMs: STATEMENT_MS, ...options }
+    this.#options = { connectMs: CONNECT_MS, statementMs: STATEMENT_MS, settings: [], ...options }
   }
 
   /** One statement, which is a transaction of its own. */

@@ -76,14 +76,21 @@ export const MIGRATIONS: readonly Migration[] = [
     created_at bigint NOT NULL,
     last_used_at bigint
   );
+  -- An index holds no text of more than some 2,700 bytes, and a stranger's may be longer: its digest stands for it there. What makes
+  -- bytes of a text is not IMMUTABLE to the server only because encodings can be made by its users: UTF8 cannot.
+  CREATE FUNCTION digest_of(text) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT sha256(convert_to($1, 'UTF8')) $$;
+
   -- User ids stand as texts.ts writes them: any text fits, and none is changed.
   CREATE TABLE suppressions (
     source bigint NOT NULL,
-    user_id text NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    user_digest bytea NOT NULL GENERATED ALWAYS AS (digest_of(user_id)) STORED,
     since bigint NOT NULL,
     version bigint NOT NULL,
-    PRIMARY KEY (source, user_id)
+    PRIMARY KEY (source, user_digest)
   );
+  -- In the order in which they are listed: see read-suppressions.ts.
+  CREATE INDEX suppressions_in_order ON suppressions (source, left(user_id, 200), user_digest);
   CREATE INDEX suppressions_by_version ON suppressions (version);
 
   -- Messages accepted together. Shipments planned for what turned out to be duplicates are in the routes, too: whoever reads
@@ -125,10 +132,11 @@ export const MIGRATIONS: readonly Migration[] = [
     parts text NOT NULL,
     PRIMARY KEY (holder, id)
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
-  -- One destination's own rows, in the order in which they are taken.
-  CREATE INDEX shipments_fresh ON shipments (destination, id) WHERE holder = 0 AND attempt = 0;
-  CREATE INDEX shipments_retries ON shipments (destination, due, id) WHERE holder = 0 AND attempt > 0;
-  CREATE INDEX shipments_by_first_attempt ON shipments (destination, first_attempt) WHERE holder = 0 AND attempt > 0;
+  -- One destination's own rows, in the order in which they are taken. 'holder < 1' means 'holder = 0', and keeps a statement that says it
+  -- so from being planned by the primary key, which has the same order and everybody's rows in it.
+  CREATE INDEX shipments_fresh ON shipments (destination, id) WHERE holder < 1 AND attempt = 0;
+  CREATE INDEX shipments_retries ON shipments (destination, due, id) WHERE holder < 1 AND attempt > 0;
+  CREATE INDEX shipments_by_first_attempt ON shipments (destination, first_attempt) WHERE holder < 1 AND attempt > 0;
 
   -- What happened, appended: the requests of one attempt at the messages of one part, and which of them it ended.
   CREATE TABLE attempts (
@@ -258,14 +266,15 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX deletions_to_purge ON deletions (num) WHERE purge_cursor < purge_end;
   CREATE TABLE deletion_targets (
     deletion bigint NOT NULL,
-    user_id text NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    user_digest bytea NOT NULL GENERATED ALWAYS AS (digest_of(user_id)) STORED,
     source bigint NOT NULL,
     -- 0: there is only the purge.
     destination bigint NOT NULL,
     origin bigint NOT NULL,
     -- How its delivery ended, filled in when retention drops the attempts that say so.
     final text,
-    PRIMARY KEY (deletion, user_id, source, destination)
+    PRIMARY KEY (deletion, user_digest, source, destination)
   );
   CREATE INDEX deletion_targets_by_origin ON deletion_targets (origin);
 

@@ -48,7 +48,7 @@ const SETTLE = {
 WITH d AS MATERIALIZED (
   SELECT * FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS d (id, claim, ord)
 ), gone AS (
-  DELETE FROM shipments s USING d WHERE s.holder = $1 AND s.id = d.id AND s.claim = d.claim RETURNING d.ord, s.count
+  DELETE FROM shipments WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id, claim, count
 ), rest AS (
   INSERT INTO shipments (id, destination, due, first_attempt, count, attempt, bytes, unit, replay, urls, parts)
   SELECT * FROM unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[], $12::boolean[], $13::boolean[], $14::text[], $15::text[])
@@ -65,8 +65,9 @@ WITH d AS MATERIALIZED (
   UNION ALL SELECT $44::bigint, 2, 0, '{}'::bigint[]
 )
 SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality($2::bigint[]) THEN refuse('not held')
+  WHEN EXISTS (SELECT FROM d JOIN gone g ON g.id = d.id WHERE g.claim <> d.claim) THEN refuse('not held')
   WHEN EXISTS (SELECT FROM unnest($45::integer[], $46::bigint[]) AS e (ord, owed)
-    LEFT JOIN (SELECT ord, sum(count) AS owed FROM gone GROUP BY ord) g ON g.ord = e.ord WHERE coalesce(g.owed, 0) <> e.owed)
+    LEFT JOIN (SELECT d.ord, sum(g.count) AS owed FROM d JOIN gone g ON g.id = d.id GROUP BY d.ord) g ON g.ord = e.ord WHERE coalesce(g.owed, 0) <> e.owed)
   THEN refuse('does not add up') END AS refused`,
 }
 
@@ -122,7 +123,8 @@ export class Settling {
       } catch (error) {
         const refused = (error as { code?: string }).code === 'SY001'
         // It may have been made between the question and the answer, by the statement whose answer was lost.
-        if (refused && isDoubtful && nth <= TRIES_AFTER_REFUSAL && (await this.#isMade(name).catch(() => false))) return items.map(() => null)
+        if (refused && isDoubtful && nth <= TRIES_AFTER_REFUSAL && (await this.#isMade(name).catch(() => false)))
+          return items.map(() => null)
         if (!(error instanceof StoreUnavailable)) throw refused ? refusal(error as Error, items) : error
         isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         // What it held under that name is others' by now, or will be.

@@ -25,8 +25,8 @@ import { Names } from './names.ts'
 import type { Parts } from './parts.ts'
 import { Replaying } from './replaying.ts'
 import { Retention } from './retention.ts'
-import { Settling } from './settling.ts'
 import { serverFacts } from './server-facts.ts'
+import { Settling } from './settling.ts'
 import { onShares, shareOf } from './shares.ts'
 import { Stats } from './stats.ts'
 
@@ -64,6 +64,11 @@ export interface PostgresStore extends Store {
 const CONTROL_CONNECTIONS = 6
 const FAST_CONNECTIONS = 5
 const STATEMENT_MS = 10_000
+/**
+ * Statements on the ways of messages are planned once and kept, perhaps when their tables were empty; what they look for lies in an index
+ * in the order it is wanted. A plan that reads or sorts a whole table would be the right one for a moment and ruinous later.
+ */
+const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=off']
 /** A beat that is not answered in this time is given up, and the next one begun. */
 const BEAT_MS = 4_000
 const STAT_HOURS_MS = 90 * 86_400_000
@@ -75,7 +80,13 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   const address = parsePostgresAddress(options.url)
   const { onTrip } = options
   const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000, onTrip })
-  const fast = new Database({ address, connections: FAST_CONNECTIONS, statementMs: options.statementMs ?? STATEMENT_MS, onTrip })
+  const fast = new Database({
+    address,
+    connections: FAST_CONNECTIONS,
+    statementMs: options.statementMs ?? STATEMENT_MS,
+    settings: BY_INDEX,
+    onTrip,
+  })
   const beating = new Database({ address, connections: 1, connectMs: 2_000, statementMs: BEAT_MS, onTrip })
   const close = (): void => {
     for (const each of [database, fast, beating]) each.close()
@@ -266,7 +277,9 @@ class Postgres implements PostgresStore {
       this.#deleting.without(await this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit)),
     release: (shipments) => {
       // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
-      const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)))
+      const deleted = new Set(
+        shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)),
+      )
       this.#run(
         this.#claiming.release(shipments).then(async () => void (await Promise.all([...deleted].map((id) => this.#cancelling.cancel(id))))),
       )
