@@ -1,9 +1,22 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { Breaker, type BreakerState, FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from './breaker.ts'
+import {
+  Breaker,
+  type BreakerState,
+  FAILURES_TO_OPEN,
+  FIRST_PROBE_MS,
+  type Heard,
+  MAX_PROBE_MS,
+  PATIENCE,
+  RAMP_START,
+  SUCCESS_COUNTS_MS,
+} from './breaker.ts'
 
 const MAX = 50
+const FAILING: Heard = { openForMs: 3_000, failedAgoMs: 100, closedAgoMs: null }
+const WELL: Heard = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: 200 }
+const QUIET: Heard = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: null }
 
 function breaker(random = 0.5): Breaker {
   return new Breaker(() => random)
@@ -25,10 +38,12 @@ test('every event in every state leads where it should', () => {
   const states: Record<BreakerState, () => Breaker> = { closed: breaker, open: opened, probing }
   const events: Record<string, (one: Breaker) => void> = {
     started: (one) => one.started(),
-    succeeded: (one) => one.succeeded(MAX),
+    succeeded: (one) => one.succeeded(MAX, 0),
     failed: (one) => one.failed(0),
     withdrawn: (one) => one.withdrawn(),
     reset: (one) => one.reset(),
+    heardFailing: (one) => one.heard(FAILING, true, 0),
+    heardWell: (one) => one.heard(WELL, true, 1_000),
   }
   const table: Record<string, Record<string, BreakerState>> = {}
   for (const [state, make] of Object.entries(states)) {
@@ -40,9 +55,33 @@ test('every event in every state leads where it should', () => {
     }
   }
   assert.deepEqual(table, {
-    closed: { started: 'closed', succeeded: 'closed', failed: 'closed', withdrawn: 'closed', reset: 'closed' },
-    open: { started: 'probing', succeeded: 'closed', failed: 'open', withdrawn: 'open', reset: 'closed' },
-    probing: { started: 'probing', succeeded: 'closed', failed: 'open', withdrawn: 'open', reset: 'closed' },
+    closed: {
+      started: 'closed',
+      succeeded: 'closed',
+      failed: 'closed',
+      withdrawn: 'closed',
+      reset: 'closed',
+      heardFailing: 'open',
+      heardWell: 'closed',
+    },
+    open: {
+      started: 'probing',
+      succeeded: 'closed',
+      failed: 'open',
+      withdrawn: 'open',
+      reset: 'closed',
+      heardFailing: 'open',
+      heardWell: 'closed',
+    },
+    probing: {
+      started: 'probing',
+      succeeded: 'closed',
+      failed: 'open',
+      withdrawn: 'open',
+      reset: 'closed',
+      heardFailing: 'probing',
+      heardWell: 'closed',
+    },
   })
 })
 
@@ -50,7 +89,7 @@ test('it opens after a run of failures, and a success in between begins the run 
   const one = breaker()
   for (let nth = 1; nth < FAILURES_TO_OPEN; nth++) one.failed(0)
   assert.deepEqual([one.state, one.allowance(0, MAX), one.probeAtMs], ['closed', MAX, null])
-  one.succeeded(MAX)
+  one.succeeded(MAX, 0)
   for (let nth = 1; nth < FAILURES_TO_OPEN; nth++) one.failed(0)
   assert.equal(one.state, 'closed')
   one.failed(0)
@@ -107,10 +146,10 @@ test('a probe that was stopped from our side leaves everything as it was', () =>
 
 test('on recovery the rate grows with every success from two to all, and not past it', () => {
   const one = probing()
-  one.succeeded(5)
+  one.succeeded(5, 0)
   const allowances = [one.allowance(0, 5)]
   for (let nth = 0; nth < 5; nth++) {
-    one.succeeded(5)
+    one.succeeded(5, 0)
     allowances.push(one.allowance(0, 5))
   }
   assert.deepEqual(allowances, [RAMP_START, 3, 4, 5, 5, 5])
@@ -121,7 +160,7 @@ test('on recovery the rate grows with every success from two to all, and not pas
 
 test('a receiver that fails on recovery is probed again after the shortest time', () => {
   const one = probing()
-  one.succeeded(MAX)
+  one.succeeded(MAX, 0)
   for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(9_000)
   assert.deepEqual([one.state, one.probeAtMs], ['open', 9_000 + FIRST_PROBE_MS])
 })
@@ -132,4 +171,84 @@ test('reset forgets all: the destination is another one now', () => {
   assert.deepEqual([one.state, one.probeAtMs, one.allowance(0, MAX)], ['closed', null, MAX])
   for (let nth = 1; nth < FAILURES_TO_OPEN; nth++) one.failed(0)
   assert.equal(one.state, 'closed')
+})
+
+test('what another node found failing is not tried here either, unless it has just worked here', () => {
+  const idle = breaker()
+  idle.heard(FAILING, true, 10_000)
+  assert.deepEqual([idle.state, idle.probeAtMs, idle.allowance(10_000, MAX)], ['open', 13_000, 0])
+
+  const working = breaker()
+  working.succeeded(MAX, 10_000)
+  working.heard(FAILING, true, 10_000 + SUCCESS_COUNTS_MS - 1)
+  assert.equal(working.state, 'closed')
+  working.heard(FAILING, true, 10_000 + SUCCESS_COUNTS_MS)
+  assert.equal(working.state, 'open')
+})
+
+test('a failure that another had before it worked here is old news', () => {
+  const one = breaker()
+  one.succeeded(MAX, 10_000)
+  one.heard({ ...FAILING, failedAgoMs: 60_000 }, true, 40_000)
+  assert.equal(one.state, 'closed')
+})
+
+test('what is only heard is not told again, so that nodes do not keep each other open', () => {
+  const one = breaker()
+  one.heard(FAILING, true, 0)
+  assert.equal(one.state, 'open')
+  assert.equal(one.news(0).openForMs, null)
+  one.started()
+  one.failed(5_000)
+  assert.deepEqual([one.news(5_000).openForMs !== null, one.news(6_000).failedAgoMs], [true, 1_000])
+})
+
+test('while another probes, those that are not the first wait longer', () => {
+  const [first, second] = [opened(), opened()]
+  for (const one of [first, second]) {
+    one.heard(FAILING, one === first, 0)
+    one.started()
+    one.failed(10_000)
+  }
+  const [firstMs, secondMs] = [first, second].map((one) => (one.probeAtMs as number) - 10_000) as [number, number]
+  assert.equal(secondMs, firstMs * PATIENCE)
+  // Alone again, it probes as one that is alone.
+  second.heard(QUIET, false, 20_000)
+  second.started()
+  second.failed(20_000)
+  assert.equal((second.probeAtMs as number) - 20_000, FIRST_PROBE_MS * 4)
+})
+
+test('a receiver that works again for another is taken to work here, gently, and once', () => {
+  const one = opened(0)
+  one.heard(WELL, false, 1_000)
+  assert.deepEqual([one.state, one.allowance(1_000, MAX)], ['closed', RAMP_START])
+  assert.equal(one.news(1_000).closedAgoMs, null, 'it was not found out here')
+  for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(1_100)
+  one.heard({ ...WELL, closedAgoMs: 1_000 }, false, 1_800)
+  assert.equal(one.state, 'open', 'what happened here since counts')
+})
+
+test('of two nodes that cannot agree, what is older than a success here does not count', () => {
+  const one = breaker()
+  one.succeeded(MAX, 10_000)
+  // Told late: the failure seems to be after the success, and may have been before.
+  one.heard({ ...FAILING, failedAgoMs: 6_500 }, true, 18_000)
+  assert.equal(one.state, 'closed')
+  one.heard({ ...FAILING, failedAgoMs: 3_000 }, true, 18_000)
+  assert.equal(one.state, 'open')
+})
+
+test('a node without a share does not probe either', () => {
+  assert.equal(opened().allowance(1_000_000, 0), 0)
+  assert.equal(breaker().allowance(0, 0), 0)
+})
+
+test('that it closed is news for a while', () => {
+  const one = opened()
+  one.started()
+  one.succeeded(MAX, 5_000)
+  assert.equal(one.news(6_000).closedAgoMs, 1_000)
+  assert.equal(one.news(60_000).closedAgoMs, null)
+  assert.equal(breaker().news(5).closedAgoMs, null)
 })

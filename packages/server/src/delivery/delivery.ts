@@ -11,13 +11,14 @@ import type { DeliveryEvents } from './events.ts'
 import type { HealthSummary } from './health.ts'
 import { Lane, type LaneDeps } from './lane.ts'
 import { chargeOf, Memory } from './memory.ts'
+import { Peers, type Standing } from './peers.ts'
 import { type RequestAbout, webhookRequest } from './request.ts'
 import { Slots } from './slots.ts'
 import { type SetTimer, systemTimer } from './timers.ts'
 import { requestRecord } from './work.ts'
 
 export interface DeliveryOptions {
-  store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration'>
+  store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
   sender: Sender
   clock: Clock
   events: DeliveryEvents
@@ -35,8 +36,9 @@ export interface DestinationHealth extends HealthSummary {
 }
 
 export interface Delivery {
-  /** How each destination stands, without what has to be worked out. */
+  /** How each destination stands with this node, without what has to be worked out. */
   states(): Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
+  /** With all nodes together; success and latency are of this one's last attempts, as is what is in flight at each URL. */
   health(destinationId: string): DestinationHealth | undefined
   /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
   test(destinationId: string, message: JsonObject): Promise<Omit<RequestRecord, 'indexes'>[]>
@@ -103,7 +105,31 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       for (const lane of lanes.values()) lane.purged(segment, indexes)
     },
     wake: (destinationId) => lanes.get(destinationId)?.wake(),
+    reshare: () => {
+      for (const lane of lanes.values()) lane.reshare()
+    },
+    fenced: () => {
+      for (const lane of lanes.values()) lane.fenced()
+    },
   }
+  const { nodes } = store
+  const peers =
+    nodes === undefined
+      ? null
+      : new Peers({
+          nodes,
+          *standings() {
+            for (const [id, lane] of lanes) yield [id, standingOf(lane)]
+          },
+          heard: (id, heard, isFirst) => lanes.get(id)?.heard(heard, isFirst),
+        })
+
+  function standingOf(lane: Lane): Standing {
+    const { breaker, inFlight, nextAttemptAtMs } = lane.state
+    const nextInMs = nextAttemptAtMs === null ? null : Math.max(0, nextAttemptAtMs - clock.scheduleMs())
+    return { breaker, inFlight, nextInMs, ...lane.news }
+  }
+
   store.delivery.attach(taker)
   store.onConfiguration(follow)
   follow(store.configuration())
@@ -120,7 +146,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const lane = lanes.get(destinationId)
       if (lane === undefined) return undefined
       const urls = lane.destination.urls.map((url) => ({ url, inFlight: lane.inFlightAt(url), ...lane.health.of(url) }))
-      return { ...lane.state, ...lane.health.all(), urls }
+      if (peers === null) return { ...lane.state, ...lane.health.all(), urls }
+      const { breaker, inFlight, nextInMs } = peers.together(destinationId, standingOf(lane))
+      const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
+      return { breaker, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
     },
 
     async test(destinationId, message) {

@@ -6,18 +6,20 @@
 
 import type { Clock } from '../clock.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, RowId, Settlement } from '../store/store.ts'
+import { Alarm } from './alarm.ts'
 import type { Sender } from './attempt.ts'
 import { Backlog } from './backlog.ts'
-import { Breaker, type BreakerState } from './breaker.ts'
+import { Breaker, type BreakerState, type Heard } from './breaker.ts'
 import { type DeliveryEvents, settledEvent, tellAttempts } from './events.ts'
-import { Fifo } from './fifo.ts'
 import { type Flight, Flights, UNWRITABLE } from './flights.ts'
 import { Gathering } from './gathering.ts'
 import { Health } from './health.ts'
 import { chargeOf, type Memory } from './memory.ts'
+import { Overdue } from './overdue.ts'
 import { Recorder } from './recorder.ts'
 import type { Slots, SlotUser } from './slots.ts'
-import type { CancelTimer, SetTimer } from './timers.ts'
+import type { SetTimer } from './timers.ts'
+import { Waiting } from './waiting.ts'
 import { expiry, type HeldShipment, type Unit, type UnitOutcome, Work } from './work.ts'
 
 /** What all lanes share. */
@@ -42,10 +44,6 @@ const MAX_TRAILING = 500
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
 const CLAIM_AGAIN_MS = 1_000
-const OVERDUE_EVERY_MS = 30_000
-const OVERDUE_AT_ONCE = 200
-/** A timer may not be set further ahead, and a claim finds out what is due anyway. */
-const MAX_TIMER_MS = 60_000
 
 export class Lane implements SlotUser {
   destination: Destination
@@ -56,21 +54,18 @@ export class Lane implements SlotUser {
   readonly #flights: Flights
   readonly #recorder: Recorder
   readonly #gathering: Gathering
-  readonly #fresh = new Fifo<Work>()
-  readonly #retries = new Fifo<Work>()
+  readonly #waiting = new Waiting()
   /** All that are held, waiting or under way. */
   readonly #works = new Set<Work>()
   #heldBytes = 0
   #inFlight = 0
   #inFlightRetries = 0
   #trailing = 0
-  #retryLast = false
   #claiming = false
   #claimNotBeforeMs = 0
   #pausedUntilMs = 0
-  #cancelTimer: CancelTimer | null = null
-  #timerAtMs = Number.POSITIVE_INFINITY
-  #sweepAtMs = 0
+  readonly #alarm: Alarm
+  readonly #overdue: Overdue
   /** Questions to the store that are under way. */
   #asking = 0
   #stopped = false
@@ -82,6 +77,16 @@ export class Lane implements SlotUser {
     const { store, sender, clock, setTimer, random, events } = deps
     const trouble = (error: unknown): void => events.trouble(this.destination, error)
     this.#breaker = new Breaker(random)
+    this.#alarm = new Alarm(setTimer, () => this.pump())
+    this.#overdue = new Overdue(
+      store,
+      () => this.#asking++,
+      (overdue) => {
+        this.#asking--
+        this.#expire(overdue)
+        this.#endIfIdle()
+      },
+    )
     this.#flights = new Flights({ sender, clock, taken: (flight) => this.#taken(flight), came: (flight) => this.#came(flight), trouble })
     this.#recorder = new Recorder(store, setTimer, trouble, () => this.wake())
     this.#gathering = new Gathering(
@@ -152,17 +157,44 @@ export class Lane implements SlotUser {
     this.pump()
   }
 
+  /** This node may have another share than before. */
+  reshare(): void {
+    if (this.#share === 0) this.#letGo()
+    else this.#backlog.wake()
+    this.pump()
+  }
+
+  /** What is held is no longer this node's: others may have begun it. What is in flight ends, and the store refuses it. */
+  fenced(): void {
+    this.#giveBack(chargeOfAll(this.#stopAll()))
+    this.wake()
+  }
+
+  /** What other nodes found out about the receiver. */
+  heard(heard: Heard, isFirst: boolean): void {
+    const before = this.#breaker.state
+    this.#breaker.heard(heard, isFirst, this.#deps.clock.scheduleMs())
+    this.#tellBreaker(before)
+    if (before === 'closed' && this.#breaker.state !== 'closed') this.#letGo()
+    if (before !== 'closed' || this.#breaker.state !== 'closed') this.pump()
+  }
+
   /** Starts nothing more and gives back what has not been started. Resolves when nothing is in flight or being recorded. */
   stop(): Promise<void> {
     this.#stopped = true
     this.#deps.slots.leave(this)
-    this.#cancelTimer?.()
+    this.#alarm.cancel()
     this.#letGo()
     this.#recorder.hurry()
     return new Promise((resolve) => {
       this.#idle.push(resolve)
       this.#endIfIdle()
     })
+  }
+
+  /** For other nodes: see heard(). */
+  get news(): Heard {
+    return this.#breaker.news(this.#deps.clock.scheduleMs())
   }
 
   get state(): { breaker: BreakerState; inFlight: number; nextAttemptAtMs: number | null } {
@@ -191,24 +223,15 @@ export class Lane implements SlotUser {
     // A batch that has all the room there is will not become larger by waiting.
     if (this.#heldBytes > LANE_BYTES * 0.75) this.#gathering.close()
     const now = this.#deps.clock.scheduleMs()
-    const allowed = now < this.#pausedUntilMs ? 0 : this.#breaker.allowance(now, this.destination.maxInFlight)
+    const allowed = now < this.#pausedUntilMs ? 0 : this.#breaker.allowance(now, this.#share)
     while (this.#inFlight < allowed) {
-      const work = this.#nextWork(allowed)
+      const work = this.#waiting.next(allowed, this.#inFlightRetries)
       if (work === undefined || !this.#deps.slots.take(this)) break
       this.#startUnit(work, now)
     }
     // Also while all is in flight: what is not in memory cannot take its turn.
     if (allowed > 0) this.#claimIfNeeded(now)
     this.#setTimer(now)
-  }
-
-  /** First attempts and retries have half of what is allowed each, and all of it while the other has nothing waiting. */
-  #nextWork(allowed: number): Work | undefined {
-    const fresh = firstOf(this.#fresh)
-    const retry = firstOf(this.#retries)
-    if (fresh === undefined || retry === undefined) return fresh ?? retry
-    this.#retryLast = allowed === 1 ? !this.#retryLast : this.#inFlightRetries < Math.floor(allowed / 2)
-    return this.#retryLast ? retry : fresh
   }
 
   #startUnit(work: Work, now: number): void {
@@ -225,7 +248,7 @@ export class Lane implements SlotUser {
     flight.trailing = true
     this.#trailing++
     this.#landed(flight)
-    this.#breaker.succeeded(this.destination.maxInFlight)
+    this.#breaker.succeeded(this.#share, this.#deps.clock.scheduleMs())
     this.#deps.slots.give()
     this.pump()
   }
@@ -274,24 +297,27 @@ export class Lane implements SlotUser {
   }
 
   #judgeReceiver(results: readonly UnitOutcome[]): void {
-    const { clock, events } = this.#deps
-    const { maxInFlight, retryWindowMs } = this.destination
+    const { clock } = this.#deps
+    const now = clock.scheduleMs()
     const before = this.#breaker.state
     const hasFailed =
       results.every(({ outcome }) => outcome.verdict !== 'success') && results.some(({ outcome }) => outcome.verdict === 'temporary')
     // An answer that refuses this message for good comes from a receiver that is alive.
-    if (!hasFailed) this.#breaker.succeeded(maxInFlight)
+    if (!hasFailed) this.#breaker.succeeded(this.#share, now)
     else {
-      const now = clock.scheduleMs()
       this.#breaker.failed(now)
       for (const { outcome } of results) {
         if (outcome.retryAfterMs === null) continue
-        this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, retryWindowMs))
+        this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, this.destination.retryWindowMs))
       }
       if (this.#isBlocked(now)) this.#letGo()
     }
+    this.#tellBreaker(before)
+  }
+
+  #tellBreaker(before: BreakerState): void {
     const after = this.#breaker.state
-    if ((before === 'closed') !== (after === 'closed')) events.breaker(this.destination, after)
+    if ((before === 'closed') !== (after === 'closed')) this.#deps.events.breaker(this.destination, after)
   }
 
   // ── Ending ──
@@ -331,9 +357,14 @@ export class Lane implements SlotUser {
 
   /** Everything that has not been started goes back to the store. */
   #letGo(): void {
+    const released = this.#stopAll()
+    if (released.length > 0) this.#release(released)
+  }
+
+  /** What has not been started is not held any more; it is given back by the caller, or forgotten. */
+  #stopAll(): HeldShipment[] {
     const released: HeldShipment[] = this.#gathering.takeAll()
-    this.#fresh.clear()
-    this.#retries.clear()
+    this.#waiting.clear()
     for (const work of this.#works) {
       work.stop()
       if (work.isOver && !work.isTouched) {
@@ -341,7 +372,7 @@ export class Lane implements SlotUser {
         released.push(...work.shipments)
       } else this.#finishIfOver(work)
     }
-    if (released.length > 0) this.#release(released)
+    return released
   }
 
   #release(shipments: readonly HeldShipment[]): void {
@@ -366,18 +397,23 @@ export class Lane implements SlotUser {
     return this.#stopped || !this.destination.enabled
   }
 
+  /** What may be in flight from this node, of what may be in flight from all. */
+  get #share(): number {
+    return this.#deps.store.share(this.destination.id, this.destination.maxInFlight)
+  }
+
   /** Whether new work is of no use now: it would lie in memory. */
   #isBlocked(now: number): boolean {
-    return this.#isHeld || this.#breaker.state !== 'closed' || now < this.#pausedUntilMs
+    return this.#isHeld || this.#breaker.state !== 'closed' || now < this.#pausedUntilMs || this.#share === 0
   }
 
   #claimIfNeeded(now: number): void {
     if (this.#claiming || now < this.#claimNotBeforeMs) return
     const probe = this.#breaker.state !== 'closed'
     if (probe && (this.#inFlight > 0 || this.#heldBytes > 0)) return
-    const maxRetries = !this.#backlog.hasDueRetries(now) || firstOf(this.#retries) !== undefined ? 0 : probe ? 1 : CLAIM_RETRIES
+    const maxRetries = !this.#backlog.hasDueRetries(now) || this.#waiting.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
     // A probe is better made with a retry: a first attempt would begin a window.
-    const freshWait = this.#backlog.hasFresh && firstOf(this.#fresh) === undefined && !(probe && maxRetries > 0)
+    const freshWait = this.#backlog.hasFresh && !this.#waiting.hasFresh && !(probe && maxRetries > 0)
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const { memory, store } = this.#deps
@@ -434,7 +470,7 @@ export class Lane implements SlotUser {
   #hold(work: Work): void {
     this.#works.add(work)
     if (work.isOver) this.#finishIfOver(work)
-    else (work.retry ? this.#retries : this.#fresh).push(work)
+    else this.#waiting.push(work)
   }
 
   // ── Time ──
@@ -446,50 +482,18 @@ export class Lane implements SlotUser {
   /** Whether there is something that could be sent, were it allowed. */
   #isWaiting(now: number): boolean {
     if (this.#backlog.hasFresh || this.#backlog.hasDueRetries(now)) return true
-    return firstOf(this.#fresh) !== undefined || firstOf(this.#retries) !== undefined
+    return this.#waiting.hasFresh || this.#waiting.hasRetries
   }
 
   /** Only for what time alone brings: an attempt that ends, a slot, an answer of the store each lead to pump() by themselves. */
   #setTimer(now: number): void {
     if (this.#isHeld) return
     const notBeforeMs = Math.max(this.#blockedUntilMs, this.#claimNotBeforeMs)
-    if (notBeforeMs > now && this.#isWaiting(now)) this.#wakeAt(notBeforeMs, now)
+    if (notBeforeMs > now && this.#isWaiting(now)) this.#alarm.set(notBeforeMs, now)
     const { nextRetryAtMs } = this.#backlog
     if (nextRetryAtMs === null) return
-    if (nextRetryAtMs > now) this.#wakeAt(Math.max(nextRetryAtMs, notBeforeMs), now)
-    if (this.#isBlocked(now)) this.#sweepOverdue(now)
-  }
-
-  #wakeAt(atMs: number, now: number): void {
-    if (this.#timerAtMs <= atMs) return
-    this.#cancelTimer?.()
-    const delayMs = Math.min(Math.max(atMs - now, 1), MAX_TIMER_MS)
-    this.#timerAtMs = now + delayMs
-    this.#cancelTimer = this.#deps.setTimer(() => {
-      this.#timerAtMs = Number.POSITIVE_INFINITY
-      this.pump()
-    }, delayMs)
-  }
-
-  /** While nothing may be tried, what was tried before runs out of its window without an attempt to end it. */
-  #sweepOverdue(now: number): void {
-    if (now >= this.#sweepAtMs) {
-      const { retryWindowMs, id } = this.destination
-      this.#sweepAtMs = now + Math.min(OVERDUE_EVERY_MS, Math.max(1_000, retryWindowMs / 4))
-      this.#asking++
-      this.#deps.store.claimOverdue(id, now - retryWindowMs, OVERDUE_AT_ONCE).then(
-        (overdue) => {
-          this.#asking--
-          this.#expire(overdue)
-          this.#endIfIdle()
-        },
-        () => {
-          this.#asking--
-          this.#endIfIdle()
-        },
-      )
-    }
-    this.#wakeAt(this.#sweepAtMs, now)
+    if (nextRetryAtMs > now) this.#alarm.set(Math.max(nextRetryAtMs, notBeforeMs), now)
+    if (this.#isBlocked(now)) this.#alarm.set(this.#overdue.look(this.destination, now), now)
   }
 
   #expire(overdue: readonly ClaimedShipment[]): void {
@@ -497,17 +501,7 @@ export class Lane implements SlotUser {
     const charge = chargeOfAll(overdue)
     this.#heldBytes += charge
     this.#deps.memory.add(charge)
-    if (overdue.length === OVERDUE_AT_ONCE) this.#sweepAtMs = 0
     this.#record(expiry(this.destination.id, overdue, this.#deps.clock.wallMs()), charge)
-  }
-}
-
-/** The first that has units left: they may all have been purged while it waited. */
-function firstOf(queue: Fifo<Work>): Work | undefined {
-  for (;;) {
-    const { first } = queue
-    if (first === undefined || first.units.length > 0) return first
-    queue.dropFirst()
   }
 }
 

@@ -1,9 +1,9 @@
 // Has the store record what happened, and does not let go of it early: what was sent and is not recorded would be sent
 // again. A store that is away is asked again for as long as it takes; one that refuses is asked a few times, and the
 // deliveries are then given back after a long while, since sending twice is better than never and once in a while better
-// than in a loop.
+// than in a loop. What is no longer held by this process is nothing to it any more: whoever holds it records what it does.
 
-import { type DeliveryStore, type Settlement, StoreUnavailable } from '../store/store.ts'
+import { type DeliveryStore, NotHeld, type Settlement, StoreUnavailable } from '../store/store.ts'
 import type { CancelTimer, SetTimer } from './timers.ts'
 
 const FIRST_AGAIN_MS = 250
@@ -50,6 +50,11 @@ export class Recorder {
   }
 
   #failed(settlement: Settlement, over: (recorded: boolean) => void, nth: number, error: unknown): void {
+    if (error instanceof NotHeld) {
+      this.#trouble(error)
+      over(false)
+      return
+    }
     const refused = !(error instanceof StoreUnavailable) && nth >= REFUSALS
     if (nth === 1 || refused || this.#hurried) this.#trouble(error)
     if (refused || this.#hurried) {

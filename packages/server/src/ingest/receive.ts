@@ -8,7 +8,15 @@ import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType }
 import type { Clock } from '../clock.ts'
 import { type ApiErrorCode, errorBody } from '../errors.ts'
 import type { Proxies } from '../proxies.ts'
-import { type Configuration, type Plan, type SegmentContent, type Source, type Store, StoreUnavailable } from '../store/store.ts'
+import {
+  type Configuration,
+  type Nodes,
+  type Plan,
+  type SegmentContent,
+  type Source,
+  type Store,
+  StoreUnavailable,
+} from '../store/store.ts'
 import { parseTraceContext } from '../trace-context.ts'
 import { answerError, answerJson, answerPixel, answerSuccess, pathOf } from './answers.ts'
 import { browserSettings } from './browser-settings.ts'
@@ -22,7 +30,7 @@ import {
   type Route,
   sampleOfBytes,
 } from './parse-request.ts'
-import { createRateLimit } from './rate-limit.ts'
+import { createRateLimit, createSharedRateLimit, type RateLimit } from './rate-limit.ts'
 import { type BodyFailure, readBody } from './read-body.ts'
 import { basicUser, bearerToken } from './sender.ts'
 
@@ -36,7 +44,7 @@ export interface IngestSettings {
 }
 
 export interface IngestDeps {
-  store: Pick<Store, 'ingest' | 'configuration'>
+  store: Pick<Store, 'ingest' | 'configuration' | 'nodes'>
   plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
   clock: Clock
   proxies: Proxies
@@ -83,9 +91,14 @@ const CHALLENGES: ReadonlyMap<ApiErrorCode, string> = new Map([
   ['source_not_allowed', 'Bearer error="insufficient_scope"'],
 ])
 
+function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: Clock): RateLimit | null {
+  if (perSecond === null) return null
+  return nodes === undefined ? createRateLimit(perSecond) : createSharedRateLimit(perSecond, nodes, () => clock.scheduleMs())
+}
+
 export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => void): Receiver {
   const { store, plan, clock, proxies, settings, oauth, onAccepted, onRejected, onSuppressed } = deps
-  const rateLimit = settings.rateLimitPerSecond === null ? null : createRateLimit(settings.rateLimitPerSecond)
+  const rateLimit = rateLimitOf(settings.rateLimitPerSecond, store.nodes, clock)
   const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs: settings.bodyTimeoutMs }
   const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs: settings.bodyTimeoutMs }
   const sourceOf = createKeyLookup(() => store.configuration())

@@ -77,7 +77,8 @@ export class LiveRelay implements Relay {
     const { wanted } = live
     nodes.tell(KEY, wanted.size === 0 ? undefined : Object.fromEntries(wanted))
     const filters = new Map<string, LiveFilter>()
-    for (const { doc } of nodes.others()) for (const [key, filter] of read(doc[KEY])) if (filters.size < MAX_FILTERS) filters.set(key, filter)
+    for (const { doc } of nodes.others())
+      for (const [key, filter] of read(doc[KEY])) if (filters.size < MAX_FILTERS) filters.set(key, filter)
     this.#filters = filters
     live.useRelay(filters.size === 0 ? null : this)
   }
@@ -160,7 +161,7 @@ function parsed(text: string): Message | undefined {
     if (typeof event !== 'string' || !EVENTS.has(event) || !Array.isArray(keys) || typeof json !== 'string') return []
     return isObject(json) ? [[event as LiveEvent['event'], keys as string[], json]] : []
   })
-  const missed = Object.entries((value.missed ?? {}) as object).filter(
+  const missed = Object.entries(value.missed ?? {}).filter(
     (entry): entry is [string, number] => Number.isSafeInteger(entry[1]) && (entry[1] as number) > 0,
   )
   return { events, missed }

@@ -1,0 +1,33 @@
+// One timer for whoever waits for several times: it rings at the earliest of those that it was set to.
+
+import type { CancelTimer, SetTimer } from './timers.ts'
+
+/** A timer may not be set further ahead, and who is woken looks at what is due anyway. */
+const MAX_TIMER_MS = 60_000
+
+export class Alarm {
+  readonly #setTimer: SetTimer
+  readonly #ring: () => void
+  #cancel: CancelTimer | null = null
+  #atMs = Number.POSITIVE_INFINITY
+
+  constructor(setTimer: SetTimer, ring: () => void) {
+    this.#setTimer = setTimer
+    this.#ring = ring
+  }
+
+  set(atMs: number, nowMs: number): void {
+    if (this.#atMs <= atMs) return
+    this.#cancel?.()
+    const delayMs = Math.min(Math.max(atMs - nowMs, 1), MAX_TIMER_MS)
+    this.#atMs = nowMs + delayMs
+    this.#cancel = this.#setTimer(() => {
+      this.#atMs = Number.POSITIVE_INFINITY
+      this.#ring()
+    }, delayMs)
+  }
+
+  cancel(): void {
+    this.#cancel?.()
+  }
+}

@@ -1,0 +1,206 @@
+// Two nodes' feeds, with a channel between them that the test empties: what is seen at one of what happens at the other.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Channel, NodeSummary, Nodes, SegmentContent } from '../store/store.ts'
+import type { Attempted } from './events.ts'
+import { type LiveEvent, LiveFeed } from './live.ts'
+import { LiveRelay } from './live-relay.ts'
+
+class Pair {
+  readonly sent: string[] = []
+  readonly relays: LiveRelay[] = []
+  readonly timers: (() => void)[] = []
+  readonly #beats: (() => void)[] = []
+  readonly #docs: Record<string, unknown>[] = []
+  readonly #hearing: ((text: string) => void)[] = []
+
+  node(): LiveFeed {
+    const live = new LiveFeed({ wallMs: () => 0 })
+    const at = this.#docs.push({}) - 1
+    const nodes: Nodes = {
+      nodes: [],
+      others: () =>
+        this.#docs.flatMap((doc, num): NodeSummary[] =>
+          num === at ? [] : [{ num, name: String(num), version: '1', startedAtMs: 0, seenAtMs: 0, isSelf: false, doc }],
+        ),
+      count: 2,
+      rank: at,
+      tell: (key, value) => {
+        ;(this.#docs[at] as Record<string, unknown>)[key] = value
+      },
+      onChange: (listener) => this.#beats.push(listener),
+    }
+    const channel: Channel = {
+      maxBytes: 7_900,
+      publish: (text) => {
+        assert.ok(Buffer.byteLength(text) <= 7_900)
+        this.sent.push(text)
+        for (const [other, hear] of this.#hearing.entries()) if (other !== at) hear(text)
+      },
+      onMessage: (listener) => this.#hearing.push(listener),
+    }
+    const relay = new LiveRelay({ live, nodes, channel, setTimer: (run) => (this.timers.push(run), () => {}) })
+    this.relays.push(relay)
+    return live
+  }
+
+  /** As a node of this number tells, or says. */
+  tell(num: number, key: string, value: unknown): void {
+    ;(this.#docs[num] as Record<string, unknown>)[key] = value
+  }
+
+  hear(num: number, text: string): void {
+    this.#hearing[num]?.(text)
+  }
+
+  /** Twice, so that what is told has been heard. */
+  beat(): void {
+    for (const each of [...this.#beats, ...this.#beats]) each()
+  }
+
+  /** One node's beat alone. */
+  look(num: number): void {
+    this.#beats[num]?.()
+  }
+
+  turn(): void {
+    for (const run of this.timers.splice(0)) run()
+  }
+}
+
+function accepted(messageId: string, more: Record<string, unknown> = {}, sourceId = 'src_1') {
+  const content: SegmentContent = {
+    sourceId,
+    receivedAtMs: 0,
+    ip: null,
+    browser: false,
+    sentAt: null,
+    context: null,
+    integrations: null,
+    trace: null,
+    items: [{ type: 'track', event: 'Tested', userId: 'u', messageId, ...more }] as SegmentContent['items'],
+  }
+  return { sourceId, messages: 1, duplicates: 0, bytes: 1, content, repeated: [] }
+}
+
+async function next(events: AsyncIterator<LiveEvent>): Promise<{ event: string } & Record<string, unknown>> {
+  const { value } = (await events.next()) as { value: LiveEvent }
+  return { ...(JSON.parse(value.json) as object), event: value.event }
+}
+
+const iterate = (live: LiveFeed, filter = {}): AsyncIterator<LiveEvent> => (live.listen(filter) ?? assert.fail())[Symbol.asyncIterator]()
+
+test('who listens at one node sees what happens at another, and nothing is sent before or after', async () => {
+  const pair = new Pair()
+  const [here, there] = [pair.node(), pair.node()]
+  there.accepted(accepted('m-0'))
+  assert.equal(pair.timers.length, 0)
+  const events = iterate(here)
+  pair.beat()
+  there.accepted(accepted('m-1'))
+  there.rejected({ sourceId: null, code: 'unknown_write_key', messages: 1, sample: '{"writeKey":"SECRET"}' })
+  assert.equal(pair.sent.length, 0, 'sent in turns')
+  pair.turn()
+  assert.equal(pair.sent.length, 1, 'together')
+  assert.deepEqual([(await next(events))['messageId'], (await next(events))['code']], ['m-1', 'unknown_write_key'])
+  assert.doesNotMatch(pair.sent.join(), /SECRET/)
+  await events.return?.()
+  pair.beat()
+  there.accepted(accepted('m-2'))
+  assert.deepEqual([pair.timers.length, pair.sent.length], [0, 1])
+})
+
+test('only what somebody listens for is sent, and each gets what it listens for', async () => {
+  const pair = new Pair()
+  const [here, there] = [pair.node(), pair.node()]
+  const ofSource = iterate(here, { sourceId: 'src_2' })
+  const ofDestination = iterate(here, { destinationId: 'dst_1' })
+  pair.beat()
+  there.accepted(accepted('m-1'))
+  there.accepted(accepted('m-2', {}, 'src_2'))
+  const attempt = {
+    destination: { id: 'dst_1' },
+    deliveryId: '1-0',
+    messageId: 'm-1',
+    sourceId: 'src_1',
+    count: 1,
+    messages: [{ messageId: 'm-1', sourceId: 'src_1', type: 'track', receivedAtMs: 0 }],
+    attempt: 1,
+    replay: false,
+    traceId: null,
+    url: 'https://user:SECRET@example.com/?key=SECRET',
+    startedAtMs: 0,
+    outcome: { verdict: 'success', reason: null, status: 200, error: null, timings: { totalMs: 1 } },
+  } as unknown as Attempted
+  there.attempted(attempt)
+  pair.turn()
+  assert.equal((await next(ofSource))['messageId'], 'm-2')
+  assert.equal((await next(ofDestination))['deliveryId'], '1-0')
+  assert.doesNotMatch(pair.sent.join(), /SECRET|m-1.*Tested/)
+})
+
+test('what is too much is counted, and a large message comes without its content', async () => {
+  const pair = new Pair()
+  const [here, there] = [pair.node(), pair.node()]
+  const events = iterate(here)
+  pair.beat()
+  there.accepted(accepted('large', { properties: { text: 'x'.repeat(6_000) } }))
+  for (let nth = 0; nth < 300; nth++) there.accepted(accepted(`m-${nth}`))
+  pair.turn()
+  assert.ok(pair.sent.length <= 3)
+  const seen: { event: string }[] = []
+  let missed = 0
+  while (seen.length + missed < 301) {
+    const event = await next(events)
+    if (event.event === 'dropped') missed += Number(event['count'])
+    else seen.push(event)
+  }
+  assert.ok(missed > 0 && seen.length > 5)
+  const large = seen[0] as Record<string, unknown> | undefined
+  assert.deepEqual([large?.['messageId'], large?.['message']], ['large', null])
+  assert.equal(seen.length + missed, 301)
+})
+
+test('what another node says is shown only if it is an event, and never breaks the stream', async () => {
+  const pair = new Pair()
+  const here = pair.node()
+  pair.node()
+  const events = iterate(here)
+  pair.beat()
+  const [key] = [...here.wanted.keys()]
+  const good = ['accepted', [key], '{"messageId":"good"}']
+  for (const text of [
+    'nonsense',
+    'null',
+    '[]',
+    '{}',
+    '{"events":7}',
+    JSON.stringify({ events: [null, 7, ['accepted'], ['accepted', 'x', '{}'], ['dropped', [key], '{"count":1}']] }),
+    JSON.stringify({
+      events: [
+        ['accepted', [key], 'not json'],
+        ['accepted', [key], '{}\n\nevent: forged\ndata: {}'],
+      ],
+    }),
+    JSON.stringify({ events: [], missed: { [key as string]: -5, x: 'y' } }),
+    JSON.stringify({ events: [good] }),
+  ])
+    pair.hear(0, text)
+  assert.deepEqual(await next(events), { event: 'accepted', messageId: 'good' })
+})
+
+test('a filter that is not understood shows nothing', () => {
+  const pair = new Pair()
+  const live = pair.node()
+  pair.node()
+  const offered = (filters: unknown): boolean => {
+    pair.tell(1, 'live', filters)
+    pair.look(0)
+    live.accepted(accepted('m-1'))
+    return pair.timers.splice(0).length > 0
+  }
+  assert.equal(offered({ a: {} }), true)
+  for (const filters of ['x', { a: 5 }, { b: { sourceId: 7 } }, { c: { messageId: 'x'.repeat(1_000) } }])
+    assert.equal(offered(filters), false)
+})
