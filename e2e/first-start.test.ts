@@ -156,9 +156,9 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
       /192\.0\.2\.1 is not an address of this machine/,
     ],
     [
-      'a store that there is not yet',
+      'PostgreSQL without the key that all nodes share',
       () => ({ SWITCHYARD_STORE: 'postgres://user:password-in-plain@127.0.0.1/x' }),
-      /PostgreSQL is not available/,
+      /SWITCHYARD_SECRET_KEY is required.*openssl rand/,
     ],
   ]
   for (const [title, prepare, sentence] of CASES) {

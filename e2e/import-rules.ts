@@ -25,7 +25,7 @@ const builtin = /^node:/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
 /** Files that stand beside the stages and serve them all (config, errors); app.ts and cli.ts stand above them. */
-const serverRoot = /^server\/(?!app\.ts|cli\.ts|maintenance\.ts)[^/]+\.ts$/
+const serverRoot = /^server\/(?!app\.ts|cli\.ts|maintenance\.ts|open-store\.ts)[^/]+\.ts$/
 const storePort = /^server\/store\/store\.ts$/
 const server = [builtin, protocol, webhook, serverRoot]
 
@@ -45,12 +45,14 @@ const RULES: Rule[] = [
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
-  { files: /^server\/(app|maintenance)\.ts$/, may: [...server, /^server\//, /^fastify$/] },
+  { files: /^server\/(app|maintenance|open-store)\.ts$/, may: [...server, /^server\//, /^fastify$/] },
   { files: /^server\/cli\.ts$/, may: [...server, /^server\/commands\//] },
   {
     files: /^server\/commands\//,
     may: [...server, /^server\/commands\//, /^server\/(app|maintenance)\.ts$/, /^@switchyard\/node$/, /^yaml$/, /^undici$/],
   },
+  // Moves one store to the other, so it knows both: as it is called by maintenance.ts alone, nothing else comes to.
+  { files: /^server\/store-migration\//, may: [...server, /^server\/store-migration\//, /^server\/store\//] },
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),
     may: [...server, storePort, new RegExp(`^server/${stage}/`), ...(STAGE_PACKAGES[stage] ?? [])],
@@ -66,6 +68,8 @@ const RULES: Rule[] = [
   })),
   { files: /^server\/store\//, may: [...server, new RegExp(`^server/store/(?!${ADAPTERS.join('\\b|')}\\b)`)] },
   { files: /^server\/log\.ts$/, may: [...server, /^pino$/] },
+  // The address of a database is checked with the settings, before anything is opened.
+  { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/address\.ts$/] },
   { files: serverRoot, may: [...server, storePort] },
   { files: /^dashboard\//, may: [/^dashboard\//], mayTypes: [protocol] },
 ]

@@ -1,18 +1,16 @@
 // The service under test in this process, where a test must put something in the place of the world: the clock, the
-// resolver, the certificate authorities. Everything else is real: the store on a file, the ports, the sockets.
+// resolver, the certificate authorities. Everything else is real: the store (see test-store.ts), the ports, the sockets.
 //
 //   await using service = await startInProcess({ host: '0.0.0.0', lookup: async () => ['10.0.0.1'] })
 //   await service.api('/ledger')                    as in service.ts
 //   await service.later(60_000)                     a minute passes at once, and what is due by then is attempted
-//   await service.restart({ laterMs: 5 * HOUR_MS }) stopped, and started on the same file five hours later
+//   await service.restart({ laterMs: 5 * HOUR_MS }) stopped, and started on the same store five hours later
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type App, type AppParts, createApp } from '../packages/server/src/app.ts'
 import { type Clock, createClock } from '../packages/server/src/clock.ts'
 import { readConfig } from '../packages/server/src/config.ts'
 import { createLog } from '../packages/server/src/log.ts'
+import { newPlace } from '../packages/server/src/store/fixtures/test-store.ts'
 import { callControl, TOKEN } from './service.ts'
 
 export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs'> {
@@ -33,10 +31,10 @@ export interface InProcessService extends AsyncDisposable {
 
 export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessService> {
   const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs } = options
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
+  const place = await newPlace()
   let aheadMs = 0
-  const clock = (lastScheduleMs: number): Clock => {
-    const real = createClock(lastScheduleMs)
+  const clock = (scheduleStartMs: number): Clock => {
+    const real = createClock(scheduleStartMs)
     const startedAheadMs = aheadMs
     // createClock reads the real time, or the last that was stored if that is later: only the difference is to be added.
     const behindMs = Math.max(0, Date.now() + aheadMs - real.scheduleMs())
@@ -51,7 +49,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       {
         SWITCHYARD_HOST: host,
         SWITCHYARD_PORT: '0',
-        SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
+        ...place.env,
         SWITCHYARD_ADMIN_TOKEN: TOKEN,
         ...(allowAddresses === undefined ? {} : { SWITCHYARD_ALLOW_ADDRESSES: allowAddresses }),
       },
@@ -89,7 +87,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     },
     async [Symbol.asyncDispose]() {
       await app.close()
-      rmSync(folder, { recursive: true, force: true })
+      await place.remove()
     },
   }
   return service

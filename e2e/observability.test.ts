@@ -222,7 +222,7 @@ test('the dashboard uses metrics that there are, and parses', () => {
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
   const exprs = panels.filter(({ type }) => type !== 'row').flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
   assert.ok(exprs.length > 20)
-  for (const expr of exprs) assert.deepEqual(unbalanced(expr), [], expr)
+  for (const expr of exprs) assert.deepEqual([unbalanced(expr), multiplied(expr)], [[], []], expr)
   assert.deepEqual(unknownMetrics(text), [])
 })
 
@@ -238,7 +238,7 @@ test('the alert rules use metrics that there are, and each is explained with com
     explained,
   )
   for (const { alert, expr, labels, annotations } of rules) {
-    assert.deepEqual(unbalanced(expr as string), [], String(alert))
+    assert.deepEqual([unbalanced(expr as string), multiplied(expr as string)], [[], []], String(alert))
     assert.match((labels as { severity: string }).severity, /^(warning|critical)$/)
     const { summary, description, runbook } = annotations as Record<string, string>
     assert.ok(summary && description, String(alert))
@@ -249,6 +249,28 @@ test('the alert rules use metrics that there are, and each is explained with com
     const first = line.split(' ', 1)[0] as string
     assert.ok(commands.has(line) || commands.has(first) || commands.has(`${first} list`), `there is no switchyard ${line}`)
   }
+})
+
+/** Metrics of the store that are aggregated otherwise than by max: every node tells the same, and their sum would be nonsense. */
+function multiplied(expr: string): string[] {
+  const ofStore = new Set(Object.values(METRICS).flatMap(({ name, origin }) => (origin === 'store' ? [name] : [])))
+  const plain = expr.replaceAll(/\b(sum|max|min|avg|count) by \([^)]*\) \(/g, '$1(')
+  /** The nearest first. */
+  const around: string[] = []
+  const found: string[] = []
+  for (const [token] of plain.matchAll(/[a-z_0-9]*\(|\)|\bswitchyard_[a-z_]+\b/g)) {
+    if (token === ')') around.shift()
+    else if (token.endsWith('(')) around.unshift(token.slice(0, -1))
+    else if (ofStore.has(token) && around.find((name) => /^(sum|max|min|avg|count)$/.test(name)) !== 'max') found.push(token)
+  }
+  return found
+}
+
+test('what is summed up over nodes and what is not is told apart', () => {
+  assert.deepEqual(multiplied('sum(rate(switchyard_messages_accepted_total[5m]))'), ['switchyard_messages_accepted_total'])
+  assert.deepEqual(multiplied('switchyard_deliveries_pending > 5'), ['switchyard_deliveries_pending'])
+  assert.deepEqual(multiplied('sum(max by (source) (rate(switchyard_messages_accepted_total[5m])))'), [])
+  assert.deepEqual(multiplied('sum(rate(switchyard_deliveries_retried_total[5m]))'), [])
 })
 
 function unbalanced(expr: string): string[] {

@@ -1,8 +1,7 @@
 // The service as a whole: opens the store, wires the stages to it and to each other's declared needs, listens, and stops
-// in the order that loses nothing. The only file that names an adapter. No policy of a stage lives here.
+// in the order that loses nothing. Which adapter the store is, open-store.ts knows alone. No policy of a stage lives here.
 
 import type { AddressInfo, Socket } from 'node:net'
-import { resolve } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -24,16 +23,14 @@ import type { Log } from './log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
+import { openStore, StartProblem } from './open-store.ts'
 import { createProxies } from './proxies.ts'
 import { planRoutes } from './routing/plan.ts'
-import { createSecretBox, SecretBoxError } from './secret-box.ts'
-import { KeyFileProblem, openWithKeyFile } from './secret-key-file.ts'
-import { createBackups } from './store/sqlite/backups.ts'
-import { createSqliteStore, type SqliteStore } from './store/sqlite/store.ts'
-import { type Source, type Store, StoreUnavailable } from './store/store.ts'
+import { SecretBoxError } from './secret-box.ts'
+import { type Source, type Store, StoreUnavailable, WriteKeyTaken } from './store/store.ts'
 import { VERSION } from './version.ts'
 
-export { StoreProblem } from './store/sqlite/database.ts'
+export { StartProblem, StoreProblem } from './open-store.ts'
 
 export interface App {
   url: string
@@ -42,40 +39,45 @@ export interface App {
   /** Generated at this start, to be shown once. */
   generatedToken: string | null
   store: Store
+  /** Where the store is, without a login. */
+  storePlace: string
   /** Stops accepting, finishes or hands back what is in flight, and closes. Within 10 seconds. */
   close(): Promise<void>
 }
 
 /** What a test may put in the place of the real thing. */
 export interface AppParts {
-  clock?: (lastScheduleMs: number) => Clock
+  clock?: (scheduleStartMs: number) => Clock
   lookup?: (hostname: string) => Promise<readonly string[]>
   /** Certificate authorities to trust, in PEM. */
   ca?: string
   random?: () => number
   /** Most milliseconds that a request's body may take to arrive. */
   bodyTimeoutMs?: number
+  /** Given up starting: ends the waiting for a store that does not answer yet. */
+  stopping?: AbortSignal
   /** Told of every path that is served. */
   onRoute?: (route: { method: string | string[]; url: string }) => void
-}
-
-/** What cannot be started for a reason that a person can mend. */
-export class StartProblem extends Error {
-  override name = 'StartProblem'
 }
 
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
 const REQUESTS_GRACE_MS = 2_500
 const ATTEMPTS_GRACE_MS = 5_500
+/** Longer than word of a change takes from node to node. */
+const FIRST_SOURCE_MS = 3_000
 
 export async function createApp(config: Config, log: Log, parts: AppParts = {}): Promise<App> {
-  if (config.store.kind !== 'sqlite')
-    throw new StartProblem('PostgreSQL is not available in this version yet. Use SWITCHYARD_STORE=sqlite:PATH.')
   const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
   const metrics = new Metrics()
-  const store = await openStore(config.store.path, config, log, metrics)
-  const clock = (parts.clock ?? createClock)(store.lastScheduleMs)
+  const { store, path, place, keyPath, backups, nodeName } = await openStore(config, {
+    log,
+    onState: (problem) => storeState(problem, log, metrics),
+    onCommit: metrics.committed,
+    onTrip: metrics.roundTrip,
+    stopping: parts.stopping,
+  })
+  const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
   const guard = createAddressGuard({ allowPrivate: isLoopback(config.host), allow: [...config.allowAddresses] })
   const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: () => clock.wallMs(), closeGraceMs: 200 })
@@ -86,7 +88,9 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await delivery.stop(0)
     await observer.close()
     await store.close()
-    throw error instanceof StoreUnavailable ? new StartProblem(`The store cannot be written: ${error.message}.`) : error
+    if (error instanceof StoreUnavailable) throw new StartProblem(`The store cannot be written: ${error.message}.`, { cause: error })
+    // Another node was first on a store that was empty, with another key.
+    throw error instanceof SecretBoxError ? new StartProblem(error.message, { cause: error }) : error
   })
 
   const app = fastify({
@@ -147,13 +151,14 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     authorize: (request) => access.allows(request),
     states: () => delivery.states(),
   })
-  const backups = createBackups({ path: config.store.path })
   const operating: Operating = {
     installation: {
       version: VERSION,
       startedAtMs: clock.wallMs(),
-      storePath: resolve(config.store.path),
-      secretKey: config.secretKey === null ? { from: 'file', path: resolve(`${config.store.path}.key`) } : { from: 'environment' },
+      storePath: path,
+      storePlace: place,
+      nodeName,
+      secretKey: keyPath === null ? { from: 'environment' } : { from: 'file', path: keyPath },
       retentionDays: config.retentionDays,
     },
     dial: createDialCheck({ guard, lookup: parts.lookup, ca: parts.ca }),
@@ -186,7 +191,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await replays.stop()
     await delivery.stop(ATTEMPTS_GRACE_MS)
     await requests
-    await backups.close()
+    await backups?.close()
     await observer.close()
     await store.close()
   }
@@ -205,6 +210,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     firstSource: first,
     generatedToken: admin.generated,
     store,
+    storePlace: place,
     close: () => (closing ??= stop()),
   }
 }
@@ -235,24 +241,14 @@ function silentConnections({ server }: FastifyInstance): ReadonlySet<Socket> {
   return silent
 }
 
-async function openStore(path: string, { secretKey, retentionDays }: Config, log: Log, metrics: Metrics): Promise<SqliteStore> {
-  const onState = (problem: string | null): void => {
-    metrics.storeState(problem)
-    if (problem === null) log.info('the store accepts again')
-    else log.error({ problem }, 'the store cannot accept: calls are answered with 503, and what was delivered is recorded later')
-  }
-  const open = (key: string): Promise<SqliteStore> =>
-    createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays, onState, onCommit: metrics.committed })
-  try {
-    return await (secretKey === null ? openWithKeyFile(path, open) : open(secretKey))
-  } catch (error) {
-    if (error instanceof SecretBoxError || error instanceof KeyFileProblem) throw new StartProblem(error.message, { cause: error })
-    throw error
-  }
+function storeState(problem: string | null, log: Log, metrics: Metrics): void {
+  metrics.storeState(problem)
+  if (problem === null) log.info('the store accepts again')
+  else log.error({ problem }, 'the store cannot accept: calls are answered with 503, and what was delivered is recorded later')
 }
 
 async function firstContents(store: Store, { adminToken }: Config, { clock, senders, log }: { clock: Clock; senders: Senders; log: Log }) {
-  const admin = await openAdminToken(store.control, adminToken)
+  const admin = await openAdminToken(store, adminToken)
   const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a wrong control token was given')
   const access = await createAccess({ store, clock, admin, senders, onFailure })
   return { admin, access, first: await firstSource(store) }
@@ -260,14 +256,42 @@ async function firstContents(store: Store, { adminToken }: Config, { clock, send
 
 /** The first start creates `default`. Later starts name the first source that is left. */
 async function firstSource(store: Store): Promise<Source | undefined> {
-  const { sources } = store.configuration()
-  const named = [...sources.values()].find(({ name }) => name === 'default')
-  if ((await store.control.getSetting('first_source')) !== undefined) return named ?? [...sources.values()][0]
+  const named = (): Source | undefined => [...store.configuration().sources.values()].find(({ name }) => name === 'default')
+  const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()][0]
+  // Where there are other nodes, one of them may have made it just now, and this one not have heard of it.
+  if ((await store.control.getSetting('first_source')) !== undefined)
+    return any() ?? (store.nodes === undefined ? undefined : told(store, any, FIRST_SOURCE_MS))
   // It is there when the first start was cut short.
-  const source =
-    named ?? (await store.control.createSource({ name: 'default', enabled: true, writeKeys: [generateWriteKey()], requireOAuth: false }))
+  const source = named() ?? (await createFirstSource(store))
   await store.control.setSetting('first_source', source.id)
   return source
+}
+
+/** Nodes that start at once agree on its write key, and no two sources have the same: so only one of them is made. */
+async function createFirstSource(store: Store): Promise<Source> {
+  const writeKey = await store.secrets.keep('first_write_key', generateWriteKey())
+  const ofKey = (): Source | undefined => [...store.configuration().sources.values()].find(({ writeKeys }) => writeKeys.includes(writeKey))
+  try {
+    return await store.control.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
+  } catch (error) {
+    if (!(error instanceof WriteKeyTaken)) throw error
+    const found = ofKey() ?? (await told(store, ofKey, FIRST_SOURCE_MS))
+    if (found === undefined) throw error
+    return found
+  }
+}
+
+/** What another node has just made is told by the next change of the configuration that is heard here. */
+function told<T>(store: Store, find: () => T | undefined, limitMs: number): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(find()), limitMs)
+    store.onConfiguration(() => {
+      const found = find()
+      if (found === undefined) return
+      clearTimeout(timer)
+      resolve(found)
+    })
+  })
 }
 
 function isLoopback(host: string): boolean {

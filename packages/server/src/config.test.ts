@@ -68,6 +68,29 @@ test('an empty variable means not set', () => {
   assert.deepEqual(config(Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, '']))), config())
 })
 
+test('the address of a database is checked with the settings, in words and without its password', () => {
+  const address = 'postgres://me:SECRET@db1.example.com,db2.example.com:5433/switchyard?target_session_attrs=read-write'
+  assert.deepEqual(config({ SWITCHYARD_STORE: address }).store, { kind: 'postgres', url: address })
+  const wrong: [address: string, says: RegExp][] = [
+    ['postgres://me:SECRET@db:port/x', /host or port that cannot be read/],
+    ['postgres://me:SECRET@db/x?sslmode=perhaps', /sslmode must be one of/],
+    ['postgres://me:SECRET@db/x?pool=5', /parameter that is not known: pool/],
+    ['postgres://me:SECRET@db/x?target_session_attrs=standby', /target_session_attrs must be/],
+    ['postgres://me:SECRET%@db/x', /not encoded as in a URL/],
+    ['postgres://me:5/SECRET@db/x', /write \/ as %2F/],
+    ['postgres://me:5?SECRET@db/x', /write \/ as %2F/],
+    ['postgres://me:5?SECRET&more=SECRET@db/x', /write \/ as %2F/],
+    ['postgres://me:SECRET#@db/x', /must look like/],
+  ]
+  for (const [text, says] of wrong) {
+    const [message = '', ...others] = problems({ SWITCHYARD_STORE: text })
+    assert.deepEqual(others, [], text)
+    assert.match(message, /^SWITCHYARD_STORE: /)
+    assert.match(message, says)
+    assert.doesNotMatch(message, /SECRET/)
+  }
+})
+
 test('a flag wins over the variable, with a space or an equals sign', () => {
   const env = { SWITCHYARD_PORT: '1', SWITCHYARD_HOST: '192.0.2.1' }
   const { port, host, lenientKeys } = config(env, ['--port', '2', '--host=0.0.0.0', '--lenient-keys'])

@@ -1,9 +1,11 @@
 // The settings of the service as one table: environment variable, flag, parser, default and a sentence, from which reading,
 // the help of `serve` and the reference come. Everything is parsed here, so that the rest of the service sees values and
-// never text. Nothing here exits, prints or touches a file: what is wrong is returned as data. A secret is never quoted.
+// never text. Nothing here exits, prints or touches a file, but for a certificate that a database's address names: what is
+// wrong is returned as data. A secret is never quoted.
 
 import { isIP } from 'node:net'
 import { nearest } from './nearest.ts'
+import { AddressProblem, parsePostgresAddress } from './store/postgres/address.ts'
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -22,8 +24,8 @@ export interface Setting<T> {
   secret?: true
 }
 
-/** `expected` completes "The setting must be …". */
-export type Parsed<T> = { value: T } | { expected: string }
+/** `expected` completes "The setting must be …"; `problem` is a sentence of its own. */
+export type Parsed<T> = { value: T } | { expected: string } | { problem: string }
 
 export const SETTINGS = {
   host: setting({
@@ -48,7 +50,7 @@ export const SETTINGS = {
     parse: parseStore,
     fallback: { kind: 'sqlite', path: './data/switchyard.db' },
     usual: 'sqlite:./data/switchyard.db',
-    sentence: 'Where messages are kept: sqlite:PATH or postgres://…',
+    sentence: 'Where messages are kept: sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, also with several hosts.',
     // A database's address may hold a password.
     secret: true,
   }),
@@ -75,7 +77,7 @@ export const SETTINGS = {
     parse: (text) => ({ value: text }),
     fallback: null,
     usual: 'generated beside the SQLite file; required with Postgres',
-    sentence: 'The key that encrypts stored secrets.',
+    sentence: 'The key that encrypts stored secrets, the same for every node.',
     secret: true,
   }),
   retentionDays: setting({
@@ -124,7 +126,7 @@ export const SETTINGS = {
     parse: parseRateLimit,
     fallback: null,
     usual: 'off',
-    sentence: 'The messages per second that each source may send; more get 429.',
+    sentence: 'The messages per second that each source may send, to all nodes together; more get 429.',
   }),
 }
 
@@ -166,9 +168,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       continue
     }
     const parsed = setting.parse(text)
-    if ('value' in parsed) values[name] = parsed.value
-    else
-      problems.push(badValue(flag === undefined ? setting.variable : flagOf(setting), parsed.expected, setting.secret ? undefined : text))
+    if ('value' in parsed) {
+      values[name] = parsed.value
+      continue
+    }
+    const at = flag === undefined ? setting.variable : flagOf(setting)
+    if ('problem' in parsed) problems.push({ setting: at, message: `${at}: ${parsed.problem}` })
+    else problems.push(badValue(at, parsed.expected, setting.secret ? undefined : text))
   }
   if (problems.length > 0) return { kind: 'problems', problems }
   return { kind: 'config', config: values as Config, warnings: unknownVariables(env) }
@@ -254,7 +260,7 @@ function parseHost(text: string): Parsed<string> {
 const STORE_FORMS = 'sqlite:PATH or postgres://…'
 
 function parseStore(text: string): Parsed<StoreAddress> {
-  if (/^postgres(ql)?:\/\/./.test(text)) return { value: { kind: 'postgres', url: text } }
+  if (/^postgres(ql)?:\/\/./.test(text)) return parsePostgres(text)
   if (!text.startsWith('sqlite:')) return { expected: STORE_FORMS }
   const path = text.slice('sqlite:'.length)
   // As a URL, sqlite://data/x.db has a host named data; as a path it starts at the root. Neither is what was meant.
@@ -262,6 +268,17 @@ function parseStore(text: string): Parsed<StoreAddress> {
   if (path === '' || path.includes('\0') || path.startsWith(':memory:'))
     return { expected: `${STORE_FORMS}, the path being that of a file` }
   return { value: { kind: 'sqlite', path: path.replace(/^\/\/\//, '/') } }
+}
+
+/** Checked here, so that a mistake is told before anything is tried; a password in it is never told. */
+function parsePostgres(url: string): Parsed<StoreAddress> {
+  try {
+    parsePostgresAddress(url)
+    return { value: { kind: 'postgres', url } }
+  } catch (error) {
+    if (error instanceof AddressProblem) return { problem: error.message }
+    throw error
+  }
 }
 
 function parseToken(text: string): Parsed<string> {

@@ -83,6 +83,11 @@ export async function openWithKeyFile<T extends { close(): Promise<void> }>(
   }
 }
 
+/** The keys that may open the store of this path, of which there are two when a change of the key was interrupted. */
+export function keysBeside(storePath: string): string[] {
+  return [keyPath(storePath), nextKeyPath(storePath)].flatMap((path) => inWords(path, () => readIfThere(path)) || [])
+}
+
 /** Durable when it returns. For whoever has the store open, and seals its secrets with the key then. */
 export function writeNextKey(storePath: string, key: string): void {
   const [path, next] = [keyPath(storePath), nextKeyPath(storePath)]

@@ -21,7 +21,7 @@ export const backup: Command = {
   summary: 'A consistent copy of the SQLite file while the service runs, checked',
   details:
     'The service makes the copy beside its store, so it needs as much room again there; it goes on accepting and delivering. The copy is checked, for its integrity and by a recount of the ledger, before it gets its name.\n\n' +
-    'Secrets in it are encrypted. To restore it you need the key as well: --with-key copies it to FILE.key, for its owner alone, where this command can read it. Restoring is: stop the service, put FILE in the place of the store and FILE.key beside it, start. docs/operations/backup.md says more.',
+    'Secrets in it are encrypted. To restore it you need the key as well: --with-key copies it to FILE.key, for its owner alone, where this command can read it. Restoring is: stop the service, put FILE in the place of the store and FILE.key beside it, start. docs/operations/backup.md says more.\n\nA PostgreSQL store is backed up with its own tools, such as pg_dump.',
   arguments: [{ name: 'FILE', sentence: 'Where the copy goes.' }],
   flags: {
     check: { placeholder: null, sentence: 'Checks the copy that FILE is, and makes none.' },

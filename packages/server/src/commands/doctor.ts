@@ -1,6 +1,6 @@
 // `switchyard doctor`: what is wrong with an installation, and what to do about it. The service looks at itself; this adds what
 // only somebody outside can see: the settings here, whether it answers, and how the clocks differ. Where no service answers,
-// the SQLite file is looked at instead, and only read.
+// the store is looked at instead, and only read: a SQLite file as a whole, a server as far as it tells of itself.
 
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -28,7 +28,7 @@ export const doctor: Command = {
   name: 'doctor',
   summary: 'Checks configuration, store, ledger, clock, disk, and whether each destination can be reached',
   details:
-    'Every check says what it found and what to do next. No request is sent to a receiver: its name is looked up, its address judged, a connection made and closed. Where no service answers, the SQLite file is checked instead, without changing it. The exit code is 1 when something is wrong; a warning alone does not count.',
+    'Every check says what it found and what to do next. No request is sent to a receiver: its name is looked up, its address judged, a connection made and closed. Where no service answers, the store itself is checked instead, without changing it. The exit code is 1 when something is wrong; a warning alone does not count.',
   flags: { store: { placeholder: 'ADDRESS', sentence: 'The store to look at where no service answers.', variable: 'SWITCHYARD_STORE' } },
   examples: ['switchyard doctor', 'switchyard doctor --json'],
   async run(call) {
@@ -109,11 +109,11 @@ async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
   }
 }
 
-function checkClocks(behindMs: number): Check {
+function checkClocks(behindMs: number, whose = 'the service'): Check {
   const name = 'clock_difference'
   if (Math.abs(behindMs) <= CLOCK_TOLERANCE_MS)
-    return { name, state: 'good', message: "The service's clock and the one here agree.", advice: null }
-  const message = `The service's clock is ${Math.round(Math.abs(behindMs) / 1_000)} s ${behindMs > 0 ? 'behind' : 'ahead of'} the one here.`
+    return { name, state: 'good', message: `The clock of ${whose} and the one here agree.`, advice: null }
+  const message = `The clock of ${whose} is ${Math.round(Math.abs(behindMs) / 1_000)} s ${behindMs > 0 ? 'behind' : 'ahead of'} the one here.`
   return {
     name,
     state: 'warning',
@@ -125,8 +125,7 @@ function checkClocks(behindMs: number): Check {
 // ── Without a service ───────────────────────────────────────────────────────────────────────────────────────────────
 
 async function checkFile(config: Config): Promise<Check[]> {
-  if (config.store.kind !== 'sqlite')
-    return [{ name: 'store', state: 'unknown', message: 'A PostgreSQL store is looked at by the service alone.', advice: null }]
+  if (config.store.kind !== 'sqlite') return checkServer(config.store.url)
   const path = resolve(config.store.path)
   if (!existsSync(path)) {
     const advice = 'If there should be one, correct SWITCHYARD_STORE; a first start creates it.'
@@ -179,6 +178,41 @@ async function checkFile(config: Config): Promise<Check[]> {
     })
   }
   return checks
+}
+
+async function checkServer(url: string): Promise<Check[]> {
+  const { inspectServer, placeOfServer } = await import('../maintenance.ts')
+  const name = 'store'
+  const place = placeOfServer(url)
+  try {
+    const { facts, nodes } = await inspectServer(url)
+    const { used, max } = facts.connections
+    const answers: Check = {
+      name,
+      state: 'good',
+      message: `PostgreSQL ${facts.version} at ${place} answers; ${used} of ${max} connections are in use.`,
+      advice: null,
+    }
+    const clocks = checkClocks(-facts.clockAheadMs, 'PostgreSQL')
+    if (nodes === null) {
+      const advice = 'If there should be one, correct SWITCHYARD_STORE; a first start creates it.'
+      return [answers, clocks, { name: 'nodes', state: 'warning', message: `There is no store of Switchyard in ${place}.`, advice }]
+    }
+    const told = nodes.map((node) => node.name).join(', ')
+    const alive: Check =
+      nodes.length === 0
+        ? { name: 'nodes', state: 'warning', message: 'No node is alive.', advice: 'Start one. The ledger is checked through a node.' }
+        : {
+            name: 'nodes',
+            state: 'warning',
+            message: `Nodes are alive: ${told}.`,
+            advice: 'Name one of them with --url, to have the rest checked.',
+          }
+    return [answers, clocks, alive]
+  } catch (error) {
+    const advice = 'Does it run, and are host, port, user, password and database right?'
+    return [{ name, state: 'bad', message: `The store at ${place} cannot be used: ${(error as Error).message}.`, advice }]
+  }
 }
 
 function checkKey(key: ReturnType<typeof localKey>, path: string, secretKeyIds: readonly string[]): Check[] {

@@ -56,5 +56,6 @@ function settingOr<K extends 'host' | 'port'>(name: K, env: Environment): Config
   if (text === undefined || text === '') return setting.fallback as Config[K]
   const parsed = setting.parse(text)
   if ('expected' in parsed) throw new CommandProblem(`${setting.variable} must be ${parsed.expected}.`, EXIT.usage)
+  if ('problem' in parsed) throw new CommandProblem(`${setting.variable}: ${parsed.problem}`, EXIT.usage)
   return parsed.value as Config[K]
 }

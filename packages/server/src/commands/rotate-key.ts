@@ -7,9 +7,9 @@ import { localConfig } from './local-installation.ts'
 
 export const rotateKey: Command = {
   name: 'rotate-key',
-  summary: 'Encrypts stored secrets with another key; the service must be stopped',
+  summary: 'Encrypts stored secrets with another key; the service, every node of it, must be stopped',
   details:
-    'Where the key is in the file beside the store, a new one is made and takes its place; it is not shown. Where it is in SWITCHYARD_SECRET_KEY, put the new one in SWITCHYARD_NEW_SECRET_KEY (--generate prints a good one), run this, and start the service with the new one as SWITCHYARD_SECRET_KEY.\n\n' +
+    'Where the key is in the file beside the store, a new one is made and takes its place; it is not shown. Where it is in SWITCHYARD_SECRET_KEY, put the new one in SWITCHYARD_NEW_SECRET_KEY (--generate prints a good one), run this, and start the service with the new one as SWITCHYARD_SECRET_KEY. With PostgreSQL it is always there, the same for every node: stop all of them first.\n\n' +
     'Interrupted at any moment, the old key or the new one opens everything. Backups from before need the old key.',
   flags: {
     store: { placeholder: 'ADDRESS', sentence: 'The store.', usual: 'sqlite:./data/switchyard.db', variable: 'SWITCHYARD_STORE' },

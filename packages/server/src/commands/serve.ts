@@ -46,7 +46,8 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
   const [{ createApp, StartProblem, StoreProblem }, { createLog }] = await Promise.all([import('../app.ts'), import('../log.ts')])
   const log = createLog(config.log)
   for (const warning of warnings) log.warn(warning)
-  const starting = createApp(config, log)
+  const giveUp = new AbortController()
+  const starting = createApp(config, log, { stopping: giveUp.signal })
   // From the first moment: a signal during the start stops what has been started, in order.
   const stopped = new Promise<ExitCode>((resolve) => {
     let stopping = false
@@ -55,6 +56,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
       if (stopping) process.exit(EXIT.failed)
       stopping = true
       log.info({ signal }, 'stopping')
+      giveUp.abort()
       starting
         .then((app) => app.close())
         .then(
@@ -64,6 +66,8 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
             resolve(EXIT.ok)
           },
           (err: unknown) => {
+            // It had not been started, and waited for its store.
+            if (err instanceof StartProblem) return resolve(EXIT.ok)
             log.error({ err }, 'stopping failed')
             log.flush()
             resolve(EXIT.failed)
@@ -78,6 +82,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
     app = await starting
   } catch (error) {
     if (!(error instanceof StartProblem || error instanceof StoreProblem)) throw error
+    if (giveUp.signal.aborted) return await stopped
     process.stderr.write(`${error.message}\n`)
     return EXIT.failed
   }
@@ -86,17 +91,17 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
   return await stopped
 }
 
-function startFacts({ url, firstSource, generatedToken }: App, { store }: Config): object {
+function startFacts({ url, firstSource, generatedToken, storePlace }: App, { store }: Config): object {
   return {
     url,
     source: firstSource === undefined ? null : { id: firstSource.id, name: firstSource.name, writeKeys: firstSource.writeKeys },
     // Shown this once, as in the message for people.
     ...(generatedToken === null ? {} : { adminToken: generatedToken }),
-    store: store.kind === 'sqlite' ? `sqlite:${store.path}` : 'postgres',
+    store: store.kind === 'sqlite' ? `sqlite:${store.path}` : `postgres://${storePlace}`,
   }
 }
 
-function startMessage({ url, firstSource, generatedToken }: App, { store }: Config): string {
+function startMessage({ url, firstSource, generatedToken, storePlace }: App, { store }: Config): string {
   const writeKey = firstSource?.writeKeys[0]
   const key = writeKey ?? 'WRITE_KEY'
   const webhook = JSON.stringify({ name: 'my webhook', sourceIds: [firstSource?.id ?? 'SOURCE_ID'], urls: ['http://127.0.0.1:9000/'] })
@@ -112,7 +117,7 @@ function startMessage({ url, firstSource, generatedToken }: App, { store }: Conf
       'Admin token',
       generatedToken === null ? 'as given, or as printed at the first start' : `${generatedToken}   (shown this once: keep it)`,
     ],
-    ['Data', store.kind === 'sqlite' ? store.path : 'PostgreSQL'],
+    ['Data', store.kind === 'sqlite' ? store.path : `PostgreSQL at ${storePlace}`],
   ]
   return `Switchyard listens on ${url}
 

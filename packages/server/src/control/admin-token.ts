@@ -3,11 +3,12 @@
 // settings or of the first start, is found here; the others are in the store's configuration.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Actor, ControlStore } from '../store/store.ts'
+import type { Actor, Store } from '../store/store.ts'
 
 /** The token of the settings or of the first start: always an admin's, and never deleted. */
 export const FIRST_TOKEN: Actor = { id: 'admin', name: 'admin' }
 
+/** A setting where it was made by an older version; since then a kept secret, which several nodes that start at once agree on. */
 const ADMIN_TOKEN_HASH = 'admin_token_hash'
 
 export function generateToken(): string {
@@ -36,15 +37,15 @@ export interface AdminToken {
   generated: string | null
 }
 
-/** The configured token if there is one; else the one whose hash the store has; else a new one. */
+/** The configured token if there is one; else the one whose hash the store has; else a new one, which one node alone shows. */
 export async function openAdminToken(
-  store: Pick<ControlStore, 'getSetting' | 'setSetting'>,
+  { control, secrets }: Pick<Store, 'control' | 'secrets'>,
   configured: string | null,
 ): Promise<AdminToken> {
   if (configured !== null) return { hash: hashToken(configured), generated: null }
-  const kept = await store.getSetting(ADMIN_TOKEN_HASH)
-  if (kept !== undefined) return { hash: kept, generated: null }
-  const generated = generateToken()
-  await store.setSetting(ADMIN_TOKEN_HASH, hashToken(generated))
-  return { hash: hashToken(generated), generated }
+  const set = await control.getSetting(ADMIN_TOKEN_HASH)
+  if (set !== undefined) return { hash: set, generated: null }
+  const fresh = generateToken()
+  const kept = await secrets.keep(ADMIN_TOKEN_HASH, hashToken(fresh))
+  return { hash: kept, generated: kept === hashToken(fresh) ? fresh : null }
 }

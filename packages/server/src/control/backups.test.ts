@@ -19,7 +19,15 @@ async function withBackups(t: TestContext) {
     await other.close()
     rmSync(folder, { recursive: true, force: true })
   })
-  const installation = { version: '1', startedAtMs: 0, storePath: path, secretKey: { from: 'environment' }, retentionDays: 7 } as const
+  const installation = {
+    version: '1',
+    startedAtMs: 0,
+    storePath: path,
+    storePlace: path,
+    nodeName: 'test',
+    secretKey: { from: 'environment' },
+    retentionDays: 7,
+  } as const
   const operating: Operating = { installation, dial: async () => assert.fail('nothing is dialled'), backups }
   return startControl(t, { operating })
 }
@@ -72,7 +80,15 @@ test('an id that is a path names no copy, and a store without copies says so', a
 
 test('a copy that is still being made cannot be fetched', async (t) => {
   const job = { id: 'bak_1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 } as const
-  const installation = { version: '1', startedAtMs: 0, storePath: null, secretKey: { from: 'environment' }, retentionDays: 7 } as const
+  const installation = {
+    version: '1',
+    startedAtMs: 0,
+    storePath: null,
+    storePlace: 'db.example.com:5432/switchyard',
+    nodeName: 'test',
+    secretKey: { from: 'environment' },
+    retentionDays: 7,
+  } as const
   const backups = { start: () => job, get: () => job, open: () => undefined, remove: async () => true }
   const { call } = await startControl(t, { operating: { installation, dial: async () => assert.fail('nothing is dialled'), backups } })
   const { status, body } = await call('GET', '/api/backups/bak_1/file')

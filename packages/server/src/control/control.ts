@@ -19,6 +19,7 @@ import { liveRoutes } from './live.ts'
 import type { StreamEvent } from './live-feed.ts'
 import { loginRoutes } from './login.ts'
 import { messageRoutes } from './messages.ts'
+import { nodeRoutes } from './nodes.ts'
 import { oauthAppRoutes } from './oauth-apps.ts'
 import { withDescription } from './openapi/openapi-route.ts'
 import { replayRoutes } from './replays.ts'
@@ -65,6 +66,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         deletionRoutes,
         oauthAppRoutes,
         diagnosticRoutes,
+        nodeRoutes,
         backupRoutes,
         statsRoutes,
         liveRoutes,

@@ -67,13 +67,13 @@ const RECENT_FIELDS = {
   latencyMs: LATENCY,
 }
 const HEALTH = object({
-  breaker: oneOf(['closed', 'open', 'probing']),
+  breaker: oneOf(['closed', 'open', 'probing'], { description: 'With several nodes, the worst of theirs.' }),
   ...RECENT_FIELDS,
   pending: integer(),
   oldestPendingAt: nullable(time()),
-  nextAttemptAt: nullable(time()),
+  nextAttemptAt: nullable(time({ description: 'Of whichever node is the first.' })),
   ledger: object(LEDGER_FIELDS),
-  urls: array(object({ url: string(), ...RECENT_FIELDS })),
+  urls: array(object({ url: string(), ...RECENT_FIELDS }, { description: 'As the node that answers sees it.' })),
 })
 
 /** Before the first attempt since the start. */

@@ -10,10 +10,13 @@ type Named = Finding & { name: string }
 const DAY_MS = 86_400_000
 const MAX_TOLD = 3
 
-export function checkInspection(inspection: StoreInspection | undefined, destinations: readonly Destination[]): Named[] {
+/** `isServer`: its files are the server's to look after. */
+export function checkInspection(inspection: StoreInspection | undefined, destinations: readonly Destination[], isServer = false): Named[] {
   if (inspection === undefined) {
     const late = { state: 'unknown', message: 'It was not read to its end in time: the store is large.' } as const
-    const advice = 'Make a backup, which is checked without haste, or stop the service and run `switchyard doctor` again.'
+    const advice = isServer
+      ? 'Run it again when less is asked of the server.'
+      : 'Make a backup, which is checked without haste, or stop the service and run `switchyard doctor` again.'
     return [
       { name: 'store_integrity', ...late, advice },
       { name: 'ledger', ...late, advice },
@@ -21,13 +24,20 @@ export function checkInspection(inspection: StoreInspection | undefined, destina
   }
   const { problems, ledger, recount } = inspection
   if (problems.length > 0) {
-    const advice = 'The file is damaged. Stop the service, keep the file, and restore the last good backup.'
-    return [{ name: 'store_integrity', state: 'bad', message: `SQLite says: ${few(problems)}.`, advice }]
+    const advice = isServer
+      ? 'Keep a copy of the database as it is, and look in the log of the server.'
+      : 'The file is damaged. Stop the service, keep the file, and restore the last good backup.'
+    return [{ name: 'store_integrity', state: 'bad', message: `The database says: ${few(problems)}.`, advice }]
   }
   const names = new Map(destinations.map(({ id, name }) => [id, name]))
   const unequal = ledgerProblems(ledger, recount, (id) => names.get(id) ?? id)
   return [
-    { name: 'store_integrity', state: 'good', message: 'The files of the store are whole.', advice: null },
+    {
+      name: 'store_integrity',
+      state: 'good',
+      message: isServer ? 'Every row of the store can be read.' : 'The files of the store are whole.',
+      advice: null,
+    },
     unequal.length === 0
       ? { name: 'ledger', state: 'good', message: `The ledger equals its recount from the rows: ${told(recount.length)}.`, advice: null }
       : {

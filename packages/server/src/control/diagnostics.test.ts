@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { SQLITE_ONLY } from '../store/fixtures/test-store.ts'
 import type { DialReport } from './control-delivery.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
@@ -28,6 +29,8 @@ const installation = {
   version: '1.2.3',
   startedAtMs: 1_700_000_000_000,
   storePath: join(folder, 'test.db'),
+  storePlace: join(folder, 'test.db'),
+  nodeName: 'test',
   secretKey: { from: 'file', path: keyPath },
   retentionDays: 7,
 } as const
@@ -41,7 +44,7 @@ interface Check {
   url: string | null
 }
 
-test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', async (t) => {
+test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', { skip: SQLITE_ONLY }, async (t) => {
   const { call } = await startControl(t, { operating })
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   const urls = ['https://a.example/1', 'https://b.example/2']

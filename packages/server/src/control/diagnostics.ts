@@ -6,6 +6,7 @@ import { isoTime } from '@switchyard/protocol'
 import type { Destination, StoreInspection } from '../store/store.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
+import { checkNodes, checkServer } from './diagnose-server.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
 import type { Finding } from './finding.ts'
 import { type Route, type RouteParts, route } from './route.ts'
@@ -32,7 +33,8 @@ const DIAGNOSTICS = object({
   scheduleAt: time({ description: 'Schedule time, which retries follow: it never goes back and never jumps.' }),
   version: nullable(string()),
   startedAt: nullable(time()),
-  storePath: nullable(string()),
+  storePath: nullable(string({ description: 'Null where the store is not a file.' })),
+  store: nullable(string({ description: 'Where the store is: a path, or hosts and database.' })),
   secretKeyPath: nullable(string({ description: 'Null when the key is in the environment.' })),
   checks: array(CHECK),
 })
@@ -58,7 +60,7 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: RoutePar
     try {
       const inspection = await inspect()
       const ms = Math.round(performance.now() - startedAtMs)
-      const checks = checkInspection(inspection, [...store.configuration().destinations.values()])
+      const checks = checkInspection(inspection, [...store.configuration().destinations.values()], store.serverFacts !== undefined)
       const retention = installation === undefined ? [] : [checkRetention(inspection, installation.retentionDays, clock.wallMs())]
       const disk =
         installation?.storePath == null
@@ -105,9 +107,10 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: RoutePar
           const reached = enabled ? await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs), id, url))) : []
           return [health, ...reached]
         }
-        const [commit, stored, key, ...perDestination] = await Promise.all([
+        const [commit, stored, server, key, ...perDestination] = await Promise.all([
           timed('store_writable', checkCommit),
           checkStore(),
+          checkServerAndNodes(),
           operating === undefined ? null : timed('secret_key', () => checkSecretKey(operating.installation)),
           ...destinations.map(about),
         ])
@@ -118,12 +121,30 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: RoutePar
           version: installation?.version ?? null,
           startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
           storePath: installation?.storePath ?? null,
+          store: installation?.storePlace ?? null,
           secretKeyPath: installation?.secretKey.from === 'file' ? installation.secretKey.path : null,
-          checks: [commit, ...stored, await timed('clock', checkClock), ...(key === null ? [] : [key]), ...perDestination.flat()],
+          checks: [
+            commit,
+            ...stored,
+            ...server,
+            await timed('clock', checkClock),
+            ...(key === null ? [] : [key]),
+            ...perDestination.flat(),
+          ],
         }
       },
     }),
   ]
+
+  async function checkServerAndNodes(): Promise<Check[]> {
+    const { nodes } = store
+    const startedAtMs = performance.now()
+    const alive = nodes === undefined ? [] : [checkNodes(nodes.nodes)]
+    // What cannot be asked is told by the check of a commit.
+    const facts = store.serverFacts === undefined ? [] : await store.serverFacts().then(checkServer, () => [])
+    const ms = Math.round(performance.now() - startedAtMs)
+    return [...alive, ...facts].map(({ name, ...finding }) => checkOf(name, ms, finding))
+  }
 
   async function checkCommit(): Promise<Finding> {
     const startedAtMs = performance.now()

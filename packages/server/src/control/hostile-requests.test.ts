@@ -3,11 +3,13 @@
 // the status and field that the mistake deserves.
 
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { controlRoutes } from './control.ts'
 import { type Answer, type Fixture, startControl } from './fixtures/start-control.ts'
 import { EXAMPLES } from './openapi/examples.ts'
+import { sealCursor } from './query.ts'
 import type { ControlParts, Route } from './route.ts'
 import type { JsonSchema } from './schema.ts'
 
@@ -136,6 +138,14 @@ test('the id of another kind of thing is not found, and neither is anything that
     '%F0%9F%92%A9',
     '-1',
     '0-0',
+    // Where numbers of 53, 63 and 64 bits end.
+    '9007199254740991-0',
+    '9007199254740993-0',
+    '9223372036854775807-0',
+    '9223372036854775807-9999',
+    '9223372036854775808-0',
+    '18446744073709551615-0',
+    '1800000000000000000-2147483648',
   ]
   for (const route of OF_ONE) {
     const kind = route.path.split('/')[1] as string
@@ -184,6 +194,74 @@ test('a cursor that the list did not give out is refused on every list', async (
   }
 })
 
+test('a cursor that somebody made up, with the right check, is refused or leads to a page', async (t) => {
+  const { call, ids } = await ground(t)
+  const numbers = [0, 1, -1, 1.5, 2 ** 31, 2 ** 53 - 1, 2 ** 53, 1e300, null, true]
+  const texts = [
+    '',
+    'x',
+    '0',
+    '1',
+    "1'",
+    'a\0b',
+    '\ud800',
+    '1000000000000000000',
+    '9223372036854775807',
+    '9223372036854775808',
+    '-1000000000000000000',
+  ]
+  // Each list, and what the stores write in its cursors: a letter and so many values.
+  const lists: [path: string, list: string, letter: string, values: number][] = [
+    ['messages?', 'messages', 'm', 2],
+    ['deliveries?state=pending&', 'deliveries', 'p', 5],
+    ['deliveries?state=delivered&', 'deliveries', 's', 2],
+    ['deliveries?state=failed&', 'deliveries', 'f', 1],
+    ['deletions?', 'deletions', 'd', 1],
+    [`deletions/${ids['deletions']}/targets?`, `targets of ${ids['deletions']}`, 't', 3],
+    ['suppressions?', 'suppressions', 'u', 2],
+    ['audit?', 'audit', 'a', 1],
+    ['replays?', 'replays', 'r', 1],
+  ]
+  let pages = 0
+  for (const [path, list, letter, count] of lists) {
+    const values = fc.array(fc.constantFrom<unknown>(...numbers, ...texts, ['x'.repeat(3_000)]), { minLength: count, maxLength: count })
+    await fc.assert(
+      fc.asyncProperty(values, async (place) => {
+        const { status, body } = await call('GET', `/api/${path}cursor=${sealCursor(list, JSON.stringify([letter, ...place]))}`)
+        assert.ok(status === 200 || body.code === 'invalid_cursor', `${path} ${JSON.stringify(place)}: ${JSON.stringify(body)}`)
+        if (status === 200) pages += 1
+      }),
+      { numRuns: 60 },
+    )
+  }
+  assert.ok(pages > 0, 'some of them are places')
+})
+
+test('times before and after all that there can be find nothing, or are refused by name', async (t) => {
+  const { call, pathOf, ids } = await ground(t)
+  let tried = 0
+  for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
+    for (const [name, schema] of Object.entries(propertiesOf(route.query))) {
+      if (schema['format'] !== 'date-time') continue
+      for (const time of [
+        '0000-01-01',
+        '0001-01-01T00:00:00Z',
+        '1969-12-31T23:59:59.999Z',
+        '2200-01-01T00:00:00Z',
+        '9999-12-31T23:59:59.999Z',
+      ]) {
+        const { status, body } = await call(
+          'GET',
+          `${pathOf(route, { id: ids[route.path.split('/')[1] as string] ?? 'x' })}?${name}=${time}`,
+        )
+        assert.ok(status === 200 || (status === 400 && body.field !== undefined), `${route.path}?${name}=${time}: ${JSON.stringify(body)}`)
+        tried += 1
+      }
+    }
+  }
+  assert.ok(tried > 20, `only ${tried} were tried`)
+})
+
 test('a query parameter of the wrong kind, or given twice, is refused by name', async (t) => {
   const { call, pathOf, ids } = await ground(t)
   for (const route of ROUTES) {
@@ -204,7 +282,21 @@ test('a query parameter of the wrong kind, or given twice, is refused by name', 
 
 test('strings with NUL, half characters, markup or great length are taken or refused, and never break anything', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
-  const texts = ['a\u0000b', '\u0000', '\ud800', 'x\udfff', '\u202e', '<script>', "'; DROP TABLE sources; --", 'x'.repeat(200_000), '']
+  const texts = [
+    'a\u0000b',
+    '\u0000',
+    '\ud800',
+    'x\udfff',
+    '\\u0000',
+    '\u202e',
+    '<script>',
+    "'; DROP TABLE sources; --",
+    'x'.repeat(200_000),
+    // As long as a message may be, and nothing that can be compressed.
+    randomBytes(24_000).toString('base64'),
+    '\u0000'.repeat(30_000),
+    '',
+  ]
   for (const route of WITH_BODY.filter(({ path }) => !GUESSES.has(path))) {
     for (const [name, schema] of Object.entries(propertiesOf(route.body))) {
       const types = [schema['type'] ?? []].flat() as string[]

@@ -9,6 +9,10 @@ export interface Installation {
   startedAtMs: number
   /** Null where the store is not a file. */
   storePath: string | null
+  /** Where the store is, as people read it: the path, or hosts and database without the login. */
+  storePlace: string
+  /** What this process is called where people see it. */
+  nodeName: string
   secretKey: { from: 'environment' } | { from: 'file'; path: string }
   retentionDays: number
 }

@@ -93,7 +93,8 @@ export function pageOf<T extends { id: string; createdAtMs: number }>(entries: I
 
 const CHECK_BYTES = 6
 
-function sealCursor(list: string, cursor: string): string {
+/** For tests, which make up places. */
+export function sealCursor(list: string, cursor: string): string {
   return Buffer.concat([checkOf(list, cursor), Buffer.from(cursor, 'utf8')]).toString('base64url')
 }
 

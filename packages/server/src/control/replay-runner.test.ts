@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { accept, counts, ledgerOf, newWay, settleAll, tracks } from '../store/conformance/ground.ts'
-import { openTemp } from '../store/sqlite/fixtures/temp-store.ts'
+import { newPlace } from '../store/fixtures/test-store.ts'
 import type { ControlStore, ReplayJob, ReplayStep, Store } from '../store/store.ts'
 import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
 
@@ -55,14 +55,15 @@ interface Bench {
 }
 
 async function bench(t: TestContext): Promise<Bench> {
-  const opened = await openTemp({ retentionDays: 7 })
-  const { store } = opened
+  const place = await newPlace()
+  const store = await place.open()
   const time = new Time()
   const released: Bench['released'] = []
   const runners: ReplayRunner[] = []
   t.after(async () => {
     for (const runner of runners) await runner.stop()
-    await opened.dispose()
+    await store.close()
+    await place.remove()
   })
   const watched: Pick<ControlStore, 'replays' | 'replayStep'> = {
     replays: (...asked) => store.control.replays(...asked),
@@ -208,6 +209,16 @@ test('a rate that is changed counts from now on', async (t) => {
   running.wake()
   await time.later(100)
   assert.deepEqual(await state(created), ['finished', 400])
+})
+
+test('a rate that is changed where another runner is told counts from the next step on', async (t) => {
+  const { store, time, runner, failed, job, state } = await bench(t)
+  const created = await job(await failed(300), 2)
+  runner().start()
+  await time.later(1_000)
+  await store.control.updateReplay(created.id, { ratePerSecond: 100 })
+  await time.later(2_000)
+  assert.ok((await state(created))[1] >= 100, String(await state(created)))
 })
 
 test('a job that others have made is found in a while', async (t) => {

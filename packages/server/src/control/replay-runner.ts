@@ -1,7 +1,9 @@
 // Makes the steps of running replay jobs: one at a time, jobs in turn, so that many of them ask no more of the store than
 // one; none faster than its rate. Everything that must survive is in the store, which refuses a step from a place that a job
-// has left: a second runner on another node finds that and leaves the job alone for a while.
+// has left. Every node has a runner, and one of them leads a job: the others ask now and then whether it still does, and
+// one of them leads when it does not. The pace is the leader's own, so it is that of all nodes together.
 
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { ControlStore, Page, ReplayJob } from '../store/store.ts'
 
@@ -32,6 +34,8 @@ const MAX_WAITING = 500
 /** With a rate, what an attempt can last times the rate, so that a destination that comes back is not flooded. */
 const WAITING_SECONDS = 5
 const LOOK_EVERY_MS = 10_000
+/** How soon it is asked again for a job that another runner leads. */
+const LED_MS = 2_000
 const BLOCKED_MS = 25
 const MAX_BLOCKED_MS = 1_000
 const TROUBLE_MS = 1_000
@@ -60,6 +64,7 @@ class Runner implements ReplayRunner {
   readonly #setTimer: NonNullable<ReplayRunnerDeps['setTimer']>
   readonly #trouble: (error: unknown) => void
   readonly #jobs = new Map<string, Running>()
+  readonly #name = randomUUID()
   #lookAtMs = 0
   #stopped = true
   #working: Promise<void> | null = null
@@ -179,14 +184,21 @@ class Runner implements ReplayRunner {
       return
     }
     const maxWaiting = ratePerSecond === null ? MAX_WAITING : Math.min(MAX_WAITING, ratePerSecond * WAITING_SECONDS)
-    const result = await this.#store.replayStep({ id, position, limit, maxWaiting })
-    // Not at this place any more, or not running: the next look tells.
+    const result = await this.#store.replayStep({ id, position, limit, maxWaiting, runner: this.#name })
+    if (!result.ok && result.reason === 'led') {
+      running.nextAtMs = this.#clock.scheduleMs() + LED_MS
+      return
+    }
+    // Not at this place any more: another has led it, and does not now. Where it stands is looked up.
+    if (!result.ok && result.reason === 'moved') this.#lookAtMs = 0
     if (!result.ok || result.job.state !== 'running') {
       this.#jobs.delete(id)
       return
     }
     const nowMs = this.#clock.scheduleMs()
     running.position = result.job.position
+    // Changed where another node's runner was told.
+    if (result.job.ratePerSecond !== ratePerSecond) this.#lookAtMs = 0
     pace?.took(result.replayed, nowMs)
     running.blockedMs = result.blocked && result.replayed === 0 ? Math.min(MAX_BLOCKED_MS, running.blockedMs * 2) : BLOCKED_MS
     // As long a rest as the step was work: others commit too.

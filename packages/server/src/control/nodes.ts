@@ -1,0 +1,54 @@
+// The processes that work on the store: one with SQLite, any number with PostgreSQL.
+
+import { isoTime } from '@switchyard/protocol'
+import type { NodeSummary } from '../store/store.ts'
+import { type ControlParts, type Route, route } from './route.ts'
+import { array, boolean, nullable, object, string, time } from './schema.ts'
+
+const NODES_ANSWER = object({
+  data: array(
+    object(
+      {
+        name: string({ description: 'Host name and port.' }),
+        version: string(),
+        startedAt: nullable(time()),
+        seenAt: time({ description: "When it last gave a sign of life, by the store's clock." }),
+        current: boolean({ description: 'Whether it is the one that answers.' }),
+      },
+      { title: 'Node', description: 'A process that serves this installation.' },
+    ),
+  ),
+  next: nullable(string({ description: 'Always null: the list is whole.' })),
+})
+
+export function nodeRoutes({ store, clock, operating }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/nodes',
+      summary: 'The nodes that are alive',
+      status: 200,
+      answer: NODES_ANSWER,
+      handle() {
+        const nodes = store.nodes?.nodes ?? []
+        return { data: nodes.length > 0 ? nodes.map(nodeView) : [alone()], next: null }
+      },
+    }),
+  ]
+
+  /** A store for one process: it is the one that answers. */
+  function alone() {
+    const { installation } = operating ?? {}
+    return {
+      name: installation?.nodeName ?? 'node',
+      version: installation?.version ?? '',
+      startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
+      seenAt: isoTime(clock.wallMs()),
+      current: true,
+    }
+  }
+}
+
+function nodeView({ name, version, startedAtMs, seenAtMs, isSelf }: NodeSummary) {
+  return { name, version, startedAt: isoTime(startedAtMs), seenAt: isoTime(seenAtMs), current: isSelf }
+}

