@@ -103,7 +103,12 @@ test('what another node has deleted meanwhile is not owed, and said to be gone',
   } finally {
     delete (b as { configuration?: unknown }).configuration
   }
-  assert.deepEqual(await database.query('SELECT 1 FROM switchyard.shipments s JOIN switchyard.destinations d ON d.num = s.destination WHERE d.id = $1', [doomed]), [])
+  assert.deepEqual(
+    await database.query('SELECT 1 FROM switchyard.shipments s JOIN switchyard.destinations d ON d.num = s.destination WHERE d.id = $1', [
+      doomed,
+    ]),
+    [],
+  )
 })
 
 test('a hundred batches at once are few statements', async () => {

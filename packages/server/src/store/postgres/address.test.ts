@@ -15,7 +15,17 @@ test('an address names hosts, database and login', () => {
 
 test('hosts, ports and login may stand as parameters, as libpq has them', () => {
   const { hosts, user, database } = parsePostgresAddress('postgresql:///?host=a,b&port=1,2&user=anna&dbname=events')
-  assert.deepEqual([hosts, user, database], [[{ host: 'a', port: 1 }, { host: 'b', port: 2 }], 'anna', 'events'])
+  assert.deepEqual(
+    [hosts, user, database],
+    [
+      [
+        { host: 'a', port: 1 },
+        { host: 'b', port: 2 },
+      ],
+      'anna',
+      'events',
+    ],
+  )
 })
 
 test('encryption is as sslmode says', () => {

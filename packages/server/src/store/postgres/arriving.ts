@@ -77,7 +77,9 @@ export class Arriving {
 
   /** How far the server's clock is behind a time, in milliseconds. */
   async behindMs(ms: number): Promise<number> {
-    const { rows } = await this.#database.query<{ now_ms: number }>('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms')
+    const { rows } = await this.#database.query<{ now_ms: number }>(
+      'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms',
+    )
     return ms - (rows[0]?.now_ms ?? 0)
   }
 
@@ -88,7 +90,9 @@ export class Arriving {
       return `Nodes run on this database: ${rows.map(({ name }) => name).join(', ')}. Stop all of them first; one that was killed counts as running for ten seconds.`
     }
     for (const table of Object.keys(ARRIVING)) {
-      const { rows: found } = await this.#database.query(`SELECT 1 FROM ${table} WHERE ${table === 'settings' ? "name <> 'moved_from_sqlite'" : 'true'} LIMIT 1`)
+      const { rows: found } = await this.#database.query(
+        `SELECT 1 FROM ${table} WHERE ${table === 'settings' ? "name <> 'moved_from_sqlite'" : 'true'} LIMIT 1`,
+      )
       if (found.length > 0) {
         return 'The database is not empty: a store of Switchyard is in it. Give an empty one, or, if nothing in it is of use, drop the schema first: DROP SCHEMA switchyard CASCADE;'
       }
@@ -115,12 +119,23 @@ export class Arriving {
     if (days.length > 0) await createPartitions(this.#database, table, days)
   }
 
-  async write(table: ArrivingTable, rows: readonly ArrivingRow[], keys: readonly MessageKey[], state: MovingState, before: MovingState): Promise<void> {
+  async write(
+    table: ArrivingTable,
+    rows: readonly ArrivingRow[],
+    keys: readonly MessageKey[],
+    state: MovingState,
+    before: MovingState,
+  ): Promise<void> {
     const { text, values } = insertion(table, rows)
     await this.#database.transaction(async (ask) => {
       if (!(await writeMoving(ask, state, before))) throw new ArrivalProblem(OVERTAKEN)
       await ask(text, values)
-      if (keys.length > 0) await ask(INSERT_KEYS, [int4s(keys.map(({ day }) => day)), uuids(keys.map(({ key }) => key)), int8s(keys.map(({ segment }) => segment))])
+      if (keys.length > 0)
+        await ask(INSERT_KEYS, [
+          int4s(keys.map(({ day }) => day)),
+          uuids(keys.map(({ key }) => key)),
+          int8s(keys.map(({ segment }) => segment)),
+        ])
     })
   }
 
@@ -151,7 +166,12 @@ export class Arriving {
       if (!(await writeMoving(ask, state, before))) throw new ArrivalProblem(OVERTAKEN)
       await ask('UPDATE configuration SET secret_key = $1', [secretKeyId])
       const after = { from: state.from, rows: state.rows }
-      await writeAudit(ask, ids, { actor: { id: 'maintenance', name: 'maintenance' }, action: 'store.migrate', subject: null, before: null, after }, Date.now())
+      await writeAudit(
+        ask,
+        ids,
+        { actor: { id: 'maintenance', name: 'maintenance' }, action: 'store.migrate', subject: null, before: null, after },
+        Date.now(),
+      )
     })
   }
 

@@ -57,13 +57,17 @@ test('arrays of nothing are empty', async () => {
 })
 
 test('any texts and numbers pass', async () => {
-  const text = fc.option(fc.string({ unit: 'binary', maxLength: 50 }).map((each) => each.replaceAll('\0', '')), { nil: null })
-  const property = fc.asyncProperty(fc.array(text, { maxLength: 20 }), fc.array(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })), async (some, ints) => {
-    assert.deepEqual(await told('text', texts(some)), some)
-    assert.deepEqual(
-      await told('bigint', int8s(ints.map(String))),
-      ints.map(String),
-    )
-  })
+  const text = fc.option(
+    fc.string({ unit: 'binary', maxLength: 50 }).map((each) => each.replaceAll('\0', '')),
+    { nil: null },
+  )
+  const property = fc.asyncProperty(
+    fc.array(text, { maxLength: 20 }),
+    fc.array(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+    async (some, ints) => {
+      assert.deepEqual(await told('text', texts(some)), some)
+      assert.deepEqual(await told('bigint', int8s(ints.map(String))), ints.map(String))
+    },
+  )
   await fc.assert(property, { numRuns: 50 })
 })

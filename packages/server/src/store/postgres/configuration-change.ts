@@ -92,7 +92,7 @@ export class Change {
 
   /** Of a source by its `num`; null: of all sources. How many there were. */
   async unsuppress(userId: string, source: string | null): Promise<number> {
-    const { count } = await this.ask('DELETE FROM suppressions WHERE user_id = $1 AND source = coalesce($2, source)', [
+    const { count } = await this.ask('DELETE FROM suppressions WHERE user_digest = digest_of($1) AND source = coalesce($2, source)', [
       writeText(userId),
       source,
     ])

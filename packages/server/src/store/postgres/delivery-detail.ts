@@ -38,7 +38,7 @@ export async function deliveryDetail(ask: Ask, names: Names, id: string): Promis
   const idOf = await names.idsOf({ query: ask }, 'destinations', [destination])
   const [replays] = await replaysOf(ask, [{ origin: name, index, segment, destination }])
   return {
-    id,
+    id: `${name}-${index}`,
     destinationId: idOf(destination),
     messageId: messageIdOf(content, index),
     segment,

@@ -9,7 +9,11 @@ interface Run {
   fail: (error: Error) => void
 }
 
-function rig(more: Partial<GroupingOptions<number, number>> = {}): { grouping: Grouping<number, number>; runs: Run[]; begun: () => Promise<void> } {
+function rig(more: Partial<GroupingOptions<number, number>> = {}): {
+  grouping: Grouping<number, number>
+  runs: Run[]
+  begun: () => Promise<void>
+} {
   const runs: Run[] = []
   let wake: () => void = () => {}
   const grouping = new Grouping<number, number>({

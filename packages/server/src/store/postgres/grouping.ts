@@ -79,7 +79,11 @@ export class Grouping<Item, Reply> {
     if (this.#waiting.length === 0 || this.#underway >= depth) return
     let count = 0
     let bytes = 0
-    while (count < this.#waiting.length && count < maxItems && (count === 0 || bytes + (this.#waiting[count] as { bytes: number }).bytes <= maxBytes)) {
+    while (
+      count < this.#waiting.length &&
+      count < maxItems &&
+      (count === 0 || bytes + (this.#waiting[count] as { bytes: number }).bytes <= maxBytes)
+    ) {
       bytes += (this.#waiting[count++] as { bytes: number }).bytes
     }
     const group = this.#waiting.splice(0, count)

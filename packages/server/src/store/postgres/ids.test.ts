@@ -29,7 +29,19 @@ test('nodes never give the same name, and a name tells its time', () => {
 test('a name that no row can have is none', () => {
   const row = rowIdAt(1_800_000_000_000)
   assert.deepEqual(rowAndIndex(`${row}-7`), { row, index: 7 })
-  for (const id of ['', '1', '-1', `${row}`, `${row}-`, `${row}-01`, `${row}-99999`, `0${row}-1`, '9999999999999999999-1', `${row}-1 `, `${row}-1;--`]) {
+  for (const id of [
+    '',
+    '1',
+    '-1',
+    `${row}`,
+    `${row}-`,
+    `${row}-01`,
+    `${row}-99999`,
+    `0${row}-1`,
+    '9999999999999999999-1',
+    `${row}-1 `,
+    `${row}-1;--`,
+  ]) {
     assert.equal(rowAndIndex(id), undefined, id)
   }
 })

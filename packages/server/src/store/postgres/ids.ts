@@ -75,7 +75,7 @@ const SQLITE_DIGITS = 16
 /** The name of a row that had this number there. Order is kept, and what was next to each other still is. */
 export function movedRowId(number: number | string): string {
   const id = BigInt(number)
-  return String(((id / SQLITE_PER_MS) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS) | id % SQLITE_PER_MS)
+  return String(((id / SQLITE_PER_MS) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS) | (id % SQLITE_PER_MS))
 }
 
 /** The `num` of a source or whatever else was numbered from 1 there. 0, which stands for none, stays. */

@@ -59,7 +59,11 @@ test('nodes have numbers of their own and know each other by name', async () => 
 test('what a node held is free when its time is over, and it cannot settle or give back what another took', async () => {
   const [frozen, other] = [await node('frozen'), await node('other')]
   const { sourceId, destinationId } = await newWay(frozen)
-  await until(async () => database.query('SELECT 1'), () => other.configuration().destinations.has(destinationId), 'the other knows the destination')
+  await until(
+    async () => database.query('SELECT 1'),
+    () => other.configuration().destinations.has(destinationId),
+    'the other knows the destination',
+  )
   const taker = new RecordingTaker()
   frozen.delivery.attach(taker)
   await accept(frozen, sourceId, tracks(3, 'held'), [destinationId])
@@ -119,7 +123,11 @@ test('work that a commit left to a node that is no more is found', async () => {
   await accept(one, sourceId, tracks(1, 'orphan'), [destinationId])
   await database.query('UPDATE switchyard.shipments SET holder = 12345 WHERE holder = 0')
   assert.deepEqual((await claim(one, destinationId)).shipments, [])
-  await until(() => claim(one, destinationId), ({ shipments }) => shipments.length === 1, 'it is free')
+  await until(
+    () => claim(one, destinationId),
+    ({ shipments }) => shipments.length === 1,
+    'it is free',
+  )
   await one.close()
 })
 

@@ -53,7 +53,6 @@ interface NodeRow {
   doc: string
 }
 
-
 export class Membership {
   readonly #database: Database
   readonly #beatingDatabase: Database

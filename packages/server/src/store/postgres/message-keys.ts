@@ -9,7 +9,10 @@ export const SEED_SETTING = 'seed'
 
 /** Made by the first node there is; all use the same. */
 export async function openSeed(database: Database): Promise<Seed> {
-  await database.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [SEED_SETTING, randomBytes(16).toString('hex')])
+  await database.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    SEED_SETTING,
+    randomBytes(16).toString('hex'),
+  ])
   const { rows } = await database.query<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SEED_SETTING])
   const bytes = Buffer.from(rows[0]?.value ?? '', 'hex')
   return [bytes.readUInt32BE(0), bytes.readUInt32BE(4), bytes.readUInt32BE(8), bytes.readUInt32BE(12)]

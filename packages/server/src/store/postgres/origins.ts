@@ -2,8 +2,8 @@
 // accepted its segment, right after it. So the segment is among the last ones before the name that the same node has made, and
 // nothing has to be indexed by delivery.
 
-import type { FinalStateName } from '../store.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import type { FinalStateName } from '../store.ts'
 import type { Ask } from './database.ts'
 import { SKEW } from './ids.ts'
 import type { Routes } from './rows.ts'

@@ -258,7 +258,8 @@ export class Purging {
 /** By source, the request's users whose messages are dropped now. */
 async function suppressedOf(ask: Ask, purge: Purge): Promise<Map<string, Set<string>>> {
   const { rows } = await ask<{ source: string; user_id: string }>(
-    'SELECT source, user_id FROM suppressions WHERE source = ANY($1::bigint[]) AND user_id = ANY($2)',
+    `SELECT source, user_id FROM suppressions WHERE source = ANY($1::bigint[])
+       AND user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::text[]) AS u))`,
     [[...purge.sources.keys()], purge.userIds.map(writeText)],
   )
   const suppressed = new Map<string, Set<string>>()

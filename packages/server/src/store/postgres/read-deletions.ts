@@ -75,7 +75,10 @@ const TARGETS = `
   FROM deletion_targets t LEFT JOIN attempts a ON a.origin = t.origin AND a.id > $1::bigint - ${SKEW}
   WHERE t.deletion = $1`
 /** By the key of deletion_targets, on which the other columns depend. */
-const EACH = 'GROUP BY t.deletion, t.user_id, t.source, t.destination'
+const EACH = 'GROUP BY t.deletion, t.user_digest, t.source, t.destination'
+
+/** By digest, as the key has them. */
+const OF_USERS = 't.user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::text[]) AS u))'
 
 /** How the delete messages of a request stand: `open` have not ended, `failed` ended without success. */
 export async function countEnds(ask: Ask, deletion: string): Promise<{ open: number; failed: number }> {
@@ -232,7 +235,7 @@ async function targetsOf(
 /** By source and user. */
 async function sentOf(ask: Ask, deletion: string, userIds: readonly string[]): Promise<Map<string, TargetRow[]>> {
   const { rows } = await ask<TargetRow>(
-    `SELECT e.*, d.id AS destination_id FROM (${TARGETS} AND t.user_id = ANY($2) ${EACH}) e JOIN destinations d ON d.num = e.destination
+    `SELECT e.*, d.id AS destination_id FROM (${TARGETS} AND ${OF_USERS} ${EACH}) e JOIN destinations d ON d.num = e.destination
      ORDER BY e.destination`,
     [deletion, userIds.map(writeText)],
   )

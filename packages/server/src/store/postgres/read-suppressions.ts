@@ -1,10 +1,14 @@
-// Whose new messages are dropped, as it is asked for: by source, then by user as texts.ts writes them.
+// Whose new messages are dropped, as it is asked for: by source, then by user as texts.ts writes them. Users whose ids begin
+// alike for PREFIX characters come in the order of their digests: the index of the order holds no more of them.
 
 import { cursorOf } from '../encoding/paging.ts'
 import { InvalidCursor, type Page, type PageRequest, type Suppression, type SuppressionFilter } from '../store.ts'
 import type { Database } from './database.ts'
 import { isRowId, OLDEST } from './ids.ts'
 import { readText, writeText } from './texts.ts'
+
+/** As the index has it. */
+const PREFIX = 'left(p.user_id, 200)'
 
 export async function listSuppressions(
   database: Database,
@@ -13,7 +17,7 @@ export async function listSuppressions(
 ): Promise<Page<Suppression>> {
   const [source, user] = cursorOf('u', cursor, [OLDEST, ''])
   if (!isRowId(source)) throw new InvalidCursor()
-  const conditions = ['(p.source, p.user_id) >= ($2::bigint, $3::text)']
+  const conditions = [`(p.source, ${PREFIX}, p.user_digest) >= ($2::bigint, left($3::text, 200), digest_of($3))`]
   const values: (string | number)[] = [limit + 1, source, writeText(user)]
   if (sourceId !== undefined) conditions.push(`s.id = $${values.push(writeText(sourceId))}`)
   // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET keeps it so.
@@ -21,10 +25,10 @@ export async function listSuppressions(
     userId === undefined
       ? 'sources s JOIN suppressions p ON p.source = s.num'
       : `sources s CROSS JOIN LATERAL (
-             SELECT * FROM suppressions WHERE source = s.num AND user_id = $${values.push(writeText(userId))} OFFSET 0) p`
+             SELECT * FROM suppressions WHERE source = s.num AND user_digest = digest_of($${values.push(writeText(userId))}) OFFSET 0) p`
   const { rows } = await database.query<{ source: string; source_id: string; user_id: string; since: number }>(
     `SELECT p.source, s.id AS source_id, p.user_id, p.since FROM ${from}
-       WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT $1`,
+       WHERE ${conditions.join(' AND ')} ORDER BY p.source, ${PREFIX}, p.user_digest LIMIT $1`,
     values,
   )
   const next = rows[limit]

@@ -71,7 +71,12 @@ export class Replaying implements Jobs {
       )
       if (destinations[0]?.deleted !== false) return { ok: false, reason: 'destination_gone' }
       const atMs = Math.floor(nowMs())
-      const owed = { destination, segment, bytes: segments[0].bytes, entries: [{ index: named.index, replayOf: deliveryId }] }
+      const owed = {
+        destination,
+        segment,
+        bytes: segments[0].bytes,
+        entries: [{ index: named.index, replayOf: `${named.row}-${named.index}` }],
+      }
       const [id] = await oweAgain(ask, ids, [owed], { job: null, atMs })
       await writeAudit(ask, ids, entry, atMs)
       return { ok: true, deliveryId: `${id}-${named.index}`, destinationId: destinations[0].id }

@@ -33,8 +33,7 @@ export interface SegmentRow {
   body: Buffer
 }
 
-export const SEGMENT_COLUMNS =
-  'g.seq, g.source, s.id AS source_id, g.received_at, g.count, g.browser, g.absent, g.ip, g.trace, g.body'
+export const SEGMENT_COLUMNS = 'g.seq, g.source, s.id AS source_id, g.received_at, g.count, g.browser, g.absent, g.ip, g.trace, g.body'
 export const SEGMENT_TABLES = 'segments g JOIN sources s ON s.num = g.source'
 
 export function contentOf(row: SegmentRow): SegmentContent {
