@@ -216,10 +216,14 @@ export class Claiming {
 
   // ── Work that came without word ──
 
-  /** Once a second: what others left in the store, and what nobody knows to be held. */
-  async look(): Promise<void> {
+  /** Now and then: what nobody in this node knows to be held by it. */
+  async tidy(): Promise<void> {
     await this.#releaseDoubtful()
     await this.#releaseStrays()
+  }
+
+  /** Some times a second: what others left in the store, and what has become due. */
+  async look(): Promise<void> {
     const taker = this.#parts.taker()
     const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled }) => enabled)
     const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])

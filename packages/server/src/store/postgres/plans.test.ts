@@ -72,7 +72,7 @@ async function round(): Promise<Record<string, number>> {
       'expired',
     ),
   )
-  await time('look', store.membership.beat())
+  await time('beat', store.membership.beat())
   return took
 }
 

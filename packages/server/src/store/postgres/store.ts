@@ -69,6 +69,10 @@ const STATEMENT_MS = 10_000
  * in the order it is wanted. A plan that reads or sorts a whole table would be the right one for a moment and ruinous later.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=off']
+/** How soon what another node left in the store is seen: a node whose share of a destination is nothing leaves all of it. */
+const LOOK_MS = 200
+/** Alone, it is only for what a node that is no more has left: one look of so many is made. */
+const LOOKS_ALONE = 5
 /** A beat that is not answered in this time is given up, and the next one begun. */
 const BEAT_MS = 4_000
 const STAT_HOURS_MS = 90 * 86_400_000
@@ -138,6 +142,9 @@ class Postgres implements PostgresStore {
   #closed = false
   #dropping: Promise<void> | null = null
   #closing: Promise<void> | undefined
+  #looks: NodeJS.Timeout | undefined
+  #looking: Promise<void> | null = null
+  #ticks = 0
 
   constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions, closeAll: () => void) {
     this.membership = membership
@@ -214,6 +221,7 @@ class Postgres implements PostgresStore {
       onFenced: () => this.#claiming.fenced(),
       onTrouble: (error) => this.#trouble(error),
     })
+    this.#looks = setInterval(() => this.#lookForWork(), LOOK_MS).unref()
     onShares(this.membership, () => this.#taker?.reshare?.())
     this.#resume()
   }
@@ -251,6 +259,8 @@ class Postgres implements PostgresStore {
 
   async #close(): Promise<void> {
     this.#closed = true
+    clearInterval(this.#looks)
+    await this.#looking
     await this.#accepting.close()
     await this.#settling.close()
     await Promise.allSettled([...this.#background, this.#dropping])
@@ -353,9 +363,20 @@ class Postgres implements PostgresStore {
   async #beat(): Promise<void> {
     await this.#configuring.refresh()
     this.#cancelling.look()
-    await this.#claiming.look()
+    await this.#claiming.tidy()
     await this.#deleting.resume()
     await this.#books.fold()
+  }
+
+  /** Alone, a node knows what it left in the store; of others' it hears by looking. */
+  #lookForWork(): void {
+    if (this.membership.count === 1 && ++this.#ticks % LOOKS_ALONE !== 0) return
+    this.#looking ??= this.#claiming
+      .look()
+      .catch((error: unknown) => this.#trouble(error))
+      .finally(() => {
+        this.#looking = null
+      })
   }
 
   /** What was left in the middle: by this node before, or by one that is no more. */
