@@ -3,7 +3,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createSecretBox } from '../../packages/server/src/secret-box.ts'
-import { accept, claim, ledgerOf, newWay, RecordingTaker, settlementOf, track, until } from '../../packages/server/src/store/conformance/ground.ts'
+import {
+  accept,
+  claim,
+  ledgerOf,
+  newWay,
+  RecordingTaker,
+  settlementOf,
+  track,
+  until,
+} from '../../packages/server/src/store/conformance/ground.ts'
 import { createDatabase, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
 import { StoreUnavailable } from '../../packages/server/src/store/store.ts'
@@ -40,7 +49,11 @@ test('a settlement whose answer was lost is made once, and known to be made', as
   assert.ok(held)
   proxy.cut('answers')
   const settled = store.delivery.settle(settlementOf([held.shipment], 'delivered'))
-  await until(() => countOf('attempts'), (count) => count === 1, 'the database has done it')
+  await until(
+    () => countOf('attempts'),
+    (count) => count === 1,
+    'the database has done it',
+  )
   assert.equal(await Promise.race([settled.then(() => 'told'), countOf('attempts')]), 1, 'nobody has been told')
   proxy.heal()
   await settled
@@ -55,7 +68,11 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
   const before = await countOf('segments')
   proxy.cut('answers')
   const refused = assert.rejects(accept(store, sourceId, [track('lost')], [destinationId]), StoreUnavailable)
-  await until(() => countOf('segments'), (count) => count === before + 1, 'the database has done it')
+  await until(
+    () => countOf('segments'),
+    (count) => count === before + 1,
+    'the database has done it',
+  )
   await refused
   assert.deepEqual([taker.taken.length, taker.gone.length], [0, 1], 'whoever wanted it is told that it did not come')
   proxy.heal()
@@ -66,7 +83,11 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
   )
   assert.deepEqual(again?.duplicates, [0])
   // Stored as held by this node, in which nobody has it: found to be so at one of the next beats.
-  const claimed = await until(() => claim(store, destinationId), ({ shipments }) => shipments.length > 0, 'it can be claimed')
+  const claimed = await until(
+    () => claim(store, destinationId),
+    ({ shipments }) => shipments.length > 0,
+    'it can be claimed',
+  )
   assert.equal(claimed.shipments.length, 1)
   await store.delivery.settle(
     settlementOf(

@@ -63,7 +63,7 @@ export interface PostgresStore extends Store {
 /** For questions and changes of people; the ways of messages have their own. */
 const CONTROL_CONNECTIONS = 6
 const FAST_CONNECTIONS = 5
-const STATEMENT_MS = 10_000
+const STATEMENT_MS = 5_000
 /**
  * Statements on the ways of messages are planned once and kept, perhaps when their tables were empty; what they look for lies in an index
  * in the order it is wanted. A plan that reads or sorts a whole table would be the right one for a moment and ruinous later.

@@ -1,0 +1,118 @@
+// The network between one node and the database loses every packet: nobody says no, nothing is closed. The node answers 503 within
+// a bounded time, the others notice nothing, and what it held is theirs when its lease has ended. Healed, it works again, and what
+// of it arrives late changes nothing.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { track } from '../service.ts'
+import { IS_LONG, LEASE_MS, type Node, RESUME_MS, startCluster } from './cluster.ts'
+import { compareLedgers, describe } from './ledgers.ts'
+import { holdMessage, startLoad } from './traffic.ts'
+
+/** The longest that a call to a node waits which is cut off, and does not know it yet. */
+const BOUND_MS = 15_000
+/** Once it knows. */
+const KNOWN_MS = 7_000
+const READY_MS = 10_000
+const CUT_MS = IS_LONG ? 60_000 : LEASE_MS + 3_000
+const OTHERS_P99_MS = 2_000
+/** Longer than any statement is waited for. */
+const ANSWERS_LOST_MS = 14_000
+
+test('a node that is cut off from the database answers 503 in time, others are unaffected, and healed it works again', async (t) => {
+  await using cluster = await startCluster({ proxied: true })
+  const node = cluster.node(1)
+  const others = [cluster.node(2), cluster.node(3)]
+  // No fault of theirs may be hidden by a retry elsewhere, so what goes to the node that is cut off is asked for apart.
+  await using load = await startLoad(cluster, { targets: () => others.map(({ url }) => url), timeoutMs: 30_000 })
+  await load.traffic.more(200)
+  for (let nth = 1; nth <= 20; nth++) assert.equal((await ask(node, `before-${nth}`)).status, 200)
+
+  await using held = await holdMessage(cluster, node.url, 'cut off')
+
+  const fromMs = performance.now()
+  node.proxy.cut()
+  // Delivered by the one that is cut off: it will want to record that as long as it lives, and must not when it can.
+  held.take()
+  held.answerHolder()
+  const first = await ask(node, 'first')
+  assert.equal(first.status, 503)
+  assert.ok(first.ms < BOUND_MS, `the first call was answered after ${first.ms} ms`)
+  const again = await ask(node, 'again')
+  assert.equal(again.status, 503)
+  assert.match(again.retryAfter ?? '', /^[1-9]\d*$/)
+  assert.ok(again.ms < KNOWN_MS, `the next call was answered after ${again.ms} ms`)
+  const ready = await node.readyz()
+  assert.equal(ready.status, 503)
+  assert.ok(ready.ms < READY_MS, `/readyz was answered after ${ready.ms} ms`)
+  t.diagnostic(`503 after ${Math.round(first.ms)} ms, then after ${Math.round(again.ms)} ms; /readyz after ${Math.round(ready.ms)} ms`)
+
+  const resumedMs = await held.broughtAgain(fromMs, RESUME_MS)
+  t.diagnostic(`what it held was brought by another after ${(resumedMs / 1_000).toFixed(1)} s`)
+  await load.traffic.until(() => performance.now() - fromMs > CUT_MS)
+  node.proxy.heal()
+  const backMs = await node.becomes(200, { deadlineMs: 15_000 })
+  t.diagnostic(`ready ${Math.round(backMs)} ms after the healing`)
+  const toMs = performance.now()
+  const late = ['first', 'again', 'after']
+  for (const name of late) assert.equal((await ask(node, name)).status, 200)
+  for (const { receiver } of load.receivers) await receiver.until(() => late.every((name) => receiver.byMessageId.has(name)))
+
+  // The others' books: not one call failed or was slow.
+  const during = load.traffic.calls.filter(({ startMs }) => startMs > fromMs && startMs < toMs)
+  assert.deepEqual(during.filter(({ status }) => status !== 200).slice(0, 5), [])
+  const slow = during.map(({ ms }) => ms).sort((a, b) => a - b)
+  const p99 = slow[Math.floor(slow.length * 0.99)] ?? Number.NaN
+  t.diagnostic(`the others answered ${during.length} calls meanwhile, p99 ${Math.round(p99)} ms`)
+  assert.ok(p99 < OTHERS_P99_MS, `p99 of the others was ${p99} ms`)
+
+  for (const name of ['first', 'again', 'after', ...Array.from({ length: 20 }, (_, at) => `before-${at + 1}`)]) {
+    load.traffic.sent.add(name)
+    load.traffic.acknowledged.add(name)
+  }
+  const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs }] })
+  t.diagnostic(describe(comparison))
+  const row = (await cluster.ledger()).find(({ destinationId }) => destinationId === held.destinationId)
+  assert.deepEqual([row?.owed, row?.delivered], [1, 1])
+
+  async function ask({ url }: Node, messageId: string): Promise<{ status: number; ms: number; retryAfter: string | null }> {
+    const since = performance.now()
+    const response = await fetch(`${url}/v1/track`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${cluster.writeKey}:`)}`, 'content-type': 'application/json' },
+      body: JSON.stringify(track(messageId)),
+      signal: AbortSignal.timeout(60_000),
+    })
+    await response.text()
+    return { status: response.status, ms: performance.now() - since, retryAfter: response.headers.get('retry-after') }
+  }
+})
+
+test('the answers of the database are lost: what it has done all the same is neither lost, nor done twice, nor left lying', async (t) => {
+  // Alone, so that nobody else clears up after it.
+  await using cluster = await startCluster({ nodes: 1, proxied: true })
+  const node = cluster.node(1)
+  const failed = new Set<string>()
+  // One in four is tried twice, so that there is something to claim at any time.
+  await using load = await startLoad(cluster, { timeoutMs: 30_000 })
+  for (const { receiver, name } of load.receivers) {
+    receiver.answer = ({ messages }) => {
+      const fresh = messages.filter(
+        ({ messageId = '' }) => Number(messageId.slice('m-'.length)) % 4 === 0 && !failed.has(`${name} ${messageId}`),
+      )
+      for (const { messageId } of fresh) failed.add(`${name} ${messageId}`)
+      return fresh.length > 0 ? { status: 503 } : undefined
+    }
+  }
+  await load.traffic.more(400)
+  const fromMs = performance.now()
+  node.proxy.cut('answers')
+  await node.becomes(503)
+  await load.traffic.until(() => performance.now() - fromMs > ANSWERS_LOST_MS, { what: 'time passes while calls are made' })
+  node.proxy.heal()
+  await node.becomes(200, { deadlineMs: 15_000 })
+  const toMs = performance.now()
+  await load.traffic.more(100)
+  const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs }], deadlineMs: 45_000 })
+  t.diagnostic(describe(comparison))
+})

@@ -1,0 +1,44 @@
+// One destination is dead and very much is owed to it: who sends to another notices nothing of that. Two installations on the same
+// server, one with the dead destination and one without, take turns. The exact measurement is bench/cluster's; here a bound that a busy machine
+// keeps.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { IS_LONG, startCluster } from './cluster.ts'
+import { createSubject, oweToDead, percentile, sampleInTurns } from './latency.ts'
+
+const OWED = IS_LONG ? 1_000_000 : 100_000
+const BATCH = IS_LONG ? 10 : 50
+const NODES = IS_LONG ? 3 : 2
+const SAMPLING = { turns: IS_LONG ? 20 : 4, messagesPerTurn: IS_LONG ? 250 : 150, perSecond: 150 }
+const WARM_UP = { turns: 1, messagesPerTurn: 150, perSecond: 150 }
+const MOST_TIMES = 3
+const MOST_MORE_MS = 250
+
+test(`a dead destination with ${OWED.toLocaleString('en')} messages owed does not slow the deliveries to another`, async (t) => {
+  await using stack = new AsyncDisposableStack()
+  const server = await PostgresServer.start()
+  stack.defer(() => server.dispose())
+  const client = await server.client()
+  for (const name of ['without_dead', 'with_dead']) await client.query(`CREATE DATABASE ${name}`)
+  await client.end()
+  const without = stack.use(await startCluster({ nodes: NODES, on: { server, database: 'without_dead' } }))
+  const beside = stack.use(await startCluster({ nodes: NODES, on: { server, database: 'with_dead' } }))
+  const deadId = await oweToDead(beside, { messages: OWED, batchSize: BATCH })
+  const subjects = [stack.use(await createSubject(without)), stack.use(await createSubject(beside))]
+
+  await sampleInTurns(subjects, WARM_UP)
+  const [alone = [], dead = []] = await sampleInTurns(subjects, SAMPLING)
+  const [p99Alone, p99Dead] = [percentile(alone, 0.99), percentile(dead, 0.99)]
+  t.diagnostic(
+    `p50 ${percentile(alone, 0.5).toFixed(1)} → ${percentile(dead, 0.5).toFixed(1)} ms, ` +
+      `p99 ${p99Alone.toFixed(1)} → ${p99Dead.toFixed(1)} ms of ${alone.length} messages each`,
+  )
+  assert.ok(p99Dead < MOST_TIMES * p99Alone + MOST_MORE_MS, `p99 was ${p99Alone} ms without and is ${p99Dead} ms with the dead destination`)
+
+  // Still owed, every one of them, and in order.
+  const recount = await beside.api<{ consistent: boolean; data: { destinationId: string; pending: number }[] }>('/ledger?recount=true')
+  assert.ok(recount.consistent)
+  assert.equal(recount.data.find(({ destinationId }) => destinationId === deadId)?.pending, OWED)
+})

@@ -1,0 +1,61 @@
+// A node that stands still for longer than its lease, as when its machine is paused, and then goes on as if nothing had
+// happened: the others have taken its work, and it cannot settle any of it.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as passing } from 'node:timers/promises'
+import { eventually } from '../signals.ts'
+import { IS_LONG, LEASE_MS, RESUME_MS, startCluster } from './cluster.ts'
+import { compareLedgers, describe } from './ledgers.ts'
+import { holdMessage, startLoad } from './traffic.ts'
+
+const FROZEN_MS = IS_LONG ? 60_000 : LEASE_MS + 4_000
+
+test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settle what others took, and works on', async (t) => {
+  await using cluster = await startCluster()
+  await using load = await startLoad(cluster)
+  const node = cluster.node(1)
+  await load.traffic.more(300)
+  await using held = await holdMessage(cluster, node.url, 'frozen')
+
+  const fromMs = performance.now()
+  const frozen = passing(FROZEN_MS)
+  node.freeze()
+  held.take()
+  const resumedMs = await held.broughtAgain(fromMs, RESUME_MS)
+  t.diagnostic(`what a frozen node held was brought by another after ${(resumedMs / 1_000).toFixed(1)} s`)
+  const settled = await eventually(
+    async () => await outcomesOf(held.destinationId),
+    (rows) => rows.length === 1,
+    { what: 'the other node has settled it' },
+  )
+  await frozen
+  // Awake, it finds its attempt at an end, whether by this answer or by its own timeout: not for it to record any more.
+  held.answerHolder()
+  await held.receiver.until(() => held.receiver.arrivals[0]?.status === 200)
+  // Several ask at the moment in which it finds out that it was given up: it comes back once.
+  const asked = Array.from({ length: 5 }, () => node.readyz())
+  node.thaw()
+  await Promise.all(asked)
+  await node.becomes(200)
+  const nodes = await cluster.query<{ num: number }>('SELECT num FROM switchyard.nodes ORDER BY num')
+  assert.equal(nodes.length, cluster.nodes.length, `the numbers in use are ${nodes.map(({ num }) => num).join()}`)
+  const toMs = performance.now()
+  await load.traffic.until(
+    () => load.traffic.calls.filter(({ target, status, startMs }) => target === node.url && status === 200 && startMs > toMs).length >= 20,
+    { what: 'the node that was frozen acknowledges again' },
+  )
+
+  const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs }] })
+  t.diagnostic(describe(comparison))
+  assert.deepEqual(await outcomesOf(held.destinationId), settled, 'the outcome is the one that the other node has recorded')
+  assert.equal(held.arrivals().length, 2)
+
+  function outcomesOf(destinationId: string): Promise<{ id: string; delivered: number }[]> {
+    return cluster.query(
+      `SELECT a.id::text AS id, a.delivered FROM switchyard.attempts a JOIN switchyard.destinations d ON d.num = a.destination
+       WHERE d.id = $1 ORDER BY a.id`,
+      [destinationId],
+    )
+  }
+})

@@ -1,0 +1,101 @@
+// The database dies and comes back, or its standby takes over: the nodes answer 503 meanwhile, come back by themselves, and
+// nothing that was acknowledged is lost.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as passing } from 'node:timers/promises'
+import { track } from '../service.ts'
+import { type Cluster, IS_LONG, startCluster } from './cluster.ts'
+import { compareLedgers, describe } from './ledgers.ts'
+import { holdMessage, startLoad } from './traffic.ts'
+
+const AWAY_MS = IS_LONG ? 20_000 : 5_000
+const QUICK_KILLS = IS_LONG ? 20 : 6
+const BEHIND_MS = 1_500
+/** A call made while the server is away is answered within this. */
+const ANSWERED_MS = 15_000
+/** From the moment that the server is there again. */
+const BACK_MS = 10_000
+
+test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes resume by themselves with nothing lost', async (t) => {
+  await using cluster = await startCluster()
+  await using load = await startLoad(cluster, { perSecond: 1_000 })
+  const fromMs = performance.now()
+  // At moments of a commit as they come, and back at once.
+  for (let kill = 1; kill <= QUICK_KILLS; kill++) {
+    await load.traffic.more(200 + 37 * kill)
+    await cluster.killServer()
+    await cluster.server.run()
+  }
+  await load.traffic.more(300)
+  await using held = await holdMessage(cluster, cluster.node(2).url, 'through the outage')
+
+  const awayFromMs = performance.now()
+  const away = passing(AWAY_MS)
+  await cluster.killServer()
+  // What was under way ends while nobody can record it.
+  held.answerHolder()
+  await areUnavailable(cluster)
+  await away
+  const refused = load.traffic.calls.filter(({ status, startMs }) => status === 503 && startMs > awayFromMs)
+  assert.ok(refused.length > 0)
+  for (const { retryAfter } of refused) assert.match(retryAfter ?? '', /^[1-9]\d*$/)
+
+  await cluster.server.run()
+  const backMs = await areReady(cluster)
+  t.diagnostic(`all nodes were ready ${Math.round(backMs)} ms after the server`)
+  await load.traffic.more(300)
+  const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
+  t.diagnostic(describe(comparison))
+  assert.equal(held.arrivals().length, 1, 'what was delivered during the outage is recorded after it, and not sent again')
+  const ledger = await cluster.ledger()
+  assert.equal(ledger.find(({ destinationId }) => destinationId === held.destinationId)?.delivered, 1)
+})
+
+test('the primary is killed and its synchronous standby promoted: the nodes go over by themselves with nothing lost', async (t) => {
+  await using cluster = await startCluster({ standby: true })
+  await using load = await startLoad(cluster, { perSecond: 1_000 })
+  await load.traffic.more(300)
+
+  const fromMs = performance.now()
+  // What the primary commits from now on does not reach the standby: nobody may be told that it is safe.
+  cluster.replication.cut()
+  await passing(BEHIND_MS)
+  await cluster.killServer()
+  await areUnavailable(cluster)
+  await cluster.promote()
+  const backMs = await areReady(cluster)
+  t.diagnostic(`all nodes were ready ${Math.round(backMs)} ms after the promotion`)
+  await load.traffic.more(300)
+  const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
+  t.diagnostic(describe(comparison))
+})
+
+async function areUnavailable({ nodes, writeKey }: Cluster): Promise<void> {
+  const answers = nodes.map(async (node) => {
+    const since = performance.now()
+    const response = await fetch(`${node.url}/v1/track`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, 'content-type': 'application/json' },
+      body: JSON.stringify(track(`refused by ${node.name}`)),
+      signal: AbortSignal.timeout(ANSWERED_MS),
+    })
+    const body = (await response.json()) as { code?: string }
+    assert.deepEqual(
+      [response.status, body.code],
+      [503, 'store_unavailable'],
+      `${node.name} answered after ${performance.now() - since} ms`,
+    )
+    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    const ready = await node.readyz(ANSWERED_MS)
+    assert.deepEqual([ready.status, ready.retryAfter], [503, '1'])
+    // It is not to be restarted: nothing is wrong with it.
+    assert.equal((await fetch(`${node.url}/healthz`)).status, 200)
+  })
+  await Promise.all(answers)
+}
+
+/** Milliseconds until the last of them is. */
+async function areReady({ nodes }: Cluster): Promise<number> {
+  return Math.max(...(await Promise.all(nodes.map((node) => node.becomes(200, { deadlineMs: BACK_MS })))))
+}

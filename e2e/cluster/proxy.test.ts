@@ -1,0 +1,67 @@
+// The proxy that the tests of a cut network stand on: it must lose nothing while it is whole, and tell nobody when it is cut.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { Signals } from '../signals.ts'
+import { DatabaseProxy } from './proxy.ts'
+
+test('a cut proxy swallows what is sent and what is asked anew, closes nothing, and brings all of it when it is healed', async () => {
+  const signals = new Signals()
+  const heard: string[] = []
+  const ends: number[] = []
+  let connections = 0
+  const server = createServer((socket) => {
+    const nth = ++connections
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      heard.push(text)
+      socket.write(text.toUpperCase())
+      signals.notify()
+    })
+    socket.on('end', () => {
+      ends.push(nth)
+      signals.notify()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  await using proxy = await DatabaseProxy.start((server.address() as { port: number }).port)
+  const answers = new Map<Socket, string>()
+  const open = async (): Promise<Socket> => {
+    const socket = connect(proxy.port, '127.0.0.1')
+    answers.set(socket, '')
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answers.set(socket, answers.get(socket) + text)
+      signals.notify()
+    })
+    socket.on('close', () => signals.notify())
+    await once(socket, 'connect')
+    return socket
+  }
+
+  const kept = await open()
+  const givenUp = await open()
+  kept.write('a')
+  givenUp.write('b')
+  await signals.until(() => answers.get(kept) === 'A' && answers.get(givenUp) === 'B')
+
+  proxy.cut()
+  kept.write('c')
+  givenUp.write('d')
+  givenUp.destroy()
+  const fresh = await open()
+  fresh.write('e')
+  await signals.until(() => proxy.swallowed === 1)
+  // Longer than any of it takes here: there is no signal for what does not happen.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.deepEqual([heard.sort(), ends, connections], [['a', 'b'], [], 2])
+  assert.equal(kept.closed, false)
+
+  proxy.heal()
+  await signals.until(() => answers.get(kept) === 'AC' && answers.get(fresh) === 'E' && ends.length === 1)
+  assert.deepEqual([heard.sort(), connections], [['a', 'b', 'c', 'd', 'e'], 3])
+  for (const socket of [kept, fresh]) socket.destroy()
+  await signals.until(() => ends.length === 3)
+  server.close()
+})
