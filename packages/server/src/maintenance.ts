@@ -198,6 +198,9 @@ async function inWords<T>(work: () => Promise<T>): Promise<T> {
     ) {
       throw new MaintenanceProblem((error as Error).message, { cause: error })
     }
+    // An error of the server: a right that is missing, a disk that is full.
+    if ((error as { severity?: string }).severity !== undefined)
+      throw new MaintenanceProblem(`PostgreSQL refused: ${(error as Error).message}.`, { cause: error })
     throw error
   }
 }

@@ -14,6 +14,7 @@ import type { Section } from './help.ts'
 import { importCommand } from './import.ts'
 import { listen } from './listen.ts'
 import { MESSAGE_COMMANDS } from './messages.ts'
+import { migrateStore } from './migrate-store.ts'
 import { OAUTH_APP_COMMANDS } from './oauth-apps.ts'
 import { REPLAY_COMMANDS } from './replay.ts'
 import { rotateKey } from './rotate-key.ts'
@@ -26,7 +27,7 @@ import { TOKEN_COMMANDS } from './tokens.ts'
 export const SECTIONS: readonly Section[] = [
   {
     title: 'The service',
-    commands: [serve, doctor, backup, rotateKey],
+    commands: [serve, doctor, backup, rotateKey, migrateStore],
   },
   {
     title: 'Messages',

@@ -160,7 +160,7 @@ export class Arriving {
   async end(state: MovingState, before: MovingState, secretKeyId: string): Promise<void> {
     await preparePartitions(this.#database)
     // The server knows nothing of what came, and would guess.
-    await this.#database.query('ANALYZE')
+    await this.#database.query(`ANALYZE ${[...Object.keys(ARRIVING), 'message_keys'].join(', ')}`)
     const ids = new RowIds(0, () => Date.now())
     await this.#database.transaction(async (ask) => {
       if (!(await writeMoving(ask, state, before))) throw new ArrivalProblem(OVERTAKEN)

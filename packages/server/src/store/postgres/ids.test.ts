@@ -1,47 +1,57 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { msOfRowId, NEWEST, NODE_NUMBERS, OLDEST, RowIds, rowAndIndex, rowIdAt } from './ids.ts'
+import fc from 'fast-check'
+import { isRowId, movedNum, movedRowId, msOfRowId, NODE_NUMBERS, RowIds, rowAndIndex } from './ids.ts'
 
-test('names grow, also when the clock stands still, goes back, or a millisecond has more than it has names for', () => {
-  const clock = [1_800_000_000_000, 1_800_000_000_000, 1_799_999_999_000, 1_800_000_000_001]
-  let at = 0
-  const ids = new RowIds(3, () => clock[Math.min(at, clock.length - 1)] as number)
-  const names: string[] = []
-  for (; at < clock.length; at++) for (let nth = 0; nth < 5_000; nth++) names.push(ids.next())
-  const sorted = [...names].sort()
-  assert.deepEqual(names, sorted)
-  assert.equal(new Set(names).size, names.length)
-  assert.ok(names.every((name) => name.length === 19))
+/** As SQLite numbers rows. */
+const sqliteId = fc
+  .tuple(fc.integer({ min: 1_000_000_000_000, max: 4_398_046_511_103 }), fc.integer({ min: 0, max: 2_047 }))
+  .map(([ms, counter]) => ms * 2_048 + counter)
+
+test('moved rows keep their order and their time, and no two become one', () => {
+  fc.assert(
+    fc.property(sqliteId, sqliteId, (one, other) => {
+      const [a, b] = [movedRowId(one), movedRowId(other)]
+      assert.ok(isRowId(a))
+      assert.equal(msOfRowId(a), Math.floor(one / 2_048))
+      assert.equal(Math.sign(one - other), a === b ? 0 : a < b ? -1 : 1)
+    }),
+  )
 })
 
-test('nodes never give the same name, and a name tells its time', () => {
-  const nowMs = 1_800_000_000_123
-  const names = new Set<string>()
-  for (const node of [0, 1, 2, NODE_NUMBERS - 1]) {
-    const ids = new RowIds(node, () => nowMs)
-    for (let nth = 0; nth < 1_000; nth++) names.add(ids.next())
-  }
-  assert.equal(names.size, 4_000)
-  assert.ok([...names].every((name) => msOfRowId(name) === nowMs && name >= rowIdAt(nowMs) && name < rowIdAt(nowMs + 1)))
-  assert.ok(OLDEST < rowIdAt(nowMs) && rowIdAt(nowMs) < NEWEST)
+test('what was moved bears no node’s number', () => {
+  fc.assert(
+    fc.property(sqliteId, (id) => {
+      assert.equal(Number((BigInt(movedRowId(id)) >> 12n) & 511n), NODE_NUMBERS)
+    }),
+  )
+  const own = new RowIds(NODE_NUMBERS - 1, () => 1_800_000_000_000).next()
+  assert.notEqual(own, movedRowId(1_800_000_000_000 * 2_048))
 })
 
-test('a name that no row can have is none', () => {
-  const row = rowIdAt(1_800_000_000_000)
-  assert.deepEqual(rowAndIndex(`${row}-7`), { row, index: 7 })
-  for (const id of [
-    '',
-    '1',
-    '-1',
-    `${row}`,
-    `${row}-`,
-    `${row}-01`,
-    `${row}-99999`,
-    `0${row}-1`,
+test('numbers from 1 become names from before any row, in their order; none stays none', () => {
+  const names = [1, 2, 4_096, 5_000_000].map(movedNum)
+  assert.ok(names.every(isRowId))
+  assert.deepEqual(names, [...names].sort())
+  assert.ok((names.at(-1) as string) < movedRowId(1_000_000_000_000 * 2_048))
+  assert.equal(movedNum(0), '0')
+})
+
+test('a delivery or message is known by its name, and by the one it had before a move', () => {
+  const old = 1_800_000_000_000 * 2_048 + 7
+  const row = movedRowId(old)
+  assert.deepEqual(rowAndIndex(`${row}-12`), { row, index: 12 })
+  assert.deepEqual(rowAndIndex(`${old}-12`), { row, index: 12 })
+  for (const wrong of [
+    `${old}`,
+    `${old}-`,
+    `${old}-012`,
+    `${old}-12345`,
+    `0${old}-1`,
+    '9999999999999999-1',
     '9999999999999999999-1',
-    `${row}-1 `,
-    `${row}-1;--`,
-  ]) {
-    assert.equal(rowAndIndex(id), undefined, id)
-  }
+    `${old}1-1`,
+    '12-1',
+  ])
+    assert.equal(rowAndIndex(wrong), undefined, wrong)
 })

@@ -104,14 +104,18 @@ export class Purging {
       text: `SELECT num, NOT ${IS_AT_TAIL} OR ${TAIL_IS_OVER} AS ready FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
     })
     this.#open = rows.map(({ num }) => num)
-    for (const { num, ready } of rows) if (ready) this.begin(num)
+    for (const { num, ready } of rows) if (ready) void this.begin(num)
   }
 
-  begin(num: string): void {
-    if (this.#running.has(num) || this.#parts.isClosed()) return
+  /** Resolves when what there is has been gone through, or another node is at it. */
+  begin(num: string): Promise<void> {
+    const before = this.#running.get(num)
+    if (before !== undefined) return before
+    if (this.#parts.isClosed()) return Promise.resolve()
     const running = this.#purge(num).finally(() => this.#running.delete(num))
     this.#running.set(num, running)
     this.#parts.run(running)
+    return running
   }
 
   async #purge(num: string): Promise<void> {

@@ -1,0 +1,328 @@
+// The files in deploy/ against the service as it is: settings that exist, ports that agree, probes that are answered, images that
+// are pinned, nothing secret in them, and nothing that one lost node would take down. They are not run here.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { Deployment } from 'kubernetes-models/apps/v1/Deployment'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget'
+import { Secret } from 'kubernetes-models/v1/Secret'
+import { Service } from 'kubernetes-models/v1/Service'
+import { parse } from 'yaml'
+import { readConfig, SETTINGS } from '../packages/server/src/config.ts'
+import { startInProcess } from './in-process.ts'
+
+const FOLDER = join(import.meta.dirname, '..', 'deploy')
+const VARIABLES = new Set<string>(Object.values(SETTINGS).map(({ variable }) => variable))
+/** A name, then a version with at least two numbers in it. */
+const PINNED = /^[a-z0-9./-]+:v?\d+\.\d+[\w.-]*$/
+
+const textOf = (...path: string[]): string => readFileSync(join(FOLDER, ...path), 'utf8')
+
+interface Container {
+  name: string
+  image: string
+  command?: string[]
+  env: { name: string; value?: string; valueFrom?: { secretKeyRef?: { name: string; key: string } } }[]
+  ports: { name: string; containerPort: number }[]
+  startupProbe: Probe
+  readinessProbe: Probe
+  livenessProbe: Probe
+  lifecycle: { preStop: { exec: { command: string[] } } }
+  resources: { requests: Record<string, string>; limits: Record<string, string> }
+  securityContext: { allowPrivilegeEscalation: boolean; readOnlyRootFilesystem: boolean; capabilities: { drop: string[] } }
+}
+
+interface Probe {
+  httpGet: { path: string; port: string }
+  periodSeconds: number
+  failureThreshold: number
+}
+
+interface Manifest {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; labels: Record<string, string> }
+  // Each test knows which kind it has.
+  spec: Record<string, unknown>
+  stringData?: Record<string, string>
+  resources?: string[]
+}
+
+const MANIFESTS = new Map(
+  readdirSync(join(FOLDER, 'kubernetes')).map((name) => [name, parse(textOf('kubernetes', name), { strict: true }) as Manifest]),
+)
+
+function manifest(kind: string): Manifest {
+  const found = [...MANIFESTS.values()].filter((each) => each.kind === kind)
+  assert.equal(found.length, 1, kind)
+  return found[0] as Manifest
+}
+
+interface PodSpec {
+  terminationGracePeriodSeconds: number
+  automountServiceAccountToken: boolean
+  securityContext: { runAsNonRoot: boolean; runAsUser: number }
+  containers: Container[]
+}
+
+interface DeploymentSpec {
+  replicas: number
+  selector: { matchLabels: Record<string, string> }
+  strategy: { type: string; rollingUpdate: { maxUnavailable: number; maxSurge: number } }
+  template: { metadata: { labels: Record<string, string> }; spec: PodSpec }
+}
+
+const deployment = (): DeploymentSpec => manifest('Deployment').spec as unknown as DeploymentSpec
+const container = (): Container => deployment().template.spec.containers[0] as Container
+
+/** The nodes refuse what `serve` would refuse, before anything is opened. */
+function assertTaken(env: Record<string, string>): void {
+  const read = readConfig({ SWITCHYARD_STORE: 'postgres://u:p@h/d', ...env }, [])
+  assert.equal(read.kind, 'config', JSON.stringify(read))
+  if (read.kind === 'config') assert.deepEqual(read.warnings, [])
+}
+
+/** Models made from the API's own schemas: they refuse fields that there are not and values of the wrong form. */
+const MODELS = { Deployment, Service, Secret, PodDisruptionBudget }
+
+describe('Kubernetes', () => {
+  test('each manifest is what the schema of its kind says, and a slip in one would be found', () => {
+    for (const [kind, Model] of Object.entries(MODELS)) {
+      const found = manifest(kind)
+      new Model(found as never).validate()
+      assert.throws(() => new Model({ ...found, metadata: { ...found.metadata, name: 7 } } as never).validate(), kind)
+    }
+    const wrong = structuredClone(manifest('Deployment')) as unknown as { spec: { replicas: unknown } }
+    wrong.spec.replicas = 'three'
+    assert.throws(() => new Deployment(wrong as never).validate())
+  })
+
+  test('each manifest is of a kind and version that is stable, under one name', () => {
+    const known: Record<string, string> = {
+      Deployment: 'apps/v1',
+      Service: 'v1',
+      Secret: 'v1',
+      PodDisruptionBudget: 'policy/v1',
+      Kustomization: 'kustomize.config.k8s.io/v1beta1',
+    }
+    assert.deepEqual(new Set([...MANIFESTS.values()].map(({ kind }) => kind)), new Set(Object.keys(known)))
+    for (const [file, { kind, apiVersion, metadata }] of MANIFESTS) {
+      assert.equal(apiVersion, known[kind], file)
+      if (kind === 'Kustomization') continue
+      assert.equal(metadata.name, 'switchyard', file)
+      assert.deepEqual(metadata.labels, { 'app.kubernetes.io/name': 'switchyard' }, file)
+    }
+    const { resources = [] } = manifest('Kustomization')
+    for (const file of resources) assert.ok(MANIFESTS.has(file), file)
+    assert.ok(!resources.some((file) => /secret/.test(file)), 'the example of a Secret is not applied')
+  })
+
+  test('more than one node, of which none is missed while versions change or machines are emptied', () => {
+    const { replicas, strategy } = deployment()
+    assert.ok(replicas > 1)
+    assert.deepEqual(strategy, { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } })
+    const budget = manifest('PodDisruptionBudget').spec as { maxUnavailable: number; selector: { matchLabels: object } }
+    assert.equal(budget.maxUnavailable, 1)
+    assert.ok(budget.maxUnavailable < replicas)
+    assert.deepEqual(budget.selector.matchLabels, deployment().template.metadata.labels)
+  })
+
+  test('selectors and ports agree', () => {
+    const { selector, template } = deployment()
+    const { ports, env } = container()
+    assert.deepEqual(selector.matchLabels, template.metadata.labels)
+    const service = manifest('Service').spec as { selector: object; ports: { targetPort: string }[] }
+    assert.deepEqual(service.selector, template.metadata.labels)
+    for (const { targetPort } of service.ports) assert.ok(ports.some(({ name }) => name === targetPort))
+    assert.equal(String(ports[0]?.containerPort), env.find(({ name }) => name === 'SWITCHYARD_PORT')?.value)
+    for (const probe of [container().startupProbe, container().readinessProbe, container().livenessProbe])
+      assert.ok(ports.some(({ name }) => name === probe.httpGet.port))
+  })
+
+  test('probes are answered by a service: alive and ready', async () => {
+    const { startupProbe, readinessProbe, livenessProbe } = container()
+    assert.equal(readinessProbe.httpGet.path, '/readyz')
+    assert.equal(livenessProbe.httpGet.path, '/healthz')
+    await using service = await startInProcess()
+    for (const { httpGet } of [startupProbe, readinessProbe, livenessProbe])
+      assert.equal((await fetch(`${service.url}${httpGet.path}`)).status, 200, httpGet.path)
+    // A node waits for its database for a minute.
+    assert.ok(startupProbe.periodSeconds * startupProbe.failureThreshold > 60)
+  })
+
+  test('it has the time to stop: the pause before, and the ten seconds that it takes', () => {
+    const { preStop } = container().lifecycle
+    const [command, seconds] = preStop.exec.command
+    assert.equal(command, 'sleep')
+    assert.ok(deployment().template.spec.terminationGracePeriodSeconds > Number(seconds) + 10)
+  })
+
+  test('settings are those of the service, and what is secret comes from the Secret alone', () => {
+    const { env } = container()
+    const plain: Record<string, string> = {}
+    const { stringData = {} } = manifest('Secret')
+    for (const { name, value, valueFrom } of env) {
+      assert.ok(VARIABLES.has(name), `${name} is a setting`)
+      const isSecret = Object.values(SETTINGS).some((setting) => setting.variable === name && setting.secret)
+      if (isSecret) {
+        assert.equal(value, undefined, name)
+        assert.deepEqual(valueFrom?.secretKeyRef, { name: manifest('Secret').metadata.name, key: name })
+        assert.ok(name in stringData, `${name} is in the example`)
+      } else plain[name] = value as string
+    }
+    for (const [name, value] of Object.entries(stringData)) assert.equal(value, '', `${name} has no value in the example`)
+    assert.deepEqual(Object.keys(stringData).sort(), ['SWITCHYARD_ADMIN_TOKEN', 'SWITCHYARD_SECRET_KEY', 'SWITCHYARD_STORE'])
+    assertTaken(plain)
+  })
+
+  test('it runs as nobody in particular, on a root that it cannot write', () => {
+    const { securityContext, automountServiceAccountToken } = deployment().template.spec
+    assert.ok(securityContext.runAsNonRoot && securityContext.runAsUser > 0)
+    assert.equal(automountServiceAccountToken, false)
+    assert.deepEqual(container().securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    assert.ok(container().resources.requests['memory'] && container().resources.limits['memory'])
+    assert.match(container().image, PINNED)
+  })
+})
+
+interface ComposeService {
+  image: string
+  build?: { context: string; dockerfile: string }
+  environment: Record<string, string>
+  depends_on?: Record<string, { condition: string }>
+  healthcheck: { test: string[] }
+  volumes?: string[]
+  ports?: string[]
+  expose?: string[]
+  networks: string[]
+  read_only?: boolean
+  stop_grace_period?: string
+}
+
+describe('Compose', () => {
+  const compose = parse(textOf('compose.yml'), { strict: true }) as {
+    services: Record<string, ComposeService>
+    volumes: object
+    networks: Record<string, { ipam: { config: { subnet: string }[] } }>
+  }
+  const { services } = compose
+  const nodes = Object.entries(services).filter(([name]) => name.startsWith('node-'))
+
+  test('PostgreSQL, two nodes and a proxy, each with a check of its health, started after what it needs', () => {
+    assert.deepEqual(Object.keys(services), ['postgres', 'node-1', 'node-2', 'proxy'])
+    for (const [name, { image, healthcheck, depends_on: needs = {} }] of Object.entries(services)) {
+      assert.match(image, PINNED, name)
+      assert.equal(healthcheck.test[0], 'CMD', name)
+      for (const [other, { condition }] of Object.entries(needs)) {
+        assert.ok(other in services, other)
+        assert.equal(condition, 'service_healthy')
+      }
+    }
+    assert.deepEqual(
+      Object.keys(services['proxy']?.depends_on ?? {}),
+      nodes.map(([name]) => name),
+    )
+    for (const [, node] of nodes) assert.deepEqual(Object.keys(node.depends_on ?? {}), ['postgres'])
+  })
+
+  test('the database is on a volume with a name, reached by nobody outside, and of a version that is supported', () => {
+    const { volumes = [], ports, image = '' } = services['postgres'] ?? {}
+    assert.deepEqual(volumes, ['postgres:/var/lib/postgresql'])
+    assert.deepEqual(Object.keys(compose.volumes), ['postgres'])
+    assert.equal(ports, undefined)
+    assert.match(image, /:(15|16|17|18)\./)
+    for (const [name, { ports: published }] of nodes) assert.equal(published, undefined, name)
+    assert.match(services['proxy']?.ports?.[0] ?? '', /^127\.0\.0\.1:/)
+  })
+
+  test('settings are those of the service; secrets come from .env, which has to have them, and is not in the repository', () => {
+    const example = textOf('.env.example')
+    for (const [, { environment, read_only: readOnly, stop_grace_period: grace = '' }] of nodes) {
+      const plain: Record<string, string> = {}
+      for (const [name, value] of Object.entries(environment)) {
+        assert.ok(VARIABLES.has(name), `${name} is a setting`)
+        const isSecret = Object.values(SETTINGS).some((setting) => setting.variable === name && setting.secret)
+        if (isSecret) assert.match(value, /\$\{\w+:\?[^}]+\}/, `${name} is required from outside`)
+        else plain[name] = value.replace(/^\$\{\w+:-(.*)\}$/, '$1')
+      }
+      assertTaken(plain)
+      assert.equal(readOnly, true)
+      assert.ok(Number.parseInt(grace, 10) > 10)
+    }
+    for (const [, variable] of textOf('compose.yml').matchAll(/\$\{(\w+)/g)) assert.match(example, new RegExp(`^${variable}=`, 'm'))
+    for (const name of ['POSTGRES_PASSWORD', 'SWITCHYARD_SECRET_KEY', 'SWITCHYARD_ADMIN_TOKEN'])
+      assert.match(example, new RegExp(`^${name}=$`, 'm'))
+    assert.match(readFileSync(join(FOLDER, '..', '.gitignore'), 'utf8'), /^deploy\/\.env$/m)
+  })
+
+  test('the proxy knows the nodes, and is believed by them', () => {
+    const configuration = textOf('nginx.conf')
+    const upstreams = [...configuration.matchAll(/^\s*server ([\w-]+):(\d+)/gm)].map(([, name, port]) => [name, port])
+    assert.deepEqual(
+      upstreams,
+      nodes.map(([name, { environment }]) => [name, environment['SWITCHYARD_PORT']]),
+    )
+    const [{ subnet } = { subnet: '' }] = compose.networks['inside']?.ipam.config ?? []
+    for (const [, { environment, networks }] of nodes) {
+      assert.equal(environment['SWITCHYARD_TRUSTED_PROXIES'], subnet)
+      assert.deepEqual(networks, ['inside'])
+    }
+    // Not what the sender says it was forwarded for.
+    assert.match(configuration, /proxy_set_header X-Forwarded-For \$remote_addr;/)
+    // A call that changes the configuration is not made twice.
+    assert.equal(configuration.match(/non_idempotent/g)?.length, 1)
+    assert.match(configuration, /location \/v1\/ \{[^}]*non_idempotent/)
+  })
+})
+
+describe('The image', () => {
+  const dockerfile = textOf('Dockerfile')
+
+  test('is built on the runtime that the tests run on, pinned, and runs as somebody who is not root', () => {
+    const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image as string)
+    assert.ok(bases.length > 1)
+    for (const base of bases) {
+      assert.match(base, PINNED)
+      assert.ok(base.startsWith(`node:${process.versions.node}-`), `${base}, and ${process.versions.node} here`)
+    }
+    assert.match(dockerfile, /^USER 1000:1000$/m)
+    assert.ok(dockerfile.lastIndexOf('\nUSER ') > dockerfile.lastIndexOf('\nCOPY '), 'what is in it is not its own to change')
+  })
+
+  test('has every package that dependencies are read from, and settings of the service', () => {
+    const { workspaces } = JSON.parse(readFileSync(join(FOLDER, '..', 'package.json'), 'utf8')) as { workspaces: string[] }
+    const folders = workspaces.flatMap((pattern) =>
+      pattern.endsWith('/*')
+        ? readdirSync(join(FOLDER, '..', pattern.slice(0, -2))).map((name) => `${pattern.slice(0, -2)}/${name}`)
+        : [pattern],
+    )
+    for (const folder of folders) assert.ok(dockerfile.includes(`COPY ${folder}/package.json ${folder}/`), folder)
+    const env = Object.fromEntries(
+      [...dockerfile.matchAll(/(SWITCHYARD_\w+)=(\S+)/g)].map(([, name, value]) => [name as string, value as string]),
+    )
+    for (const name of Object.keys(env)) assert.ok(VARIABLES.has(name), name)
+    assertTaken(env)
+    assert.doesNotMatch(dockerfile, /SECRET|TOKEN|PASSWORD/)
+  })
+
+  test('its check of health says whether a service answers', async () => {
+    const [, json = ''] = /HEALTHCHECK[^[]*(\[.*\])$/m.exec(dockerfile) ?? []
+    const [node, flag, script] = JSON.parse(json) as string[]
+    assert.deepEqual([node, flag], ['node', '-e'])
+    await using service = await startInProcess()
+    assert.equal(await exitOf(script ?? '', new URL(service.url).port), 0)
+    assert.equal(await exitOf(script ?? '', '9'), 1)
+  })
+})
+
+async function exitOf(script: string, port: string): Promise<number | null> {
+  const { spawn } = await import('node:child_process')
+  const child = spawn(process.execPath, ['-e', script], { env: { ...process.env, SWITCHYARD_PORT: port }, stdio: 'ignore' })
+  return new Promise((resolve) => child.on('exit', resolve))
+}

@@ -1,0 +1,381 @@
+// A SQLite installation that has everything in it is moved to PostgreSQL by `switchyard migrate-store`: what people see is the
+// same on both, what was owed is delivered, and what was in the middle goes on.
+
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { generateSecret, verifyWebhook } from '@switchyard/webhook'
+import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
+import { createDatabase, type TestDatabase } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { movedRowId } from '../packages/server/src/store/postgres/ids.ts'
+import { type Result, startSwitchyard } from './command-line.ts'
+import { SECRET_KEY, startNode } from './nodes-in-process.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+import { callControl, runService, type Service, startService, track } from './service.ts'
+import { eventually } from './signals.ts'
+import type { Reachable } from './wiring.ts'
+
+const SHARED_SECRET = 'SECRET-shared-é'
+const SIGNING_SECRET = generateSecret()
+
+/** As long as there is one, the server that the tests share goes on. */
+let held: TestDatabase
+before(async () => {
+  held = await createDatabase()
+})
+after(() => held.drop())
+
+interface Paged {
+  data: { id: string }[]
+  next: string | null
+}
+
+async function all(service: Reachable, path: string): Promise<{ id: string; [field: string]: unknown }[]> {
+  const data: { id: string }[] = []
+  for (let cursor: string | null = null; ; ) {
+    const page: Paged = await service.api(
+      `${path}${path.includes('?') ? '&' : '?'}limit=50${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    )
+    data.push(...page.data)
+    if (page.next === null) return data
+    cursor = page.next
+  }
+}
+
+/** Everything that people can ask for. Uses of tokens are left out: asking is one. */
+async function everything(service: Reachable): Promise<Record<string, unknown>> {
+  const [messages, deliveries, deletions] = [
+    await all(service, '/messages'),
+    await all(service, '/deliveries'),
+    await all(service, '/deletions'),
+  ]
+  const each = (path: string, things: readonly { id: string }[]): Promise<unknown[]> =>
+    Promise.all(things.map(({ id }) => service.api(`${path}/${id}`)))
+  const found: Record<string, unknown> = {
+    ledger: await service.api('/ledger'),
+    recount: await service.api('/ledger?recount=true'),
+    sources: await all(service, '/sources'),
+    destinations: await all(service, '/destinations'),
+    apps: await all(service, '/oauth-apps'),
+    tokens: (await all(service, '/tokens')).map((token) => Object.assign(token, { lastUsedAt: null })),
+    suppressions: await all(service, '/suppressions'),
+    totals: await service.api('/stats/totals'),
+    rejections: await service.api('/rejections'),
+    audit: (await all(service, '/audit')).filter(({ action }) => action !== 'store.migrate'),
+    replays: await all(service, '/replays'),
+    messages,
+    stories: await each('/messages', messages),
+    deliveries,
+    attempts: await each('/deliveries', deliveries),
+    deletions,
+    deletionDetails: await each('/deletions', deletions),
+    targets: await Promise.all(deletions.map(({ id }) => all(service, `/deletions/${id}/targets`))),
+  }
+  // When the next attempt is due is told by the clock of the process, to a millisecond more or less; the delivery's name is signed, too.
+  return JSON.parse(JSON.stringify(found), (key, value: unknown) => {
+    if (key === 'webhook-signature') return 'v1,…'
+    const { nextAttemptAt, what } = (value ?? {}) as { nextAttemptAt?: unknown; what?: unknown }
+    if (typeof nextAttemptAt === 'string') return { ...(value as object), nextAttemptAt: nextAttemptAt.slice(0, 17) }
+    return what === 'waiting' ? { ...(value as object), at: null } : value
+  }) as Record<string, unknown>
+}
+
+/** With the names that rows have after the move. */
+function moved<T>(value: T): T {
+  const text = JSON.stringify(value).replaceAll(
+    /(?<![\w-])(\d{16})(-\d+)?(?![\w-])/g,
+    (_, row: string, index = '') => `${movedRowId(row)}${index}`,
+  )
+  return JSON.parse(text) as T
+}
+
+function migrateStore(file: string, url: string, ...args: string[]): Promise<Result> {
+  return startSwitchyard(null, ['migrate-store', '--from', `sqlite:${file}`, ...args], {
+    env: { SWITCHYARD_STORE: url, SWITCHYARD_SECRET_KEY: SECRET_KEY },
+  }).ended
+}
+
+interface Filled {
+  good: string
+  failing: string
+  deleted: string
+  token: string
+  /** A replay that is paused. */
+  job: string
+}
+
+/** Of everything some, by the ways that users go. */
+async function fill(service: Service, good: Receiver, failing: Receiver): Promise<Filled> {
+  const settings = { sharedSecret: SHARED_SECRET, signingSecrets: [SIGNING_SECRET] }
+  const ids: Filled = {
+    good: await service.destination({ urls: [`${good.url}a`, `${good.url}b`], name: 'good', ...settings }),
+    failing: await service.destination({ urls: [failing.url], name: 'failing' }),
+    deleted: await service.destination({ urls: [good.url], name: 'deleted', sharedSecret: 'SECRET-gone' }),
+    token: '',
+    job: '',
+  }
+  await service.destination({ urls: [good.url], name: 'batches', batch: { size: 5, lingerMs: 50 } })
+  failing.answer = ({ messages }) => ({ status: messages.some(({ messageId }) => messageId?.startsWith('refused')) ? 404 : 500 })
+  // First: what fails again and again makes a destination wait.
+  await service.send([track('refused-1'), track('refused-2')])
+  await eventually(
+    () => service.deliveries(`destinationId=${ids.failing}&state=failed`),
+    ({ length }) => length === 2,
+  )
+  for (let nth = 0; nth < 8; nth++) {
+    await service.send(
+      Array.from({ length: 3 }, (_, at) => track(`m-${nth}-${at}`, { userId: `u-${at}` })),
+      {
+        headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
+      },
+    )
+  }
+  // Nothing new, and once more; something new and something old; something that is no message; a text that PostgreSQL refuses.
+  for (let nth = 0; nth < 2; nth++) await service.send([track('m-1-0'), track('m-1-1')])
+  await service.send([track('m-1-1'), track('new-1'), track('new-1')])
+  await service.send([{ type: 'track', messageId: 'wrong', userId: 'u', event: '' }, track('nul', { userId: 'a\0b', event: '\ud800' })])
+  await service.post('/v1/track', '{"no', { 'content-type': 'application/json' })
+  await service.api(`/destinations/${ids.deleted}`, { method: 'DELETE' })
+  const deletedSource = await service.api<{ id: string; writeKeys: string[] }>('/sources', {
+    method: 'POST',
+    body: { name: 'deleted source' },
+  })
+  await service.api(`/sources/${deletedSource.id}`, { method: 'DELETE' })
+
+  const [refused] = await service.deliveries(`destinationId=${ids.failing}&state=failed`)
+  await service.api(`/deliveries/${refused?.id}/replay`, { method: 'POST' })
+  const [delivered] = await service.deliveries(`destinationId=${ids.good}&state=delivered`)
+  await service.api(`/deliveries/${delivered?.id}/replay`, { method: 'POST' })
+  await service.api('/replays', { method: 'POST', body: { destinationId: ids.failing, states: ['failed'] } })
+  // One that is in the middle.
+  const some = (await service.deliveries(`destinationId=${ids.good}&state=delivered`)).slice(-5)
+  const body = { deliveryIds: some.map(({ id }) => id), ratePerSecond: 1 }
+  ids.job = (await service.api<{ id: string }>('/replays', { method: 'POST', body })).id
+  await eventually(
+    () => service.api<{ done: number }>(`/replays/${ids.job}`),
+    ({ done }) => done > 0,
+  )
+  await service.api(`/replays/${ids.job}`, { method: 'PATCH', body: { state: 'paused' } })
+
+  await service.api('/deletions', { method: 'POST', body: { userIds: ['u-2'], suppress: true } })
+  await service.api('/deletions', { method: 'POST', body: { userIds: ['a\0b'], suppress: false } })
+  await service.api('/suppressions', { method: 'POST', body: { userIds: ['nul\0user', 'v'] } })
+  await service.send([track('kept out', { userId: 'v' })])
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const { id: app } = await service.api<{ id: string }>('/oauth-apps', {
+    method: 'POST',
+    body: { name: 'Backend', sourceIds: [service.sourceId] },
+  })
+  await service.api(`/oauth-apps/${app}/keys`, {
+    method: 'POST',
+    body: { publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }) },
+  })
+  ids.token = (await service.api<{ token: string }>('/tokens', { method: 'POST', body: { name: 'ops', role: 'viewer' } })).token
+  await callControl(service.url, ids.token, '/sources')
+  return ids
+}
+
+/** Nothing happens any more: the failing destination is held, and everything else is delivered. */
+async function still(service: Service, { failing }: Filled): Promise<void> {
+  await service.api(`/destinations/${failing}`, { method: 'PATCH', body: { enabled: false } })
+  await eventually(
+    () => service.ledger(),
+    (ledger) => ledger.every(({ destinationId, pending }) => destinationId === failing || pending === 0),
+    { what: 'all else delivered' },
+  )
+}
+
+test('everything is there after the move, and what was owed is delivered', { skip: SQLITE_ONLY }, async () => {
+  const database = await createDatabase()
+  await using good = await startReceiver()
+  await using failing = await startReceiver()
+  await using service = await startService({ log: 'error' })
+  try {
+    const ids = await fill(service, good, failing)
+    await still(service, ids)
+    const before = await everything(service)
+    const pending = (await service.deliveries('state=pending')).map(({ messageId }) => messageId)
+    assert.ok(pending.length >= 20, 'there is work left to do')
+    const arrivedBefore = good.arrivals.length
+
+    const busy = await migrateStore(service.file, database.url)
+    assert.equal(busy.code, 1, busy.stdout + busy.stderr)
+    assert.match(busy.stderr, /in use by another Switchyard process/)
+    await service.stop()
+
+    const dry = await migrateStore(service.file, database.url, '--dry-run', '--json')
+    assert.equal(dry.code, 0, dry.stderr)
+    const counted = JSON.parse(dry.stdout) as { rows: number; tables: Record<string, number> }
+    assert.ok((counted.tables['segments'] ?? 0) > 10)
+    assert.deepEqual(await database.query("SELECT to_regnamespace('switchyard')::text AS found"), [{ found: null }])
+
+    const done = await migrateStore(service.file, database.url)
+    assert.equal(done.code, 0, done.stdout + done.stderr)
+    assert.match(
+      done.stdout,
+      new RegExp(`^${counted.rows} rows with \\d+ messages are in 127\\.0\\.0\\.1:\\d+/\\w+: \\d+ rows per second\\.$`, 'm'),
+    )
+    assert.match(done.stdout, /every table has as many rows, and the ledger and its recount are the same on both sides/)
+    for (const text of [done.stdout, done.stderr]) assert.doesNotMatch(text, /switchyard-test|SECRET-/)
+    const bytes = (await database.bytes()).toString('latin1')
+    for (const secret of [SIGNING_SECRET, 'SECRET-shared', 'SECRET-gone']) assert.ok(!bytes.includes(secret), secret)
+
+    const refused = await runService({ env: { SWITCHYARD_STORE: `sqlite:${service.file}`, SWITCHYARD_PORT: '0' } }).ended
+    assert.notEqual(refused.code, 0)
+    assert.match(refused.stderr + refused.stdout, /was moved to PostgreSQL at 127\.0\.0\.1:\d+.*migrate-store --from sqlite:.* --undo/)
+    const again = await migrateStore(service.file, database.url)
+    assert.equal(again.code, 0, again.stderr)
+    assert.match(again.stdout, /was moved to .* before/)
+
+    const node = await startNode(database.url)
+    try {
+      const after = await everything(node)
+      const { audit, ...rest } = before as { audit: { id: string; subject: string }[] }
+      for (const [name, value] of Object.entries(moved(rest))) assert.deepEqual(after[name], value, name)
+      // What was said then stays as it was said.
+      assert.deepEqual(
+        after['audit'],
+        audit.map((entry) => Object.assign(entry, { id: moved(entry.id), subject: moved(entry.subject) })),
+      )
+      const { data: tokens } = await node.api<{ data: { name: string; lastUsedAt: string | null }[] }>('/tokens')
+      assert.ok(tokens.find(({ name }) => name === 'ops')?.lastUsedAt, 'when it was used last is known')
+      await callControl(node.url, ids.token, '/sources')
+      await assert.rejects(callControl(node.url, ids.token, '/sources', { method: 'POST', body: { name: 'no' } }), /: 403 /)
+
+      // Names from before are still known.
+      const [old] = before['deliveries'] as { id: string }[]
+      assert.equal(
+        (await node.api<{ id: string }>(`/deliveries/${old?.id}`)).id,
+        movedRowId((old?.id ?? '').split('-')[0] as string) + (old?.id ?? '').slice(16),
+      )
+      const replayed = (before['deliveries'] as { id: string; state: string; destinationId: string }[]).find(
+        ({ state, destinationId }) => state === 'delivered' && destinationId === ids.good,
+      )
+      const { id: replayId } = await node.api<{ id: string }>(`/deliveries/${replayed?.id}/replay`, { method: 'POST' })
+      assert.equal((await node.api<{ replayOf: string }>(`/deliveries/${replayId}`)).replayOf, moved(replayed?.id))
+      const [message] = before['messages'] as { id: string; messageId: string }[]
+      assert.equal((await node.api<{ messageId: string }>(`/messages/${message?.id}`)).messageId, message?.messageId)
+
+      // What came before is a duplicate still; who was kept out still is.
+      const totals = async () =>
+        (await node.api<{ data: { sourceId: string; duplicates: number; suppressed: number }[] }>('/stats/totals')).data.find(
+          ({ sourceId }) => sourceId === service.sourceId,
+        )
+      const counts = await totals()
+      const send = (messages: object[]): Promise<Response> =>
+        fetch(`${node.url}/v1/batch`, {
+          method: 'POST',
+          headers: { authorization: `Basic ${btoa(`${service.writeKey}:`)}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ batch: messages }),
+        })
+      assert.equal((await send([track('m-3-1'), track('after the move'), track('kept out too', { userId: 'v' })])).status, 200)
+      await good.until(() => good.byMessageId.has('after the move'))
+      await eventually(
+        totals,
+        (now) => now?.duplicates === (counts?.duplicates ?? 0) + 1 && now.suppressed === (counts?.suppressed ?? 0) + 1,
+      )
+
+      // Secrets sign as before.
+      const [arrival] = good.byMessageId.get('after the move')?.filter(({ path }) => path === '/a') ?? []
+      assert.equal(
+        arrival?.headers['x-signature'],
+        createHmac('sha1', SHARED_SECRET)
+          .update(arrival?.bytes ?? '')
+          .digest('hex'),
+      )
+      assert.ok(verifyWebhook({ body: arrival?.bytes ?? '', headers: arrival?.headers ?? {} }, { signingSecrets: [SIGNING_SECRET] }).ok)
+
+      // What was owed arrives, and what was replayed goes on.
+      failing.answer = () => undefined
+      await node.api(`/destinations/${ids.failing}`, { method: 'PATCH', body: { enabled: true } })
+      await failing.until(() =>
+        pending.every(
+          (id) =>
+            id === null ||
+            failing.arrivals.some(({ status, messages }) => status === 200 && messages.some(({ messageId }) => messageId === id)),
+        ),
+      )
+      await eventually(
+        async () => (await node.api<{ data: { pending: number }[] }>('/ledger')).data,
+        (rows) => rows.every((row) => row.pending === 0),
+      )
+      assert.ok((await node.api<{ done: number }>(`/replays/${ids.job}`)).done < 5)
+      await node.api(`/replays/${ids.job}`, { method: 'PATCH', body: { state: 'running', ratePerSecond: null } })
+      await eventually(
+        () => all(node, '/replays'),
+        (jobs) => jobs.every(({ state }) => state === 'finished'),
+      )
+      const recount = await node.api('/ledger?recount=true')
+      assert.deepEqual(recount, await node.api('/ledger'))
+      assert.ok(good.arrivals.length > arrivedBefore)
+      const twice = [...good.byMessageId].filter(([id, arrivals]) =>
+        arrivals.some(({ number, headers }) => number > arrivedBefore && id !== 'after the move' && headers['x-replay'] === undefined),
+      )
+      assert.deepEqual(
+        twice.map(([id]) => id),
+        [],
+        'nothing that was delivered before is sent again',
+      )
+    } finally {
+      await node.close()
+    }
+  } finally {
+    await database.drop()
+  }
+})
+
+test('a database that is not empty, is not known or runs is refused, with words and without its password', {
+  skip: SQLITE_ONLY,
+}, async () => {
+  const database = await createDatabase()
+  await using service = await startService({ log: 'error' })
+  try {
+    await service.stop()
+    const node = await startNode(database.url)
+    const busy = await migrateStore(service.file, database.url)
+    assert.match(busy.stderr, /Nodes run on this database/)
+    await node.close()
+    const full = await migrateStore(service.file, database.url)
+    assert.match(full.stderr, /The database is not empty: .*DROP SCHEMA switchyard CASCADE/)
+    assert.deepEqual([busy.code, full.code], [1, 1])
+    // Nothing keeps the service from starting on the file.
+    const next = await service.restart()
+    await next.stop()
+
+    const usage = async (...args: string[]): Promise<string> => {
+      const { code, stderr } = await startSwitchyard(null, ['migrate-store', ...args], { env: { SWITCHYARD_SECRET_KEY: SECRET_KEY } }).ended
+      assert.equal(code, 2, stderr)
+      return stderr
+    }
+    assert.match(await usage('--from', `sqlite:${service.file}`), /Where to\?/)
+    assert.match(await usage('--from', `sqlite:${service.file}`, '--to', 'sqlite:other.db'), /must be postgres/)
+    assert.match(await usage('--from', 'postgres://a:SECRET@b/c', '--to', 'postgres://a:SECRET@b/c'), /must be sqlite:PATH/)
+    assert.doesNotMatch(await usage('--from', 'x:SECRET', '--to', 'postgres://a:SECRET@b/c'), /SECRET/)
+    const missing = await migrateStore(`${service.file}.none`, database.url)
+    assert.deepEqual([missing.code, /There is no store at/.test(missing.stderr)], [1, true])
+    const keyless = await startSwitchyard(null, ['migrate-store', '--from', `sqlite:${service.file}`, '--to', database.url]).ended
+    assert.match(keyless.stderr, /SWITCHYARD_SECRET_KEY is required/)
+  } finally {
+    await database.drop()
+  }
+})
+
+test('--keep-usable leaves no mark, and --undo takes it away', { skip: SQLITE_ONLY }, async () => {
+  const [one, two] = [await createDatabase(), await createDatabase()]
+  await using service = await startService({ log: 'error' })
+  try {
+    await service.stop()
+    const kept = await migrateStore(service.file, one.url, '--keep-usable')
+    assert.equal(kept.code, 0, kept.stderr)
+    await (await service.restart()).stop()
+    assert.equal((await migrateStore(service.file, two.url)).code, 0)
+    const undone = await migrateStore(service.file, two.url, '--undo', '--json')
+    assert.deepEqual(JSON.parse(undone.stdout), { from: service.file, undone: true })
+    await (await service.restart()).stop()
+    const again = await migrateStore(service.file, two.url)
+    assert.match(again.stderr, /moved into that database before/)
+  } finally {
+    await one.drop()
+    await two.drop()
+  }
+})

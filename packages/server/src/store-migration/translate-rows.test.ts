@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { movedNum, movedRowId, rowIdAt } from '../store/postgres/ids.ts'
+import { TAIL } from '../store/postgres/purging.ts'
+import { createTranslation } from './translate-rows.ts'
+
+const ROW = 1_800_000_000_000 * 2_048
+const CREATED = [
+  { num: 1, created_at: 1_800_000_000_000 },
+  // The clock went back.
+  { num: 2, created_at: 1_700_000_000_000 },
+]
+
+const translate = createTranslation({
+  reseal: (sealed, context) => `${sealed} of ${context}`,
+  bodyBytes: (segment) => (segment === ROW ? 100 : 2 ** 31),
+  deletions: CREATED,
+  replayJobs: CREATED,
+})
+
+const deletion = (change: object) => ({
+  num: 1,
+  id: 'del_1',
+  created_at: 1_800_000_000_000,
+  suppress: 0,
+  every_source: 1,
+  user_ids: '["u"]',
+  sources: '[1,2]',
+  purged: 0,
+  purge_cursor: 0,
+  purge_end: ROW,
+  ended: null,
+  pseudonyms: 0,
+  ...change,
+})
+
+test('a purge in the middle goes on where it was; one with suppression has the tail that it has there', () => {
+  const end = BigInt(movedRowId(ROW))
+  const purgeOf = (change: object) => {
+    const { purge_cursor: cursor, purge_end: until } = translate.deletions(deletion(change)) ?? {}
+    return [cursor, until]
+  }
+  assert.deepEqual(purgeOf({}), ['0', String(end)])
+  assert.deepEqual(purgeOf({ purge_cursor: ROW - 5 * 2_048 }), [movedRowId(ROW - 5 * 2_048), String(end)])
+  assert.deepEqual(purgeOf({ purge_cursor: ROW }), [String(end), String(end)])
+  assert.deepEqual(purgeOf({ suppress: 1 }), ['0', String(end + TAIL)])
+  assert.deepEqual(purgeOf({ suppress: 1, purge_cursor: ROW }), [String(end + TAIL), String(end + TAIL)])
+  assert.equal(translate.deletions(deletion({}))?.['sources'], JSON.stringify([movedNum(1), movedNum(2)]))
+})
+
+test('deletions and jobs are named by their time, in the order they were made whatever the clock did', () => {
+  const [first, second] = [1, 2].map((num) => translate.deletions(deletion({ num }))?.['num'] as string)
+  assert.equal(first, rowIdAt(1_800_000_000_000))
+  assert.ok((second ?? '') > first)
+  // A row may name a job that was dropped: that is nobody else.
+  const replay = { origin: ROW, idx: 0, destination: 1, segment: ROW, replay_of: `${ROW}-3`, at: 1, state: null }
+  assert.equal(translate.replays({ ...replay, job: 2 })?.['job'], second)
+  assert.notEqual(translate.replays({ ...replay, job: 7 })?.['job'], second)
+  assert.equal(translate.replays({ ...replay, job: null })?.['job'], null)
+  assert.equal(translate.replays({ ...replay, job: null })?.['replay_of'], `${movedRowId(ROW)}-3`)
+})
+
+test('where a replay stands is a row, or a place among the deliveries that it names', () => {
+  const part = { job: 1, destination: 0, state: 0, place: 0, over: 0, waiting: 0, turn: 0 }
+  assert.equal(translate.replay_parts({ ...part, next: 12 })?.['next'], '12')
+  assert.equal(translate.replay_parts({ ...part, next: ROW })?.['next'], movedRowId(ROW))
+  assert.equal(translate.replay_parts({ ...part, next: 0 })?.['destination'], '0')
+})
+
+test('texts that PostgreSQL refuses are written so that it takes them, and rows in JSON become texts', () => {
+  assert.equal(translate.suppressions({ source: 1, user_id: 'a\0b', since: 1 })?.['user_id'], '\\a\\u0000b')
+  const shipment = { id: ROW, destination: 1, class: 1, due: 5, count: 1, attempt: 1, first_attempt: 3, unit: 1, replay: 0, urls: null }
+  const moved = translate.shipments({ ...shipment, parts: `[[${ROW + 1},${ROW},[0,2]]]` })
+  assert.equal(moved?.['parts'], `[["${movedRowId(ROW + 1)}","${movedRowId(ROW)}",[0,2]]]`)
+  assert.equal(moved?.['bytes'], 100)
+  assert.equal(translate.shipments({ ...shipment, parts: `[[${ROW},${ROW - 1},0]]` })?.['bytes'], 2 ** 31 - 1)
+  const doc = JSON.stringify({
+    u: [],
+    r: [],
+    f: [],
+    g: [
+      [[0], ROW, [[ROW, ROW - 1, [1]]]],
+      [[1], ROW],
+    ],
+  })
+  const attempt = {
+    id: ROW,
+    origin: ROW,
+    destination: 1,
+    segment: ROW,
+    at: 1,
+    attempt: 1,
+    replay: 0,
+    delivered: 0,
+    failed: 0,
+    expired: 0,
+    cancelled: 0,
+  }
+  assert.deepEqual((JSON.parse(translate.attempts({ ...attempt, doc })?.['doc'] as string) as { g: unknown }).g, [
+    [[0], movedRowId(ROW), [[movedRowId(ROW), movedRowId(ROW - 1), [1]]]],
+    [[1], movedRowId(ROW)],
+  ])
+})
+
+test('secrets are sealed anew for what they are of, and those of deleted destinations stay behind', () => {
+  const doc = JSON.stringify({ id: 'dst_1', sharedSecret: 's', signingSecrets: ['a', 'b'] })
+  const docOf = (deleted: number) => JSON.parse(translate.destinations({ num: 1, id: 'dst_1', deleted, doc })?.['doc'] as string) as object
+  assert.deepEqual(docOf(0), { id: 'dst_1', sharedSecret: 's of dst_1', signingSecrets: ['a of dst_1', 'b of dst_1'] })
+  assert.deepEqual(docOf(1), { id: 'dst_1', sharedSecret: null, signingSecrets: [] })
+  assert.deepEqual(translate.settings({ name: 'secret.x', value: 'v' }), { name: 'secret.x', value: 'v of secret.x' })
+  assert.deepEqual(translate.settings({ name: 'dedup_seed', value: '[1,2,3,4294967295]' }), {
+    name: 'seed',
+    value: '000000010000000200000003ffffffff',
+  })
+  assert.deepEqual(translate.settings({ name: 'schedule_ms', value: '1234.5' }), { name: 'schedule_ms', value: '1234' })
+  for (const name of ['last_id', 'moved']) assert.equal(translate.settings({ name, value: '1' }), undefined)
+})

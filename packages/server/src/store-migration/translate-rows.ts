@@ -1,0 +1,242 @@
+// What each row of a SQLite file is in PostgreSQL: other names for rows, ids as texts in JSON, texts as PostgreSQL takes them,
+// secrets under the key of the nodes. A row has the same names each time, so that a move can be gone on with. Nothing is left
+// out but what only the file is concerned with.
+
+import type { AttemptDoc } from '../store/encoding/attempt-doc.ts'
+import type { Seed } from '../store/encoding/fingerprint.ts'
+import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
+import type { MessageKey } from '../store/postgres/arriving.ts'
+import type { ArrivingRow } from '../store/postgres/arriving-columns.ts'
+import { movedNum, movedRowId, rowIdAt } from '../store/postgres/ids.ts'
+import { SECRET_PREFIX } from '../store/postgres/keepsakes.ts'
+import { keyBytes, SEED_SETTING } from '../store/postgres/message-keys.ts'
+import { dayOf } from '../store/postgres/partitions.ts'
+import { TAIL } from '../store/postgres/purging.ts'
+import { writeText } from '../store/postgres/texts.ts'
+import { msOfRowId } from '../store/sqlite/ids.ts'
+import type { LeavingRow, LeavingTable } from '../store/sqlite/leaving.ts'
+import { MOVED_SETTING } from '../store/sqlite/moved-mark.ts'
+
+export interface Translation {
+  /** A secret, from the key of the file to that of the nodes. The context is what it was sealed with. */
+  reseal: (sealed: string, context: string) => string
+  bodyBytes: (segment: number) => number
+  /** By number, when each was made. */
+  deletions: readonly { num: number; created_at: number }[]
+  replayJobs: readonly { num: number; created_at: number }[]
+}
+
+/** Undefined: it stays behind. */
+export type Translate = (row: LeavingRow) => ArrivingRow | undefined
+
+/** Of SQLite's own: the last number that it gave, and the mark of this move. */
+const STAYING = new Set(['last_id', MOVED_SETTING])
+const SEED = 'dedup_seed'
+const SCHEDULE = 'schedule_ms'
+/** Numbers from here on are of rows; below they count, or are a place in a list. */
+const FIRST_ROW = 1e15
+const LARGEST_INTEGER = 2 ** 31 - 1
+
+export function createTranslation({ reseal, bodyBytes, deletions, replayJobs }: Translation): Record<LeavingTable, Translate> {
+  const deletionNum = timedNums(deletions)
+  const jobNum = timedNums(replayJobs)
+
+  return {
+    settings: ({ name, value }) => {
+      const [key, text] = [name as string, value as string]
+      if (STAYING.has(key)) return undefined
+      if (key === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(text) as Seed) }
+      // Compared as an integer there.
+      if (key === SCHEDULE) return { name: key, value: String(Math.floor(Number(text))) }
+      return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? reseal(text, key) : writeText(text) }
+    },
+    sources: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
+    destinations: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1, doc: destinationDoc(row, reseal) }),
+    oauth_apps: (row) => ({ ...row, num: num(row['num']) }),
+    tokens: (row) => ({ ...row, num: num(row['num']), name: text(row['name']) }),
+    suppressions: (row) => ({ ...row, source: num(row['source']), user_id: text(row['user_id']), version: 1 }),
+    oauth_assertions: (row) => ({ ...row, app: text(row['app']), jti: text(row['jti']) }),
+    segments: (row) => ({
+      ...row,
+      seq: rowId(row['seq']),
+      source: num(row['source']),
+      browser: row['browser'] === 1,
+      absent: row['absent'] === null ? null : `{${(JSON.parse(row['absent'] as string) as number[]).join(',')}}`,
+      routes: routes(row['routes'] as string),
+    }),
+    shipments: (row) => {
+      const parts = JSON.parse(row['parts'] as string) as StoredPart[]
+      const bytes = parts.reduce((sum, [, segment]) => sum + bodyBytes(segment), 0)
+      return {
+        ...row,
+        id: rowId(row['id']),
+        destination: num(row['destination']),
+        bytes: Math.min(bytes, LARGEST_INTEGER),
+        unit: row['unit'] === 1,
+        replay: row['replay'] === 1,
+        parts: JSON.stringify(parts.map(part)),
+      }
+    },
+    attempts: (row) => ({ ...named(row), id: rowId(row['id']), doc: attemptDoc(row['doc'] as string) }),
+    failures: (row) => ({ ...named(row), id: rowId(row['id']), reason: text(row['reason']) }),
+    replays: (row) => ({
+      ...row,
+      origin: rowId(row['origin']),
+      destination: num(row['destination']),
+      segment: rowId(row['segment']),
+      replay_of: deliveryId(row['replay_of'] as string),
+      job: row['job'] === null ? null : jobNum(row['job'] as number),
+    }),
+    repeats: (row) => ({ ...row, segment: rowId(row['segment']) }),
+    ledger: (row) => ({ ...row, destination: num(row['destination']) }),
+    ledger_archive: (row) => ({ ...row, destination: num(row['destination']) }),
+    source_counts: (row) => ({ ...row, source: num(row['source']) }),
+    rejections: (row) => ({ ...row, source: num(row['source']), last_sample: text(row['last_sample']) }),
+    deletions: (row) => ({
+      ...row,
+      num: deletionNum(row['num'] as number),
+      suppress: row['suppress'] === 1,
+      every_source: row['every_source'] === 1,
+      sources: JSON.stringify((JSON.parse(row['sources'] as string) as number[]).map(num)),
+      ...purge(row),
+      pseudonyms: row['pseudonyms'] === 1,
+    }),
+    deletion_targets: (row) => ({
+      ...row,
+      deletion: deletionNum(row['deletion'] as number),
+      user_id: text(row['user_id']),
+      source: num(row['source']),
+      destination: num(row['destination']),
+      origin: rowId(row['origin']),
+    }),
+    replay_jobs: (row) => ({ ...row, num: jobNum(row['num'] as number), doc: jobDoc(row['doc'] as string), bound: rowId(row['bound']) }),
+    replay_parts: (row) => ({
+      ...row,
+      job: jobNum(row['job'] as number),
+      destination: num(row['destination']),
+      // A row, or a place among the deliveries that the job names.
+      next: rowId(row['next']),
+      over: row['over'] === 1,
+    }),
+    audit: (row) => ({ ...row, id: rowId(row['id']), actor_name: text(row['actor_name']), subject: text(subject(row['subject'])) }),
+    stats: (row) => ({ ...row, subject: text(row['subject']) }),
+  }
+}
+
+/** The keys of a segment's messages: what a duplicate is recognised by, and what finds a message by its messageId. */
+export function messageKeys(row: LeavingRow): MessageKey[] {
+  const words = new Uint32Array(new Uint8Array(row['keys'] as Uint8Array).buffer)
+  const day = dayOf(msOfRowId(row['seq'] as number))
+  const segment = rowId(row['seq'])
+  const keys: MessageKey[] = []
+  for (let at = 0; at < words.length; at += KEY_WORDS) if (isKey(words, at)) keys.push({ day, key: keyBytes(words, at), segment })
+  return keys
+}
+
+// ── Names ──
+
+function num(value: unknown): string {
+  return movedNum(value as number)
+}
+
+function rowId(value: unknown): string {
+  const number = value as number
+  return number < FIRST_ROW ? String(number) : movedRowId(number)
+}
+
+/** Numbered from 1 there, and named by their time here. In their order, whatever the clock did. */
+function timedNums(rows: Translation['deletions']): (number: number) => string {
+  const nums = new Map<number, string>()
+  let last = 0n
+  for (const row of rows) {
+    const ofTime = BigInt(rowIdAt(row.created_at))
+    last = ofTime > last ? ofTime : last + 1n
+    nums.set(row.num, String(last))
+  }
+  // Of what is no more: rows may still name it, and it must not become another's.
+  return (number) => nums.get(number) ?? movedNum(number)
+}
+
+function named(row: LeavingRow): ArrivingRow {
+  return {
+    ...row,
+    origin: rowId(row['origin']),
+    destination: num(row['destination']),
+    segment: rowId(row['segment']),
+    replay: row['replay'] === 1,
+  }
+}
+
+function deliveryId(id: string): string {
+  const at = id.indexOf('-')
+  return at === -1 ? id : `${rowId(Number(id.slice(0, at)))}${id.slice(at)}`
+}
+
+/** By a delivery's name what was done to it is looked up. What was said before and after stays as it was said. */
+function subject(value: unknown): unknown {
+  return typeof value === 'string' && /^[1-9]\d{15}-\d{1,4}$/.test(value) ? deliveryId(value) : value
+}
+
+// ── Columns that hold more than a value ──
+
+type StoredPart = [origin: number, segment: number, indexes: readonly number[] | 0]
+
+function part([origin, segment, indexes]: readonly [unknown, unknown, unknown]): [string, string, unknown] {
+  return [rowId(origin), rowId(segment), indexes]
+}
+
+function routes(column: string): string {
+  const { s, k } = JSON.parse(column) as { s: [number, number, unknown, number][]; k?: [number, string, unknown][] }
+  return JSON.stringify({
+    s: s.map(([destination, origin, indexes, count]) => [num(destination), rowId(origin), indexes, count]),
+    ...(k && { k: k.map(([destination, reason, indexes]) => [num(destination), reason, indexes]) }),
+  })
+}
+
+function attemptDoc(column: string): string {
+  // Nearly all attempts carry the messages of one segment alone, and name no other row.
+  if (!column.includes('"g":')) return column
+  const doc = JSON.parse(column) as AttemptDoc
+  if (doc.g === undefined) return column
+  const g = doc.g.map(([places, lead, parts]) => (parts === undefined ? [places, rowId(lead)] : [places, rowId(lead), parts.map(part)]))
+  return JSON.stringify({ ...doc, g })
+}
+
+function jobDoc(column: string): string {
+  const doc = JSON.parse(column) as { selection: { deliveryIds?: string[] } }
+  const { deliveryIds } = doc.selection
+  return deliveryIds === undefined
+    ? column
+    : JSON.stringify({ ...doc, selection: { ...doc.selection, deliveryIds: deliveryIds.map(deliveryId) } })
+}
+
+/** With suppression, a purge there goes on for a while after its mark: see purging.ts. */
+function purge(row: LeavingRow): ArrivingRow {
+  const end = BigInt(rowId(row['purge_end'])) + (row['suppress'] === 1 ? TAIL : 0n)
+  const isOver = (row['purge_cursor'] as number) >= (row['purge_end'] as number)
+  return { purge_end: String(end), purge_cursor: isOver ? String(end) : rowId(row['purge_cursor']) }
+}
+
+function destinationDoc(row: LeavingRow, reseal: Translation['reseal']): string {
+  const doc = JSON.parse(row['doc'] as string) as { id: string; sharedSecret: string | null; signingSecrets: string[] }
+  // Those that were deleted before secrets were taken out of them may have some that no key opens any more.
+  const secrets =
+    row['deleted'] === 1
+      ? { sharedSecret: null, signingSecrets: [] }
+      : {
+          sharedSecret: doc.sharedSecret === null ? null : reseal(doc.sharedSecret, doc.id),
+          signingSecrets: doc.signingSecrets.map((secret) => reseal(secret, doc.id)),
+        }
+  return JSON.stringify({ ...doc, ...secrets })
+}
+
+function text(value: unknown): string | null {
+  return value === null ? null : writeText(value as string)
+}
+
+/** As message-keys.ts reads it. */
+function seedText(seed: Seed): string {
+  const bytes = Buffer.alloc(16)
+  for (const [at, word] of seed.entries()) bytes.writeUInt32BE(word, at * 4)
+  return bytes.toString('hex')
+}
