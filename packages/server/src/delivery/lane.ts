@@ -44,6 +44,8 @@ const MAX_TRAILING = 500
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
 const CLAIM_AGAIN_MS = 1_000
+/** Deliveries in one settlement of those whose window is over. */
+const EXPIRED_AT_ONCE = 5_000
 
 export class Lane implements SlotUser {
   destination: Destination
@@ -497,16 +499,34 @@ export class Lane implements SlotUser {
   }
 
   #expire(overdue: readonly ClaimedShipment[]): void {
-    if (overdue.length === 0) return
     const charge = chargeOfAll(overdue)
     this.#heldBytes += charge
     this.#deps.memory.add(charge)
-    this.#record(expiry(this.destination.id, overdue, this.#deps.clock.wallMs()), charge)
+    // Together they may be hundreds of thousands of deliveries, which no store records at once in good time.
+    for (const some of cut(overdue, EXPIRED_AT_ONCE)) {
+      this.#record(expiry(this.destination.id, some, this.#deps.clock.wallMs()), chargeOfAll(some))
+    }
   }
 }
 
 function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {
   return a.size === b.size && a.bytes === b.bytes && a.lingerMs === b.lingerMs
+}
+
+/** In their order, each with no more deliveries than this, but always one shipment. */
+function cut(shipments: readonly ClaimedShipment[], most: number): ClaimedShipment[][] {
+  const cuts: ClaimedShipment[][] = []
+  let room = 0
+  for (const claimed of shipments) {
+    const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
+    if (cuts.length === 0 || count > room) {
+      cuts.push([])
+      room = most
+    }
+    cuts.at(-1)?.push(claimed)
+    room -= count
+  }
+  return cuts
 }
 
 function chargeOfAll(shipments: readonly HeldShipment[]): number {

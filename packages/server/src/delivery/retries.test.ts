@@ -16,9 +16,7 @@ async function advanceUntil(rig: Rig, stepMs: number, condition: () => boolean |
   for (let nth = 0; nth < 2_000; nth++) {
     if (await condition()) return
     rig.clock.advance(stepMs)
-    // Two commits later, whatever the timers asked of the store has been answered.
-    await rig.store.check()
-    await rig.store.check()
+    await rig.turn()
     await rig.untilIdle()
   }
   assert.fail('it never came to hold')
@@ -114,7 +112,7 @@ test('Retry-After slows the whole destination, which then holds nothing in memor
   assert.equal(rig.memory.heldBytes, 0)
   assert.equal(rig.delivery.health(destination.id)?.nextAttemptAtMs, startedAtMs + 120_000)
   rig.clock.advance(119_999)
-  await rig.store.check()
+  await rig.turn()
   assert.equal(receiver.received.length, 1)
   rig.clock.advance(1)
   await rig.untilLedger(destination, { delivered: 5, pending: 0 })
@@ -310,6 +308,31 @@ test('while the breaker is open what was tried expires in its time, and what was
   await rig.stop()
 })
 
+test('large batches whose windows end together are recorded in settlements that a store can make', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('dead', {
+    urls: [receiver.url],
+    maxInFlight: 40,
+    retryWindowMs: 10 * MINUTE_MS,
+    timeoutMs: 20_000,
+    batch: { size: 1_000, bytes: 500_000, lingerMs: 0 },
+  })
+  await rig.until(() => rig.claims.length === 1)
+  for (let nth = 0; nth < 12; nth++) await rig.accept([destination], 1_000)
+  await rig.until(() => receiver.waiting === 12)
+  receiver.answer = () => 500
+  receiver.release(500)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  await advanceUntil(rig, 10_000, async () => (await rig.ledger(destination)).expired === 12_000)
+  const expired = rig.settled.map((event) => event.expired).filter((count) => count > 0)
+  assert.ok(Math.max(...expired) <= 5_000, expired.join())
+  await rig.stop()
+  assert.equal(rig.memory.heldBytes, 0)
+})
+
 test('a shipment partly tried when the breaker opened is settled part by part', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
@@ -433,7 +456,7 @@ test('after a restart with schedule time ahead of the wall clock, retries come w
   rig.clock.jumpWall(-2 * HOUR_MS)
   rig.start()
   await rig.until(() => rig.claims.length === 2)
-  await rig.store.check()
+  await rig.turn()
   assert.equal(receiver.received.length, 1)
   await advanceUntil(rig, 250, () => receiver.received.length === 2)
   assert.equal((receiver.received[1] as Received).atMs - (receiver.received[0] as Received).atMs, 3_750)

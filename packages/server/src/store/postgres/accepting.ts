@@ -27,7 +27,7 @@ import type { Database } from './database.ts'
 import { Grouping } from './grouping.ts'
 import type { Membership } from './membership.ts'
 import { keyBytes, openSeed } from './message-keys.ts'
-import { SOURCE_COUNTS } from './owing.ts'
+import { MARKER, SOURCE_COUNTS } from './owing.ts'
 import type { Parts } from './parts.ts'
 import { recordRepeats } from './repeats.ts'
 import { owedIndexes, type Routes } from './rows.ts'
@@ -268,9 +268,14 @@ export class Accepting {
   async #tally({ rejections, suppressed }: Tally): Promise<void> {
     const { names, ids, database } = this.#parts
     const num = (sourceId: string | null): string => (sourceId === null ? '0' : (names.num('sources', sourceId) ?? '0'))
+    // By which it is known to have been made, should the answer be lost.
+    const name = ids.next()
+    let isDoubtful = false
     for (;;) {
       try {
+        if (isDoubtful && (await database.query('SELECT 1 FROM deltas WHERE id = $1', [name])).count > 0) return
         return await database.transaction(async (ask) => {
+          await ask("INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, 0, '{}')", [name, MARKER])
           const sorted = [...rejections].sort((a, b) => (num(a.sourceId) + a.code < num(b.sourceId) + b.code ? -1 : 1))
           for (const { sourceId, code, count, sample, atMs } of sorted) {
             await ask(
@@ -294,6 +299,7 @@ export class Accepting {
         })
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || this.#parts.isClosed()) throw error
+        isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         await new Promise((resolve) => setTimeout(resolve, TALLY_AGAIN_MS).unref())
       }
     }

@@ -297,15 +297,22 @@ export class Claiming {
   // ── Claims ──
 
   /** A statement does not pass over what it has itself taken, so it asks for no destination twice. */
-  async #claim(requests: readonly ClaimRequest[]): Promise<Answer[]> {
-    const answers = new Map<ClaimRequest, Answer>()
+  async #claim(requests: readonly ClaimRequest[]): Promise<(Answer | Error)[]> {
+    const answers = new Map<ClaimRequest, Answer | Error>()
     for (let left = requests; left.length > 0; ) {
       const first = new Map(left.map((request) => [request.destinationId, request]))
       const asked = [...first.values()]
-      for (const [at, answer] of (await this.#claimOnce(asked)).entries()) answers.set(asked[at] as ClaimRequest, answer)
+      try {
+        for (const [at, answer] of (await this.#claimOnce(asked)).entries()) answers.set(asked[at] as ClaimRequest, answer)
+      } catch (error) {
+        // What was taken before is told to whoever asked for it.
+        if (answers.size === 0) throw error
+        for (const request of left) answers.set(request, error as Error)
+        break
+      }
       left = left.filter((request) => first.get(request.destinationId) !== request)
     }
-    return requests.map((request) => answers.get(request) as Answer)
+    return requests.map((request) => answers.get(request) as Answer | Error)
   }
 
   async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
@@ -356,17 +363,27 @@ export class Claiming {
       throw error
     }
     const contents = new Map<string, SegmentContent>()
-    for (const [seq, row] of segments) contents.set(seq, contentOf(row))
-    return rows.map((row, at) => {
-      const parts = stored[at] as StoredPart[]
+    const fill = (row: ShipmentRow, parts: readonly StoredPart[]): ClaimedShipment => {
       const own = new Map<RowId, SegmentContent>()
       let bytes = 0
       for (const [, segment] of parts) {
-        const content = contents.get(segment)
-        if (content) own.set(segment, content)
-        bytes += segments.get(segment)?.body.length ?? 0
+        const found = segments.get(segment)
+        if (found === undefined) continue
+        const content = contents.get(segment) ?? contentOf(found)
+        contents.set(segment, content)
+        own.set(segment, content)
+        bytes += found.body.length
       }
       return { shipment: shipmentOf(row, destinationId, parts, segments, false), contents: own, bytes }
+    }
+    return rows.flatMap((row, at) => {
+      try {
+        return [fill(row, stored[at] as StoredPart[])]
+      } catch (error) {
+        // Held on to, so that it is not taken again and again; the others have nothing to do with it.
+        this.#parts.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
+        return []
+      }
     })
   }
 }

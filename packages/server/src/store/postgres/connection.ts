@@ -35,7 +35,7 @@ export class PostgresUnavailable extends StoreUnavailable {
 }
 
 /** Classes and codes of SQLSTATE that say something about the server and nothing about the statement. */
-const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58', 'F0', 'XX'])
+const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58', 'F0'])
 const UNAVAILABLE_CODES = new Set([
   '25006', // read-only: this was the primary
   '55P03', // a lock was not to be had in time
@@ -84,9 +84,10 @@ export class Connection {
     this.#statementMs = statementMs
     client.on('error', (error) => this.#end(error.message))
     client.on('end', () => this.#end('the connection was closed'))
-    client.on('notice', ({ message }) => {
-      // Somebody cancelled the wait for the standby: the transaction is here, and may not survive this server.
-      if (message?.includes('synchronous replication')) this.#unreplicated = true
+    client.on('notice', ({ message, routine }) => {
+      // Somebody cancelled the wait for the standby: the transaction is here, and may not survive this server. The message may be
+      // in another language.
+      if (routine === 'SyncRepWaitForLSN' || message?.includes('synchronous replication')) this.#unreplicated = true
     })
     client.on('notification', ({ channel, payload = '' }) => this.onNotification?.(channel, payload))
   }
@@ -142,6 +143,8 @@ export class Connection {
         connectMs,
       )
       if (rows[0]?.standby) throw new Error('it can only be read')
+      // A server that stops may say so in the packet that has the answer.
+      if (connection.#gone !== null) throw new Error(connection.#gone)
       return connection
     } catch (error) {
       connection.destroy()
@@ -190,11 +193,12 @@ export class Connection {
       return new PostgresUnavailable(error.message || 'the connection was lost', true, { cause: error })
     }
     const code = error.code ?? ''
-    if (!UNAVAILABLE_CLASSES.has(code.slice(0, 2)) && !UNAVAILABLE_CODES.has(code)) return error
-    // A server that stops says so in the middle of a commit, too. What was this the primary is not asked again.
-    const ends = error.severity === 'FATAL' || error.severity === 'PANIC' || code === '25006'
-    if (ends) this.#end(error.message)
-    return new PostgresUnavailable(error.message, error.severity === 'FATAL' || error.severity === 'PANIC', { cause: error })
+    // A server that stops says so in the middle of a commit, too. Whatever its code, after it there is no connection any more.
+    const isFatal = error.severity === 'FATAL' || error.severity === 'PANIC'
+    if (!isFatal && !UNAVAILABLE_CLASSES.has(code.slice(0, 2)) && !UNAVAILABLE_CODES.has(code)) return error
+    // What was the primary is not asked again.
+    if (isFatal || code === '25006') this.#end(error.message)
+    return new PostgresUnavailable(error.message, isFatal, { cause: error })
   }
 
   #end(problem: string): void {

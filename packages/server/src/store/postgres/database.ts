@@ -21,6 +21,9 @@ export type Ask = <T = Record<string, unknown>>(text: string | Statement, values
 const CONNECT_MS = 3_000
 const STATEMENT_MS = 10_000
 const TRANSACTION_TRIES = 10
+const TOO_MANY_CONNECTIONS = '53300'
+/** A server that has as many connections as it takes is asked for one more after so long. */
+const FULL_MS = 1_000
 
 interface Waiting {
   resolve: (connection: Connection) => void
@@ -36,6 +39,7 @@ export class Database {
   #opening = 0
   readonly #waiting: Waiting[] = []
   #closed = false
+  #fullUntil = 0
   /** Those in use, to be ended when it is closed. */
   readonly #all = new Set<Connection>()
 
@@ -131,6 +135,7 @@ export class Database {
 
   #openIfNeeded(): void {
     if (this.#closed || this.#opening >= this.#waiting.length || this.#open >= this.#options.connections) return
+    if (this.#open > 0 && performance.now() < this.#fullUntil) return
     this.#open++
     this.#opening++
     Connection.open(this.#options).then(
@@ -143,11 +148,16 @@ export class Database {
           this.#open--
           this.#openIfNeeded()
         }
-        this.#give(connection)
+        // It may have gone before anybody could be told.
+        if (connection.isGone) connection.onGone()
+        else this.#give(connection)
       },
       (error: Error) => {
         this.#opening--
         this.#open--
+        if (isFull(error)) this.#fullUntil = performance.now() + FULL_MS
+        // There are others, and each will be free some time, or gone.
+        if (isFull(error) && this.#open > 0) return
         // What could not be opened for one cannot be opened for another either: they need not wait for their time to be over.
         for (const { reject, timer } of this.#waiting.splice(0)) {
           clearTimeout(timer)
@@ -167,4 +177,8 @@ export class Database {
     }
     this.#openIfNeeded()
   }
+}
+
+function isFull({ cause }: Error): boolean {
+  return cause instanceof AggregateError && cause.errors.some((error: { code?: string }) => error.code === TOO_MANY_CONNECTIONS)
 }

@@ -72,8 +72,11 @@ export class Deleting implements Deletions {
     const id = `del_${randomUUID()}`
     const userIds = [...new Set(deletion.userIds)]
     const { num, destinationIds } = await this.#configuring.change((change) => this.#create(change, id, { ...deletion, userIds }, audit))
-    this.#purging.begin(num)
-    for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
+    // The delete messages after the purge, where it is a short one: else they could fill a batch with what they are to delete.
+    const wake = (): void => {
+      for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
+    }
+    void this.#purging.begin(num).then(wake, wake)
     const detail = await this.#reads.one(id)
     if (detail === undefined) throw new Error(`deletion ${id} is not there`)
     return detail

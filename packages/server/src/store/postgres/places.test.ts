@@ -48,6 +48,13 @@ test('the longer a look from the front took, the later the next', () => {
   assert.equal(places.from('a'), '0')
 })
 
+test('a server that was slow once does not put off the next look from the front for minutes', () => {
+  const { places, later } = rig()
+  places.looked('a', '0', '500', 10_000)
+  later(30_001)
+  assert.equal(places.from('a'), '0')
+})
+
 test('after something was given back, the next look begins at the front', () => {
   const { places } = rig()
   places.looked('a', '0', '500', 1)

@@ -9,6 +9,8 @@ const FRONT = '0'
 const FRONT_EVERY_MS = 2_000
 /** Of the time that nodes have, no more than this part goes into looks from the front. */
 const FRONT_SHARE = 0.02
+/** But a look may take long because the server is slow, and what another node gave back is seen from the front alone. */
+const FRONT_AT_LEAST_EVERY_MS = 30_000
 /** What is new now is named later than this, whoever names it. */
 const SKEW_MS = 60_000
 
@@ -38,7 +40,7 @@ export class Places {
     const before = this.#places.get(destinationId)
     // Nothing there: what comes from now on has a later name.
     const after = last ?? (from === FRONT ? rowIdAt(this.#serverMs() - SKEW_MS) : from)
-    const frontAt = from === FRONT || before === undefined ? this.#now() + Math.max(FRONT_EVERY_MS, tookMs / FRONT_SHARE) : before.frontAt
+    const frontAt = from === FRONT || before === undefined ? this.#now() + pauseAfter(tookMs) : before.frontAt
     this.#places.set(destinationId, { after, frontAt })
   }
 
@@ -50,4 +52,8 @@ export class Places {
   clear(): void {
     this.#places.clear()
   }
+}
+
+function pauseAfter(tookMs: number): number {
+  return Math.min(FRONT_AT_LEAST_EVERY_MS, Math.max(FRONT_EVERY_MS, tookMs / FRONT_SHARE))
 }

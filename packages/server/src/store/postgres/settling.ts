@@ -39,8 +39,11 @@ const GROUP_SETTLEMENTS = 500
  */
 const LINGER_MS = 4
 const AGAIN_MS = 250
-/** Statements whose end is not known may still be under way on the server for as long as they are allowed to take. */
-const TRIES_AFTER_REFUSAL = 3
+/** What a row of `failures` takes in a statement, about: one settlement of a large batch has thousands. */
+const FAILURE_BYTES = 100
+/** A group that the server could not make in its time, so often, is made in its parts. */
+const TRIES_TOGETHER = 2
+const TOOK_TOO_LONG = '57014'
 
 const SETTLE = {
   name: 'settle',
@@ -87,7 +90,7 @@ export class Settling {
       maxBytes: 4 * 1024 * 1024,
       waitingBytes: Number.POSITIVE_INFINITY,
       lingerMs: LINGER_MS,
-      bytesOf: ({ records }) => records.reduce((sum, { doc }) => sum + doc.length, 500),
+      bytesOf: ({ records }) => records.reduce((sum, { doc, failures }) => sum + doc.length + failures.length * FAILURE_BYTES, 500),
     })
   }
 
@@ -99,7 +102,13 @@ export class Settling {
     for (const { id, claim } of done) {
       if (!this.#tools.claiming.holds(id as string, claim)) throw new NotHeld(`shipment ${id} is not held under claim ${claim}`)
     }
-    await this.#grouping.push({ settlement, destination, records: recordRows<string>(settlement) })
+    try {
+      await this.#grouping.push({ settlement, destination, records: recordRows<string>(settlement) })
+    } catch (error) {
+      // Some of it may still be this node's, and nobody in it has it any more.
+      if (error instanceof NotHeld) this.#parts.run(this.#tools.claiming.release(done))
+      throw error
+    }
     for (const { id } of done) this.#tools.claiming.ended(id as string)
   }
 
@@ -123,9 +132,11 @@ export class Settling {
       } catch (error) {
         const refused = (error as { code?: string }).code === 'SY001'
         // It may have been made between the question and the answer, by the statement whose answer was lost.
-        if (refused && isDoubtful && nth <= TRIES_AFTER_REFUSAL && (await this.#isMade(name).catch(() => false)))
-          return items.map(() => null)
-        if (!(error instanceof StoreUnavailable)) throw refused ? refusal(error as Error, items) : error
+        const isMade = refused && isDoubtful ? await this.#isMade(name).catch(() => null) : false
+        if (isMade === true) return items.map(() => null)
+        // Null: it could not be asked for, so it is not known to be refused either.
+        if (isMade === false && !(error instanceof StoreUnavailable)) throw refused ? refusal(error as Error, items) : error
+        if (items.length > 1 && nth >= TRIES_TOGETHER && !isDoubtful && tookTooLong(error)) throw (error as Error).cause
         isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         // What it held under that name is others' by now, or will be.
         if (holder !== membership.holder) throw new NotHeld('this node was given up', { cause: error })
@@ -239,6 +250,10 @@ export class Settling {
     }
     return bytes
   }
+}
+
+function tookTooLong(error: unknown): boolean {
+  return ((error as Error).cause as { code?: string } | undefined)?.code === TOOK_TOO_LONG
 }
 
 type Values = readonly (string | Buffer)[]

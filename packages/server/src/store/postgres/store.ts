@@ -73,6 +73,11 @@ const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=of
 const LOOK_MS = 200
 /** Alone, it is only for what a node that is no more has left: one look of so many is made. */
 const LOOKS_ALONE = 5
+/** Of its time, a node looks for no more than this part, but at least so often. */
+const LOOK_SHARE = 0.05
+const LOOK_AT_LEAST_MS = 1_000
+/** At the end, for what is under way in the background and for giving back what is held. */
+const LEAVE_MS = 6_000
 /** A beat that is not answered in this time is given up, and the next one begun. */
 const BEAT_MS = 4_000
 const STAT_HOURS_MS = 90 * 86_400_000
@@ -145,6 +150,7 @@ class Postgres implements PostgresStore {
   #looks: NodeJS.Timeout | undefined
   #looking: Promise<void> | null = null
   #ticks = 0
+  #lookNotBefore = 0
 
   constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions, closeAll: () => void) {
     this.membership = membership
@@ -263,10 +269,21 @@ class Postgres implements PostgresStore {
     await this.#looking
     await this.#accepting.close()
     await this.#settling.close()
+    // A server that does not answer must not keep the process from ending. What is not done by then is taken up by another node, or
+    // by the next start; what is held is given up by the others in its time.
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LEAVE_MS)
+    })
+    await Promise.race([this.#leave(), late])
+    clearTimeout(timer)
+    this.#closeAll()
+  }
+
+  async #leave(): Promise<void> {
     await Promise.allSettled([...this.#background, this.#dropping])
     await this.#configuring.close()
     await this.membership.leave()
-    this.#closeAll()
   }
 
   readonly ingest: Store['ingest'] = {
@@ -360,22 +377,31 @@ class Postgres implements PostgresStore {
     reseal: (box, audit, without) => this.#configuring.reseal(box, audit, without),
   }
 
+  /** Each by itself: what fails must not keep the others from being done. */
   async #beat(): Promise<void> {
-    await this.#configuring.refresh()
-    this.#cancelling.look()
-    await this.#claiming.tidy()
-    await this.#deleting.resume()
-    await this.#books.fold()
+    const each = [
+      () => this.#configuring.refresh(),
+      async () => this.#cancelling.look(),
+      () => this.#claiming.tidy(),
+      () => this.#deleting.resume(),
+      () => this.#books.fold(),
+    ]
+    for (const work of each) await work().catch((error: unknown) => this.#trouble(error))
   }
 
   /** Alone, a node knows what it left in the store; of others' it hears by looking. */
   #lookForWork(): void {
     if (this.membership.count === 1 && ++this.#ticks % LOOKS_ALONE !== 0) return
+    const started = performance.now()
+    if (started < this.#lookNotBefore) return
     this.#looking ??= this.#claiming
       .look()
       .catch((error: unknown) => this.#trouble(error))
       .finally(() => {
         this.#looking = null
+        // With many destinations a look takes longer, and is made less often.
+        const now = performance.now()
+        this.#lookNotBefore = now + Math.min((now - started) / LOOK_SHARE, LOOK_AT_LEAST_MS)
       })
   }
 
