@@ -23,8 +23,8 @@ export function createCompetitors(postgres: Postgres): Competitor[] {
   return [
     { key: 'one', title: 'Switchyard, one node', start: (place) => startNodes(postgres, 1, place) },
     { key: 'two', title: 'Switchyard, two nodes', start: (place) => startNodes(postgres, 2, place) },
-    { key: 'graphile-worker', title: documented.title, start: documented.start },
-    { key: 'graphile-worker-tuned', title: tuned.title, start: tuned.start },
+    { key: 'graphile-worker', title: documented.title, start: (place) => documented.start(place) },
+    { key: 'graphile-worker-tuned', title: tuned.title, start: (place) => tuned.start(place) },
   ]
 }
 

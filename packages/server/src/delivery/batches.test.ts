@@ -119,7 +119,7 @@ test('delete messages are never in a batch with others', async (t) => {
   await rig.store.control.createDeletion({ userIds: ['a', 'b'], sourceIds: null, suppress: false })
   await rig.accept([destination], 2)
   rig.clock.advance(1_000)
-  await rig.store.check()
+  await rig.turn()
   rig.clock.advance(1_000)
   await rig.untilLedger(destination, { delivered: 6, pending: 0 })
   for (const { messages } of receiver.received) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { ON_POSTGRES } from '../store/fixtures/test-store.ts'
 import type { Shipment } from '../store/store.ts'
 import { startRig, unavailable } from './fixtures/rig.ts'
 import { RELEASE_REFUSED_MS } from './recorder.ts'
@@ -117,9 +118,10 @@ test('a store that is away while work is claimed is asked again every second, an
     rig.clock.advance(100)
     await rig.turn()
   }
-  // The retry was due after 3.75 of the 20 seconds.
-  assert.ok(rig.claims.length - claims >= 15 && rig.claims.length - claims <= 18, String(rig.claims.length - claims))
-  assert.ok(rig.clock.fired - fired <= 20, String(rig.clock.fired - fired))
+  // The retry was due after 3.75 of the 20 seconds. A store that looks for work by itself may have woken the stage now and then.
+  const most = ON_POSTGRES ? 30 : 18
+  assert.ok(rig.claims.length - claims >= 15 && rig.claims.length - claims <= most, String(rig.claims.length - claims))
+  assert.ok(rig.clock.fired - fired <= most + 2, String(rig.clock.fired - fired))
   delete rig.shut.claim
   rig.clock.advance(1_000)
   await rig.untilLedger(destination, { delivered: 1, pending: 0 })

@@ -243,7 +243,7 @@ export function configuring({ store, reopen, open }: Ground): void {
     assert.deepEqual(own, { sourceId, accepted: 4, duplicates: 3, rejected: 601, suppressed: 7 })
     const rejections = (await store().control.rejections()).filter((each) => each.sourceId === sourceId)
     // Half of a pair may be kept as it is or as what stands for it in UTF-8; nothing else may change.
-    const kept = rejections.map((each) => ({ ...each, lastSample: Buffer.from(each.lastSample).toString() }))
+    const kept = rejections.map((each) => Object.assign({}, each, { lastSample: Buffer.from(each.lastSample).toString() }))
     assert.deepEqual(kept, [
       { sourceId, code: 'event_required', count: 600, lastAtMs: 300, lastSample: 'sample 300' },
       { sourceId, code: 'invalid_json', count: 1, lastAtMs: 7, lastSample: 'odd \0 \ufffd' },

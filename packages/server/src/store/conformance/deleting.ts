@@ -1,6 +1,7 @@
 // Conformance: deletion requests and their purges.
 
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { DeletionDetail, DeletionState, DeletionTarget, SegmentContent, Store } from '../store.ts'
 import {
@@ -64,7 +65,12 @@ export function deleting({ store, reopen, open }: Ground): void {
         ...['u1', 'u2'].map((user) => `${user} null purging`),
       ].sort(),
     )
-    assert.deepEqual(taker.woken.sort(), [one, two, otherDestination].sort())
+    const woken = await until(
+      async () => [...new Set(taker.woken)].sort(),
+      ({ length }) => length === 3,
+      'the destinations are woken',
+    )
+    assert.deepEqual(woken, [one, two, otherDestination].sort())
     assert.deepEqual(await ledgerOf(store(), off), counts())
     const { shipments } = await claim(store(), one)
     const items = shipments.map(({ shipment, contents }) => {
@@ -200,6 +206,67 @@ export function deleting({ store, reopen, open }: Ground): void {
     assert.deepEqual([shown?.state, shown?.reason, shown?.content], ['cancelled', 'message_deleted', null])
     assert.deepEqual(await store().control.replay(deliveriesOf(first.shipment)[0] as string), { ok: false, reason: 'message_gone' })
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 3, delivered: 1, cancelled: 1 }))
+  })
+
+  test('who holds messages of a user hears of the purge before a delete message can be had', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const told: string[] = []
+    const taker = new RecordingTaker()
+    taker.purged = (_segment, indexes) => void told.push(`purged ${indexes.join()}`)
+    const claims: Promise<void>[] = []
+    taker.wake = (id) => {
+      if (id !== destinationId) return
+      const claimed = claim(store(), id).then(({ shipments }) => shipments.forEach(() => told.push('claimed')))
+      claims.push(claimed)
+    }
+    store().delivery.attach(taker)
+    await accept(store(), sourceId, [track('w-0'), track('w-1', { userId: 'gone' }), track('w-2', { userId: 'gone' })], [destinationId])
+    assert.equal(taker.taken.length, 1)
+    await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(
+      async () => (await Promise.all(claims), [...told]),
+      (all) => all.includes('claimed'),
+      'the delete message is claimed',
+    )
+    // Once or twice: it does no harm.
+    assert.deepEqual([...new Set(told)], ['purged 1,2', 'claimed'])
+    store().delivery.attach(new RecordingTaker())
+  })
+
+  test('users whose ids are as long as messages may be are deleted and suppressed like any other', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    // Nothing that can be made shorter, and alike for longer than any index looks.
+    const common = randomBytes(15_000).toString('base64')
+    const userIds = [...['a', 'b', 'c'].map((end) => common + randomBytes(9_000).toString('base64') + end), 'short']
+    await accept(
+      store(),
+      sourceId,
+      userIds.map((userId, at) => track(`long-${at}`, { userId })),
+    )
+    const { id } = await store().control.createDeletion({ userIds, sourceIds: [sourceId], suppress: false })
+    await untilPurged(id, userIds.length)
+    assert.equal(await store().control.createSuppressions({ userIds, sourceIds: [sourceId] }), userIds.length)
+    const page = { limit: 10, cursor: null }
+    for (const userId of userIds) {
+      assert.deepEqual(
+        (await store().control.deletionTargets(id, { userId }, page)).data.map((target) => [target.userId, target.destinationId]),
+        [[userId, destinationId]],
+      )
+      assert.equal((await store().control.suppressions({ userId }, page)).data.length, 1)
+    }
+    assert.equal(await store().control.createSuppressions({ userIds, sourceIds: [sourceId] }), 0, 'they are suppressed already')
+    for (const limit of [1, 3, 10]) {
+      const listed = await allPages((each) => store().control.suppressions({ sourceId }, each), limit)
+      assert.deepEqual(listed.map(({ userId }) => userId).sort(), [...userIds].sort())
+    }
+    for (const claimed of (await claim(store(), destinationId)).shipments) await settle(store(), claimed, 'delivered')
+    await until(
+      () => detail(store(), id),
+      ({ state }) => state === 'finished',
+      'the request is finished',
+    )
+    for (const userId of userIds) assert.equal(await store().control.deleteSuppression(userId, null), 1)
+    assert.equal(store().configuration().suppressions.get(sourceId)?.size ?? 0, 0)
   })
 
   test('a purge goes on after the store was closed in the middle', async () => {

@@ -47,7 +47,7 @@ test('of the same messages accepted by two nodes at the same time, each is store
   const results = await Promise.all(
     batches.flatMap((items) => {
       // In another order, so that the two meet in the middle.
-      const turned = [...items].reverse()
+      const turned = items.map((_, at) => items[items.length - 1 - at] as (typeof items)[number])
       return [accept(a, sourceId, items, [destinationId]), accept(b, sourceId, turned, [destinationId])]
     }),
   )

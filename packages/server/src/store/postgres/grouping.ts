@@ -91,7 +91,10 @@ export class Grouping<Item, Reply> {
     this.#underway++
     void this.#run(group).finally(() => {
       this.#underway--
-      if (this.#waiting.length > 0) this.#closed ? this.#begin() : this.#schedule()
+      if (this.#waiting.length > 0) {
+        if (this.#closed) this.#begin()
+        else this.#schedule()
+      }
       if (this.#waiting.length === 0 && this.#underway === 0) for (const resolve of this.#idle.splice(0)) resolve()
     })
     if (this.#waiting.length > 0) this.#schedule()
