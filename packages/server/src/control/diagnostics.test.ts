@@ -44,7 +44,9 @@ interface Check {
   url: string | null
 }
 
-test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', { skip: SQLITE_ONLY }, async (t) => {
+test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', {
+  skip: SQLITE_ONLY,
+}, async (t) => {
   const { call } = await startControl(t, { operating })
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   const urls = ['https://a.example/1', 'https://b.example/2']

@@ -20,7 +20,10 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   login: { name: 'Session', description: 'Logging in to the dashboard with a control token.' },
   audit: { name: 'Audit', description: 'Every change: who, when, what before and after.' },
   ledger: { name: 'Books', description: 'What each destination is owed and what became of it; what each source sent; what was refused.' },
-  diagnostics: { name: 'Operating', description: 'Checks of the whole installation, its nodes, copies of the store, and configuration as a file.' },
+  diagnostics: {
+    name: 'Operating',
+    description: 'Checks of the whole installation, its nodes, copies of the store, and configuration as a file.',
+  },
   live: { name: 'Live', description: 'What happens now, as server-sent events.' },
   openapi: { name: 'Description', description: 'This description, for machines.' },
 }
