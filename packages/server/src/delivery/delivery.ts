@@ -30,8 +30,6 @@ export interface DeliveryOptions {
 
 export interface DestinationHealth extends HealthSummary {
   breaker: BreakerState
-  /** As this node saw it, in schedule time; null when it is closed here. */
-  openSinceMs: number | null
   inFlight: number
   nextAttemptAtMs: number | null
   urls: (HealthSummary & { url: string; inFlight: number })[]
@@ -151,7 +149,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (peers === null) return { ...lane.state, ...lane.health.all(), urls }
       const { breaker, inFlight, nextInMs } = peers.together(destinationId, standingOf(lane))
       const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
-      return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
+      return { breaker, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
     },
 
     async test(destinationId, message) {
