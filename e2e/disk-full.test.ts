@@ -7,6 +7,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
 import { startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
 import { runService, type Service, startService, track } from './service.ts'
@@ -22,7 +23,7 @@ interface SmallDisk extends Disposable {
   grow(megabytes: number): void
 }
 
-suite('the disk is full', { concurrency: 4 }, () => {
+suite('the disk is full', { concurrency: 4, skip: SQLITE_ONLY }, () => {
   test('while the disk is full calls get 503 and nothing else stops; with room again it goes on alone, and nothing is lost', async (t) => {
     using disk = mountSmallDisk(t, 16)
     if (disk === null) return

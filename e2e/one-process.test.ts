@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
 import { startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
 import { runService, startService, TOKEN } from './service.ts'
@@ -12,7 +13,7 @@ import { Signals } from './signals.ts'
 
 const IN_USE = /is in use by another Switchyard process.*\n$/
 
-suite('one file', { concurrency: 2 }, () => {
+suite('one file', { concurrency: 2, skip: SQLITE_ONLY }, () => {
   test('a second process on the same file refuses to start, says why, and leaves the first unharmed', async () => {
     await using receiver = await startReceiver()
     await using service = await startService()

@@ -1,4 +1,5 @@
-// The service under test, as a process of its own: started as a user starts it, spoken to over HTTP, ended by signals.
+// The service under test, as a process of its own: started as a user starts it, spoken to over HTTP, ended by signals. With
+// SWITCHYARD_TEST_STORE=postgres a folder has a database in the place of its file: see test-store.ts.
 //
 //   await using service = await startService()                    on a new folder, removed in the end
 //   const id = await service.destination({ urls: [receiver.url] })
@@ -13,9 +14,10 @@
 //                                                                 kill() first. Disposing of the first ends and removes all
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newPlace, ON_POSTGRES, type StorePlace } from '../packages/server/src/store/fixtures/test-store.ts'
 import { eventually, Signals, type Waiting } from './signals.ts'
 
 export const CLI = join(import.meta.dirname, '..', 'packages', 'server', 'src', 'cli.ts')
@@ -95,8 +97,12 @@ export interface Service extends AsyncDisposable {
   /** Of the control API: the one given, or the one it printed. Empty when neither. */
   token: string
   folder: string
-  /** The SQLite file. */
+  /** The SQLite file; there is none on PostgreSQL. */
   file: string
+  /** Settings that name its store, for commands that open it themselves. */
+  storeEnv: Record<string, string>
+  /** Every byte that it keeps, by where that is; but not the key's. */
+  stored(): Promise<[place: string, bytes: Buffer][]>
   pid: number
   /** Everything that it has printed so far. */
   stdout: () => string
@@ -201,7 +207,7 @@ export function runService({ env = {}, args = [], execArgv = [] }: Pick<ServiceO
 
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
-  const place: Place = { folder, isOurs: options.folder === undefined, runs: [] }
+  const place: Place = { folder, isOurs: options.folder === undefined, runs: [], store: ON_POSTGRES ? await databaseOf(folder) : undefined }
   try {
     return await startIn(place, options)
   } catch (error) {
@@ -215,22 +221,36 @@ interface Place {
   folder: string
   isOurs: boolean
   runs: Running[]
+  /** Undefined: a file in the folder. */
+  store: StorePlace | undefined
 }
 
-async function leave({ folder, isOurs, runs }: Place): Promise<void> {
+const databases = new Map<string, Promise<StorePlace>>()
+
+/** Whoever is started on another's folder has the other's data. */
+function databaseOf(folder: string): Promise<StorePlace> {
+  const known = databases.get(folder) ?? newPlace()
+  databases.set(folder, known)
+  return known
+}
+
+async function leave({ folder, isOurs, runs, store }: Place): Promise<void> {
   for (const { kill } of runs) kill('SIGKILL')
   await Promise.all(runs.map(({ ended }) => ended))
-  if (isOurs) rmSync(folder, { recursive: true, force: true })
+  if (!isOurs) return
+  await store?.remove()
+  rmSync(folder, { recursive: true, force: true })
 }
 
 async function startIn(place: Place, options: ServiceOptions): Promise<Service> {
   const { folder } = place
   const { token = TOKEN, log: level = 'info', env = {}, args = [], execArgv = [] } = options
   const file = join(folder, 'switchyard.db')
+  const storeEnv = place.store?.env ?? { SWITCHYARD_STORE: `sqlite:${file}` }
   const run = runService({
     env: {
       SWITCHYARD_PORT: '0',
-      SWITCHYARD_STORE: `sqlite:${file}`,
+      ...storeEnv,
       SWITCHYARD_LOG: level,
       ...(token === null ? {} : { SWITCHYARD_ADMIN_TOKEN: token }),
       ...env,
@@ -279,6 +299,13 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     token: token ?? (shown.startsWith('sy_') ? shown : ''),
     folder,
     file,
+    storeEnv,
+    async stored() {
+      if (place.store !== undefined) return [['the database', await place.store.bytes()]]
+      return readdirSync(folder)
+        .filter((name) => !name.endsWith('.key'))
+        .map((name) => [name, readFileSync(join(folder, name))])
+    },
     pid: child.pid ?? 0,
     stdout,
     stderr,

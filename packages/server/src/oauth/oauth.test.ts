@@ -4,15 +4,11 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import Fastify from 'fastify'
-import { createSecretBox } from '../secret-box.ts'
-import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
+import { newPlace, type TestStore } from '../store/fixtures/test-store.ts'
 import { type OAuthApp, type Store, StoreUnavailable } from '../store/store.ts'
 import { createAccessTokens } from './access-token.ts'
 import { createOAuth, type OAuth, type OAuthDeps } from './oauth.ts'
@@ -38,7 +34,7 @@ interface Assertion {
 
 interface Rig {
   url: string
-  store: SqliteStore
+  store: TestStore
   oauth: OAuth
   app: OAuthApp
   sourceId: string
@@ -67,8 +63,8 @@ async function startRig(
   t: TestContext,
   overrides: Partial<OAuthDeps> & { wrap?: (store: Store) => OAuthDeps['store'] } = {},
 ): Promise<Rig> {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-oauth-'))
-  const store = await createSqliteStore({ path: join(folder, 'test.db'), secretBox: createSecretBox('a key'), retentionDays: 7 })
+  const place = await newPlace()
+  const store = await place.open()
   const { id: sourceId } = await store.control.createSource({ name: 's', enabled: true, writeKeys: ['k'], requireOAuth: true })
   const app = await store.control.createOAuthApp({ name: 'a', sourceIds: [sourceId], keys: KEYS, revokedBeforeMs: null })
   const clock = { nowMs: Date.now() }
@@ -86,7 +82,7 @@ async function startRig(
   t.after(async () => {
     await fastify.close()
     await store.close()
-    rmSync(folder, { recursive: true, force: true })
+    await place.remove()
   })
 
   const assertion: Rig['assertion'] = ({ header = {}, claims = {}, without = [], signature = rs256 } = {}) => {
@@ -415,21 +411,17 @@ test('a refusal is in the log, with the reason, but not as often as somebody lik
 })
 
 test('the signing key is in the store, encrypted, and stays the same', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-oauth-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const open = (): Promise<SqliteStore> =>
-    createSqliteStore({ path: join(folder, 'test.db'), secretBox: createSecretBox('a key'), retentionDays: 7 })
+  const place = await newPlace()
+  t.after(() => place.remove())
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
-  const first = await open()
+  const first = await place.open()
   const app = await first.control.createOAuthApp({ name: 'a', sourceIds: [], keys: KEYS, revokedBeforeMs: null })
   const token = await createAccessTokens({ store: first, clock }).issue(app, KEYS[0] as (typeof KEYS)[0], 'http://x/oauth2')
   await first.close()
-  const stored = readdirSync(folder)
-    .map((name) => readFileSync(join(folder, name), 'latin1'))
-    .join('')
+  const stored = (await place.bytes()).toString('latin1')
   assert.match(stored, /secret\.oauth_signing_key.?v1\./)
   assert.doesNotMatch(stored, /PRIVATE KEY/)
-  const second = await open()
+  const second = await place.open()
   assert.deepEqual(await createAccessTokens({ store: second, clock }).sourcesOf(token), new Set())
   await second.close()
 })
