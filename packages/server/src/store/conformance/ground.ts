@@ -274,6 +274,8 @@ export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boole
     const answer = await ask()
     if (isSo(answer)) return answer
     assert.ok(Date.now() < deadline, `still not so after ten seconds: ${what}. Last: ${JSON.stringify(answer)}`)
+    // What was asked may take no time at all, and the work needs some.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
