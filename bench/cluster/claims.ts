@@ -1,6 +1,7 @@
 // How long a claim takes with nothing and with a million deliveries owed to a destination that is dead: two stores on one
 // server, asked in turns.
 
+import pg from 'pg'
 import { createSecretBox } from '../../packages/server/src/secret-box.ts'
 import { accept, newDestination, newSource, tracks } from '../../packages/server/src/store/conformance/ground.ts'
 import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
@@ -52,17 +53,24 @@ async function open(postgres: Postgres, name: string, pending: number): Promise<
   const { id: sourceId } = await newSource(store)
   const { id: healthyId } = await newDestination(store, sourceId)
   const { id: deadId } = await newDestination(store, sourceId)
-  for (let left = pending; left > 0; left -= 2_500 * 8) {
-    await Promise.all(Array.from({ length: 8 }, () => accept(store, sourceId, tracks(10), [deadId])))
-    // A shipment each: rows are what a claim would have to pass.
-    await Promise.all(
-      Array.from({ length: Math.min(2_500 * 8, left) / 50 }, () =>
-        Promise.all(Array.from({ length: 50 }, () => accept(store, sourceId, tracks(1), [deadId]))),
-      ),
-    )
-  }
+  if (pending > 0) await fill(url, deadId, pending)
   for (let nth = 0; nth < WAITING; nth += 1) await accept(store, sourceId, tracks(1), [healthyId])
   return { store, healthyId }
+}
+
+/** Rows as accepting writes them, one message each, without the messages: a claim for another destination must not come near them. */
+async function fill(url: string, destinationId: string, count: number): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(
+    `INSERT INTO switchyard.shipments (id, destination, due, first_attempt, count, attempt, bytes, parts)
+     SELECT (extract(epoch FROM now()) * 1000 - 3600000)::bigint * 2097152 + n, d.num, CASE WHEN n % 2 = 0 THEN 0 ELSE n END,
+       CASE WHEN n % 2 = 0 THEN NULL ELSE n END, 1, n % 2, 700, '[]'
+     FROM generate_series(1, ${count}) n, switchyard.destinations d WHERE d.id = $1`,
+    [destinationId],
+  )
+  await client.query('ANALYZE switchyard.shipments')
+  await client.end()
 }
 
 async function time(opened: Opened): Promise<void> {
