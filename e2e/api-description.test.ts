@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { documentProblems, valueProblems } from '../packages/server/src/control/fixtures/check-openapi.ts'
 import type { OpenApiDocument } from '../packages/server/src/control/openapi/api-document.ts'
+import { FILE_PATHS, PAGE_PATHS } from '../packages/server/src/dashboard/paths.ts'
 import { type InProcessService, startInProcess } from './in-process.ts'
 import { TOKEN } from './service.ts'
 import { wire } from './wiring.ts'
@@ -35,11 +36,13 @@ function isOwnPath({ method, url }: Served): boolean {
 
 /** Where somebody is sent on. */
 const REDIRECTS = new Set(['/docs/'])
+/** The dashboard: pages for people and the files that they load, no part of the API. */
+const DASHBOARD = new Set([...PAGE_PATHS, ...FILE_PATHS])
 
 test('every path that is served is described, and every path that is described is served', () => {
   const real = served
     .filter(isOwnPath)
-    .filter(({ url }) => !REDIRECTS.has(url))
+    .filter(({ url }) => !REDIRECTS.has(url) && !DASHBOARD.has(url))
     .map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
   const said = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),

@@ -70,6 +70,7 @@ describe('Health and ledger', () => {
     const ledger = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
     assert.deepEqual(await service.api(path), {
       breaker: 'closed',
+      openSince: null,
       ...none,
       pending: 0,
       oldestPendingAt: null,

@@ -18,7 +18,7 @@ interface Rule {
   mayTypes?: RegExp[]
 }
 
-const STAGES = ['ingest', 'routing', 'delivery', 'control', 'oauth', 'observe', 'docs']
+const STAGES = ['ingest', 'routing', 'delivery', 'control', 'oauth', 'observe', 'docs', 'dashboard']
 const ADAPTERS = ['sqlite', 'postgres']
 
 const builtin = /^node:/
@@ -37,6 +37,7 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
   docs: [/^fastify$/],
+  dashboard: [/^fastify$/],
 }
 
 /** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */
@@ -70,8 +71,13 @@ const RULES: Rule[] = [
   { files: /^server\/log\.ts$/, may: [...server, /^pino$/] },
   // The address of a database is checked with the settings, before anything is opened.
   { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/address\.ts$/] },
+  { files: /^server\/configuration-export\.ts$/, may: [...server, /^yaml$/] },
   { files: serverRoot, may: [...server, storePort] },
-  { files: /^dashboard\//, may: [/^dashboard\//], mayTypes: [protocol] },
+  {
+    files: /^dashboard\//,
+    may: [/^dashboard\//, /^react(-dom)?(\/|$)/, /^@mantine\//, /^@tanstack\//, /^wouter(\/|$)/],
+    mayTypes: [protocol],
+  },
 ]
 
 /** Imports that the table does not allow, as sentences. */

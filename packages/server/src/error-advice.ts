@@ -65,6 +65,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   backup_running: 'Fetch the copy that is there, remove it with DELETE /api/backups/{id}, or wait until it is forgotten.',
   backup_not_ready: 'Ask GET /api/backups/{id} until its state is ready; when it is failed, its error says why.',
   backup_unsupported: 'Use pg_dump or pg_basebackup; docs/operations/backup.md says how.',
+  same_names: 'Give them different names first; the message says which name it is.',
   destination_gone: 'Create the destination anew; what it was sent before stays with the old one.',
   // Single messages
   unknown_type: 'Give each message of a batch one of these types.',

@@ -2,16 +2,9 @@
 // the same file again changes nothing; nothing is deleted unless it is asked for.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { type ConfigurationFile, type Kind, NOUNS, sourceNames } from '../configuration-export.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from './command.ts'
-import {
-  type ConfigurationFile,
-  type Kind,
-  NOUNS,
-  PATHS,
-  parseConfigurationFile,
-  readInstalled,
-  sourceNames,
-} from './configuration-file.ts'
+import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
 import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-plan.ts'
 import { readNamedFile, readText } from './input.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ConfigurationFile, configurationOf, type Installed, parseConfigurationFile } from './configuration-file.ts'
+import { type ConfigurationFile, configurationOf, type Installed } from '../configuration-export.ts'
+import { parseConfigurationFile } from './configuration-file.ts'
 import { addChangedSecrets, planChanges } from './configuration-plan.ts'
 
 const BATCH = { size: 1, bytes: 512_000, lingerMs: 1_000 }

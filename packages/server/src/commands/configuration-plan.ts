@@ -12,13 +12,12 @@ import {
   keysOf,
   NOUNS,
   namesOf,
-  SECRETS,
   same,
   sourceNames,
   urlText,
-  withDefaults,
-} from './configuration-file.ts'
-import { type Environment, onlyReference, resolve, soundsSecret, valueOf } from './references-to-secrets.ts'
+} from '../configuration-export.ts'
+import { type Environment, onlyReference, resolve, soundsSecret, valueOf } from '../references-to-secrets.ts'
+import { SECRETS, withDefaults } from './configuration-file.ts'
 
 export interface Change {
   action: 'create' | 'update' | 'delete'

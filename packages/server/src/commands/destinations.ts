@@ -211,9 +211,10 @@ function filterFacts(filter: JsonObject | undefined): [string, unknown][] {
 
 function showHealth(call: Call, health: JsonObject): void {
   const { out } = call
-  const { breaker, inFlight, pending, oldestPendingAt, nextAttemptAt, ledger, success, latencyMs, urls } = health
+  const { breaker, openSince, inFlight, pending, oldestPendingAt, nextAttemptAt, ledger, success, latencyMs, urls } = health
   showFacts(out, [
     ['breaker', state(call, breaker)],
+    ['open since', openSince == null ? undefined : time(openSince)],
     ['in flight', inFlight],
     ['pending', pending],
     ['oldest pending', oldestPendingAt === null ? undefined : time(oldestPendingAt)],

@@ -1,13 +1,9 @@
 // `switchyard export`: the configuration as one YAML file that can live in git. Secrets are in it as references only.
 
 import { renameSync, writeFileSync } from 'node:fs'
+import { configurationOf, configurationText, KINDS, NOUNS, sameNames } from '../configuration-export.ts'
 import { type Command, CommandProblem, EXIT } from './command.ts'
-import { configurationOf, KINDS, NOUNS, readInstalled } from './configuration-file.ts'
-
-const HEADER = ` The configuration of a Switchyard installation, as \`switchyard export\` writes it.
- \`switchyard apply FILE --dry-run\` shows what it would change, \`switchyard apply FILE\` changes it.
- Entries are told apart by their names. What is not said has its default; secrets and write keys that are not said stay.
- \${NAME} is read from the environment of whoever applies it; where NAME is not set, what is stored stays.`
+import { readInstalled } from './configuration-file.ts'
 
 export const exportCommand: Command = {
   name: 'export',
@@ -23,16 +19,10 @@ export const exportCommand: Command = {
   async run(call) {
     const installed = await readInstalled(call.api)
     const { file, variables } = configurationOf(installed, { withKeys: !call.has('without-keys') })
-    for (const kind of KINDS) {
-      const names = file[kind].map(({ name }) => name)
-      const twice = names.find((name, index) => names.indexOf(name) < index)
-      if (twice !== undefined)
-        throw new CommandProblem(
-          `Several have the name ${twice}, and a file tells each ${NOUNS[kind]} by its name. Give them different ones first.`,
-        )
-    }
+    const problem = sameNames(file)
+    if (problem !== null) throw new CommandProblem(problem)
     const path = call.arguments[0]
-    const text = call.has('schema') ? `${JSON.stringify(installed.document, null, 2)}\n` : await yamlText(file)
+    const text = call.has('schema') ? `${JSON.stringify(installed.document, null, 2)}\n` : await configurationText(file)
     if (path === undefined || path === '-') {
       if (call.json && !call.has('schema')) call.out.json(file)
       else call.out.line(text.trimEnd())
@@ -53,11 +43,4 @@ export const exportCommand: Command = {
     }
     return EXIT.ok
   },
-}
-
-async function yamlText(file: object): Promise<string> {
-  const { Document } = await import('yaml')
-  const document = new Document(file)
-  document.commentBefore = HEADER
-  return document.toString({ lineWidth: 0, blockQuote: 'literal' })
 }

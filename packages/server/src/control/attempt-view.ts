@@ -14,7 +14,7 @@ export const ATTEMPT_FIELDS = {
   reason: nullable(string({ description: 'A stable code; null on success.' })),
   error: nullable(string({ description: 'A sentence; null on success.' })),
   timings: object({ dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() }),
-  responseStart: nullable(string({ description: "The start of the answer's body, of failures only." })),
+  responseStart: nullable(string({ description: "The start of the answer's body, of failures and tests only." })),
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {

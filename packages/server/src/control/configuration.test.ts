@@ -79,3 +79,46 @@ test('the schema of a file has names for ids, references for secrets, and the li
   const reference = new RegExp(destinations.items.properties.sharedSecret.pattern)
   assert.deepEqual([reference.test('${NAME_1}'), reference.test('a secret'), reference.test('x${NAME}')], [true, false, false])
 })
+
+test('the file is as `switchyard export` writes it: by names, with references for secrets, and only for admins', async (t) => {
+  const { call } = await startControl(t)
+  const source = (await call('POST', '/api/sources', { name: 'Website', writeKeys: ['key-of-the-website'] })).body
+  await call('POST', '/api/destinations', {
+    name: 'Warehouse',
+    sourceIds: [source.id],
+    urls: ['https://a.example/hook?token=url-secret'],
+    headers: { Authorization: 'Bearer header-secret', 'X-Team': 'data' },
+    sharedSecret: 'stored-secret',
+    signingSecrets: [SIGNING],
+  })
+  const { status, body } = await call('GET', '/api/configuration')
+  assert.equal(status, 200)
+  const yaml = String(body.yaml)
+  for (const text of ['stored-secret', SIGNING, 'header-secret', 'url-secret', String(source.id)])
+    assert.equal(yaml.includes(text), false, text)
+  for (const text of [
+    '- name: Warehouse',
+    '- Website',
+    'X-Team: data',
+    'key-of-the-website',
+    '${WAREHOUSE_SHARED_SECRET}',
+    'switchyard apply FILE',
+  ])
+    assert.ok(yaml.includes(text), text)
+  assert.deepEqual(body.variables, [
+    'WAREHOUSE_URL_TOKEN',
+    'WAREHOUSE_AUTHORIZATION',
+    'WAREHOUSE_SHARED_SECRET',
+    'WAREHOUSE_SIGNING_SECRET',
+  ])
+  assert.equal(String((await call('GET', '/api/configuration?writeKeys=false')).body.yaml).includes('key-of-the-website'), false)
+  const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
+  assert.equal((await call('GET', '/api/configuration', undefined, { token })).status, 403)
+})
+
+test('two of the same name cannot be told apart in a file, and that is said', async (t) => {
+  const { call } = await startControl(t)
+  for (let made = 0; made < 2; made += 1) await call('POST', '/api/sources', { name: 'Twin' })
+  const { status, body } = await call('GET', '/api/configuration')
+  assert.deepEqual([status, body.code, String(body.message).includes('Twin')], [409, 'same_names', true])
+})

@@ -3,13 +3,24 @@
 // here is good there. Nothing is changed. Secrets that are given are compared with the stored ones, and only whether they
 // differ is told.
 
+import {
+  configurationOf,
+  configurationText,
+  type FieldSchema,
+  type Installed,
+  KINDS,
+  type Kind,
+  sameNames,
+} from '../configuration-export.ts'
 import { ApiError } from '../errors.ts'
 import type { Destination } from '../store/store.ts'
+import { destinationView } from './destinations.ts'
+import { oauthAppView } from './oauth-apps.ts'
+import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { anyObject, array, integer, type JsonSchema, nullable, object, oneOf, type Schema, string, withDefault } from './schema.ts'
+import { sourceView } from './sources.ts'
 
-const KINDS = ['sources', 'destinations', 'oauthApps'] as const
-type Kind = (typeof KINDS)[number]
 const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps' }
 
 const MAX_ENTRIES = 10_000
@@ -29,6 +40,12 @@ const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'In the
 const CHECK_ANSWER = object({
   problems: array(object({ ...WHERE_FIELDS, field: nullable(string()), code: string(), message: string() })),
   changedSecrets: array(object({ ...WHERE_FIELDS, fields: array(string()) })),
+})
+
+const FILE_QUERY = object({ writeKeys: withDefault(queryBoolean({ description: 'Whether write keys are in it.' }), true) })
+const FILE_ANSWER = object({
+  yaml: string({ description: 'The file, with a reference in the place of every secret.' }),
+  variables: array(string(), { description: 'What must be set in the environment of whoever applies it elsewhere.' }),
 })
 
 const SECRET_FIELDS = ['sharedSecret', 'signingSecrets'] as const
@@ -54,6 +71,21 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     }
   }
 
+  /** As a command reads it from the lists of the API. */
+  function installed(): Installed {
+    const { sources, destinations, oauthApps } = store.configuration()
+    const lists = fileSchema(schemaOf)['properties'] as Record<string, FieldSchema | undefined>
+    const fields = (kind: Kind): Record<string, FieldSchema> => lists[kind]?.items?.properties ?? {}
+    return {
+      schema: { sources: fields('sources'), destinations: fields('destinations'), oauthApps: fields('oauthApps') },
+      entries: {
+        sources: [...sources.values()].map(sourceView),
+        destinations: [...destinations.values()].map(destinationView),
+        oauthApps: [...oauthApps.values()].map(oauthAppView),
+      },
+    }
+  }
+
   return [
     ...routes,
     route({
@@ -76,6 +108,23 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
             return fields.length === 0 ? [] : [{ kind, index, fields }]
           }),
         }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/configuration',
+      summary: 'The configuration as `switchyard export` writes it, without secrets',
+      // A viewer does not see the values of headers, and a file without them would take them away where it is applied.
+      role: 'admin',
+      query: FILE_QUERY,
+      status: 200,
+      answer: FILE_ANSWER,
+      errors: ['same_names'],
+      async handle({ query }) {
+        const { file, variables } = configurationOf(installed(), { withKeys: query.writeKeys })
+        const problem = sameNames(file)
+        if (problem !== null) throw new ApiError('same_names', { message: problem })
+        return { yaml: await configurationText(file), variables }
       },
     }),
     route({

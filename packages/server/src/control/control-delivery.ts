@@ -7,6 +7,12 @@ import type { Destination, RequestRecord, SegmentContent } from '../store/store.
 /** A request made for a test: like any other, but of no stored message. */
 export type TestAttempt = Omit<RequestRecord, 'indexes'>
 
+/** A request as it went out. Its headers hold what the destination's settings gave. */
+export interface SentRequest {
+  headers: Record<string, string>
+  body: string
+}
+
 export type BreakerState = 'closed' | 'open' | 'probing'
 
 export interface Percentiles {
@@ -25,6 +31,8 @@ export interface UrlHealth {
 
 export interface DestinationHealth extends Omit<UrlHealth, 'url'> {
   breaker: BreakerState
+  /** In schedule time: since when the breaker is not closed here; null when it is. */
+  openSinceMs: number | null
   /** In schedule time, see clock.ts. When something waits and nothing is due earlier; null when nothing waits. */
   nextAttemptAtMs: number | null
   urls: readonly UrlHealth[]
@@ -57,7 +65,7 @@ export type DialCheck = (url: string, timeoutMs: number) => Promise<DialReport>
 
 export interface ControlDelivery {
   /** Posts the message now, once to each URL, past breaker and queue. Nothing is stored. */
-  test(destinationId: string, message: JsonObject): Promise<readonly TestAttempt[]>
+  test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest; attempts: readonly TestAttempt[] } | undefined>
   /** Undefined: no attempt was made since the start. */
   health(destinationId: string): DestinationHealth | undefined
   /** The request as an attempt sends it, made again from what is stored: the messages of one call, or of several in turn. */
@@ -65,5 +73,5 @@ export interface ControlDelivery {
     destination: Destination,
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
     about: RequestAbout,
-  ): { headers: Record<string, string>; body: string }
+  ): SentRequest
 }

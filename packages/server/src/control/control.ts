@@ -185,7 +185,8 @@ function callerOf({ caller }: FastifyRequest): Caller {
 /** Throws for a path that is not there at all, and for one that does not take this method. */
 function refusePath(request: FastifyRequest, reply: FastifyReply, routes: readonly Route[]): never {
   const path = (request.url.split('?', 1)[0] as string).slice(CONTROL_PREFIX.length)
-  const methods = routes.filter((route) => isPathOf(route, path)).map(({ method }): string => method)
+  // A path may be of two routes: /deliveries/causes is of /deliveries/:id too.
+  const methods = [...new Set(routes.filter((route) => isPathOf(route, path)).map(({ method }): string => method))]
   if (methods.length === 0) throw new ApiError('not_found')
   if (methods.includes('GET')) methods.push('HEAD')
   reply.header('allow', methods.join(', '))

@@ -3,11 +3,22 @@
 import { isoTime } from '@switchyard/protocol'
 import type { Clock } from '../clock.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
-import type { Audit, DeliveryDetail, DeliveryRow, DeliveryState, ReplayResult, Role, RowId, SegmentContent } from '../store/store.ts'
+import type {
+  Audit,
+  DeliveryDetail,
+  DeliveryRow,
+  DeliveryState,
+  FailureCause,
+  ReplayResult,
+  Role,
+  RowId,
+  SegmentContent,
+} from '../store/store.ts'
 import { traceIdOf } from '../trace-context.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
 import { hideOwnHeaders, urlFor } from './hidden.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from './query.ts'
+import { reasonSentence, statusOfReason } from './reasons.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from './schema.ts'
 import { dueTime } from './times.ts'
@@ -18,14 +29,49 @@ const FILTERS = {
   destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
   state: optional(oneOf(STATES, { description: 'In this state.' })),
   reason: optional(string({ min: 1, description: 'With this reason: a code such as `timeout` or `http_500`.' })),
+  userId: optional(
+    string({ min: 1, description: 'Of a message of this user: its userId, anonymousId or previousId. A page may be short.' }),
+  ),
+  event: optional(string({ min: 1, description: 'Of a message with this event. A page may be short.' })),
   from: optional(queryTime({ description: 'Came to its state at this time or later.' })),
   to: optional(queryTime({ description: 'Came to its state at this time or earlier.' })),
 }
+
+const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
+const CAUSES_FILTERS = {
+  destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
+  state: optional(oneOf(FAILURE_STATES, { description: 'In this state; in any of the three when left out.' })),
+  from: optional(queryTime({ description: 'Came to its state at this time or later.' })),
+  to: optional(queryTime({ description: 'Came to its state at this time or earlier.' })),
+}
+const CAUSE = object(
+  {
+    destinationId: string(),
+    state: oneOf(FAILURE_STATES),
+    reason: nullable(string({ description: 'A stable code.' })),
+    status: nullable(integer({ description: 'The HTTP status that the receiver answered with, where that is the reason.' })),
+    sentence: string({ description: 'The reason in words, to be printed as it is.' }),
+    count: integer(),
+    firstAt: time({ description: 'When the oldest of them came to its state.' }),
+    lastAt: time({ description: 'When the newest of them did.' }),
+    deliveryId: string({ description: 'The newest of them, as an example.' }),
+    partial: boolean({ description: 'Whether older ones of the same destination and state were not counted.' }),
+  },
+  { title: 'FailureCause' },
+)
+const CAUSES = object({
+  data: array(CAUSE, { description: 'The cause of the newest failure first.' }),
+  counted: integer({ description: 'Failures that were looked at: 100,000 at most, the newest of each destination and state.' }),
+})
 
 export const DELIVERY_FIELDS = {
   id: string(),
   messageId: nullable(string()),
   storedMessageId: string({ description: "The message's id in the store." }),
+  type: nullable(string({ description: "The message's type; null when it is no longer stored, like the next three." })),
+  event: nullable(string({ description: 'The event of a track message.' })),
+  userId: nullable(string()),
+  anonymousId: nullable(string()),
   destinationId: string(),
   state: oneOf(STATES),
   reason: nullable(string({ description: 'Why it came to its state; null when it was delivered.' })),
@@ -108,9 +154,23 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       answer: listAnswer(DELIVERY),
       errors: ['invalid_cursor'],
       async handle({ query }) {
-        const { destinationId, state, reason, from: fromMs, to: toMs } = query
-        const page = await store.control.deliveries({ destinationId, state, reason, fromMs, toMs }, pageRequest('deliveries', query))
+        const { destinationId, state, reason, userId, event, from: fromMs, to: toMs } = query
+        const filter = { destinationId, state, reason, userId, event, fromMs, toMs }
+        const page = await store.control.deliveries(filter, pageRequest('deliveries', query))
         return pageAnswer('deliveries', page, (row) => deliveryView(clock, row))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/deliveries/causes',
+      summary: 'What was not delivered, grouped by destination, state and reason',
+      query: object(CAUSES_FILTERS),
+      status: 200,
+      answer: CAUSES,
+      async handle({ query }) {
+        const { destinationId, state, from: fromMs, to: toMs } = query
+        const { causes, looked } = await store.control.failureCauses({ destinationId, state, fromMs, toMs })
+        return { data: causes.map(causeView), counted: looked }
       },
     }),
     route({
@@ -174,13 +234,24 @@ function countOf(parts: readonly { indexes: readonly number[] }[]): number {
   return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
 }
 
+function causeView({ destinationId, state, reason, count, firstAtMs, lastAtMs, deliveryId, isPartial }: FailureCause) {
+  const sentence = reasonSentence(reason)
+  const times = { firstAt: isoTime(firstAtMs), lastAt: isoTime(lastAtMs) }
+  return { destinationId, state, reason, status: statusOfReason(reason), sentence, count, ...times, deliveryId, partial: isPartial }
+}
+
 export function deliveryView(clock: Clock, row: DeliveryRow) {
   const { id, messageId, destinationId, state, reason, attempts, replay, replayOf, replayJobId, replayedBy, segment, index, atMs } = row
+  const { type, event, userId, anonymousId } = row
   const pending = state === 'pending'
   return {
     id,
     messageId,
     storedMessageId: `${segment}-${index}`,
+    type,
+    event,
+    userId,
+    anonymousId,
     destinationId,
     state,
     reason,

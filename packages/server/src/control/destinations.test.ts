@@ -280,7 +280,7 @@ test('a test sends a sample of the type that is asked for, and answers with its 
     ...STILL,
     test: async (destinationId, message) => {
       sent.push([destinationId, message])
-      return [ATTEMPT]
+      return { request: { headers: { 'X-Attempt': '1' }, body: '{}' }, attempts: [ATTEMPT] }
     },
   }
   const { call } = await startControl(t, { delivery })
@@ -291,6 +291,7 @@ test('a test sends a sample of the type that is asked for, and answers with its 
     assert.deepEqual([id, message?.['type']], [destination.id, type ?? 'track'])
     assert.equal(body.success, true)
     assert.deepEqual(body.message, JSON.parse(JSON.stringify(message)))
+    assert.deepEqual(body.request, { headers: { 'X-Attempt': '1' }, body: '{}' })
     assert.deepEqual(body.attempts, [
       {
         url: 'https://example.com/hook',
@@ -311,7 +312,10 @@ test('a test sends a sample of the type that is asked for, and answers with its 
 test('a test that no URL took is no success', async (t) => {
   const failed: TestAttempt = { ...ATTEMPT, status: 500, reason: 'http_500', error: 'The receiver answered 500.', responseStart: 'oops' }
   const attempts = [[failed], [], [failed, ATTEMPT]]
-  const delivery: ControlDelivery = { ...STILL, test: async () => attempts.shift() ?? [] }
+  const delivery: ControlDelivery = {
+    ...STILL,
+    test: async () => ({ request: { headers: {}, body: '' }, attempts: attempts.shift() ?? [] }),
+  }
   const { call } = await startControl(t, { delivery })
   const { body: destination } = await call('POST', '/api/destinations', HOOK)
   for (const success of [false, false, true]) {
@@ -330,6 +334,7 @@ test('health joins what delivery sees with what the store holds', async (t) => {
   const nothing = { inFlight: 0, success: null, latencyMs: null }
   assert.deepEqual((await call('GET', path)).body, {
     breaker: 'closed',
+    openSince: null,
     ...nothing,
     pending: 0,
     oldestPendingAt: null,
@@ -342,14 +347,33 @@ test('health joins what delivery sees with what the store holds', async (t) => {
   const { receivedAtMs } = await accept(store, source.id, items, { shipments: [{ destinationId: destination.id, indexes: null }] })
   const recent = { inFlight: 2, success: 0.25, latencyMs: { p50: 1, p95: 2, p99: 3 } }
   const dueMs = deps.clock.scheduleMs() + 60_000
-  health = { breaker: 'probing', ...recent, nextAttemptAtMs: dueMs, urls: [{ url: urls[1] as string, ...recent }] }
+  const openSinceMs = deps.clock.scheduleMs() - 30_000
+  health = { breaker: 'probing', openSinceMs, ...recent, nextAttemptAtMs: dueMs, urls: [{ url: urls[1] as string, ...recent }] }
   const { body } = await call('GET', path)
   assert.deepEqual([body.breaker, body.inFlight, body.success, body.latencyMs], ['probing', 2, 0.25, recent.latencyMs])
   assert.deepEqual([body.pending, body.ledger.owed, body.ledger.pending], [1, 1, 1])
   assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 5_000)
   assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 5_000)
+  assert.ok(Math.abs(Date.parse(body.openSince) - Date.now() + 30_000) < 5_000)
   assert.deepEqual(body.urls, [
     { url: urls[0], ...nothing },
     { url: urls[1], ...recent },
   ])
+
+  // The same of all in one answer, also of one that nothing was ever sent to.
+  const { body: other } = await call('POST', '/api/destinations', HOOK)
+  const all = (await call('GET', '/api/destinations/health')).body
+  const { ledger: _, urls: __, ...standing } = (await call('GET', path)).body
+  const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
+  // Times of schedule are told by the wall clock of the answer.
+  const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({
+    ...rest,
+    isOpen: openSince !== null,
+    isDue: nextAttemptAt !== null,
+  })
+  assert.deepEqual(still(found), still({ destinationId: destination.id, ...standing }))
+  assert.deepEqual(
+    [all.data.length, all.next, all.data[1].destinationId, all.data[1].pending, all.data[1].oldestPendingAt],
+    [2, null, other.id, 0, null],
+  )
 })

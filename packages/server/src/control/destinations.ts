@@ -2,6 +2,7 @@
 // an answer is built field by field in destinationView and nowhere else.
 
 import { isoTime } from '@switchyard/protocol'
+import type { Clock } from '../clock.ts'
 import { ApiError } from '../errors.ts'
 import type { Actor, Audit, Destination, EventFilter, NewDestination, Role } from '../store/store.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
@@ -57,6 +58,10 @@ const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The 
 const TEST_ANSWER = object({
   success: boolean({ description: 'Whether one of the URLs took it.' }),
   message: anyObject({ description: 'What was sent.' }),
+  request: object(
+    { headers: record(string()), body: string() },
+    { description: 'As it went out to each URL, signatures included; Host and Content-Length come on top.' },
+  ),
   attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
 })
 
@@ -66,18 +71,36 @@ const RECENT_FIELDS = {
   success: nullable(number({ description: 'Share of the recent attempts that succeeded, 0 to 1; null when there was none.' })),
   latencyMs: LATENCY,
 }
-const HEALTH = object({
+const STANDING_FIELDS = {
   breaker: oneOf(['closed', 'open', 'probing'], { description: 'With several nodes, the worst of theirs.' }),
+  openSince: nullable(
+    time({ description: 'Since when the breaker is not closed, as the node that answers saw it; null when it is closed there.' }),
+  ),
   ...RECENT_FIELDS,
   pending: integer(),
   oldestPendingAt: nullable(time()),
   nextAttemptAt: nullable(time({ description: 'Of whichever node is the first.' })),
+}
+const ALL_HEALTH = object({
+  data: array(object({ destinationId: string(), ...STANDING_FIELDS })),
+  next: nullable(string({ description: 'Always null: the list is whole.' })),
+})
+const HEALTH = object({
+  ...STANDING_FIELDS,
   ledger: object(LEDGER_FIELDS),
   urls: array(object({ url: string(), ...RECENT_FIELDS }, { description: 'As the node that answers sees it.' })),
 })
 
 /** Before the first attempt since the start. */
-const NO_HEALTH: DestinationHealth = { breaker: 'closed', inFlight: 0, nextAttemptAtMs: null, success: null, latencyMs: null, urls: [] }
+const NO_HEALTH: DestinationHealth = {
+  breaker: 'closed',
+  openSinceMs: null,
+  inFlight: 0,
+  nextAttemptAtMs: null,
+  success: null,
+  latencyMs: null,
+  urls: [],
+}
 
 export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: RouteParts): Route[] {
   function find(id: string | undefined): Destination {
@@ -122,6 +145,24 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
           check(body)
           return destinationView(await store.control.createDestination(body, destinationAudit(actor, 'destination.create')))
         }),
+    }),
+    route({
+      method: 'GET',
+      path: '/destinations/health',
+      summary: 'How each destination does, in one answer',
+      status: 200,
+      answer: ALL_HEALTH,
+      async handle() {
+        const [rows, waiting] = await Promise.all([store.control.ledger(), store.control.oldestPending()])
+        const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
+        const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
+        const data = [...store.configuration().destinations.keys()].map((destinationId) => {
+          const health = delivery.health(destinationId) ?? NO_HEALTH
+          const standing = standingView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
+          return Object.assign({ destinationId }, standing)
+        })
+        return { data, next: null }
+      },
     }),
     route({
       method: 'GET',
@@ -176,11 +217,13 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
         const message = sampleMessage(body.type, clock.wallMs())
         // Before it is sent: what leaves the house is written down also when no answer comes.
         await noteDone(store.control, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
-        const attempts = await delivery.test(id, message)
+        const sent = await delivery.test(id, message)
+        if (sent === undefined) throw new ApiError('destination_not_found')
         return {
-          success: attempts.some(({ reason }) => reason === null),
+          success: sent.attempts.some(({ reason }) => reason === null),
           message,
-          attempts: attempts.map((attempt) => attemptView(attempt, urlFor(role))),
+          request: sent.request,
+          attempts: sent.attempts.map((attempt) => attemptView(attempt, urlFor(role))),
         }
       },
     }),
@@ -197,17 +240,25 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
         const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
         const health = delivery.health(id) ?? NO_HEALTH
         return {
-          breaker: health.breaker,
-          ...recentView(health),
-          pending: ledger.pending,
-          oldestPendingAt: oldestMs === null ? null : isoTime(oldestMs),
-          nextAttemptAt: health.nextAttemptAtMs === null ? null : dueTime(clock, health.nextAttemptAtMs),
+          ...standingView(clock, health, ledger.pending, oldestMs),
           ledger,
           urls: urls.map((url) => urlView(url, urlFor(role)(url), health)),
         }
       },
     }),
   ]
+}
+
+function standingView(clock: Clock, health: DestinationHealth, pending: number, oldestMs: number | null) {
+  const { breaker, openSinceMs, nextAttemptAtMs } = health
+  return {
+    breaker,
+    openSince: openSinceMs === null ? null : dueTime(clock, openSinceMs),
+    ...recentView(health),
+    pending,
+    oldestPendingAt: oldestMs === null ? null : isoTime(oldestMs),
+    nextAttemptAt: nextAttemptAtMs === null ? null : dueTime(clock, nextAttemptAtMs),
+  }
 }
 
 function urlView(url: string, shown: string, { urls }: DestinationHealth) {

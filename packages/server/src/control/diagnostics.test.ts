@@ -80,7 +80,7 @@ test('a URL that cannot be reached, an open breaker and an old backlog are told,
       tlsMs: null,
     }),
   }
-  const health = { breaker: 'open', inFlight: 0, nextAttemptAtMs: null, success: 0, latencyMs: null, urls: [] } as const
+  const health = { breaker: 'open', openSinceMs: 0, inFlight: 0, nextAttemptAtMs: null, success: 0, latencyMs: null, urls: [] } as const
   const { call } = await startControl(t, { operating: failing, delivery: { ...STILL, health: () => health } })
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   await call('POST', '/api/destinations', { name: 'Warehouse', sourceIds: [source.id], urls: ['https://a.example/?token=t'] })

@@ -196,6 +196,36 @@ test('the request of a deleted destination cannot be shown, its delivery can', a
   assert.deepEqual([status, body.state, body.request], [200, 'failed', null])
 })
 
+test('deliveries are found by user and event, and failures grouped by their cause', async (t) => {
+  const { call, fixture, send, one, two } = await setUp(t)
+  await send([track('m-1'), track('m-2', { userId: 'u-2', event: 'Seen' })], [one, two])
+  await settleAll(fixture, one, 'failed', FAILED)
+  await settleAll(fixture, two, 'expired', { ...FAILED, status: null, reason: 'timeout', error: 'The receiver did not answer in time.' })
+  const ids = async (query: string) => (await all(fixture, `/api/deliveries?${query}`)).map(({ messageId }) => messageId)
+  assert.deepEqual(await ids('userId=u-2'), ['m-2', 'm-2'])
+  assert.deepEqual(await ids(`event=Order%20Completed&destinationId=${one}`), ['m-1'])
+  assert.deepEqual(await ids('userId=u-2&event=Order%20Completed'), [])
+  const { body: list } = await call('GET', `/api/deliveries?userId=u-2&destinationId=${one}`)
+  const [{ type, event, userId, anonymousId }] = list.data
+  assert.deepEqual([type, event, userId, anonymousId], ['track', 'Seen', 'u-2', null])
+
+  const { status, body } = await call('GET', '/api/deliveries/causes')
+  assert.deepEqual([status, body.counted], [200, 4])
+  const shown = body.data.map(({ firstAt, lastAt, deliveryId, ...rest }: Record<string, unknown>) => {
+    assert.ok(typeof deliveryId === 'string' && Date.parse(firstAt as string) <= Date.parse(lastAt as string))
+    return rest
+  })
+  const timeout = { reason: 'timeout', status: null, sentence: 'The receiver did not answer in time.' }
+  const answered = { reason: 'http_500', status: 500, sentence: 'The receiver answered 500 Internal Server Error.' }
+  assert.deepEqual(shown, [
+    { destinationId: two, state: 'expired', ...timeout, count: 2, partial: false },
+    { destinationId: one, state: 'failed', ...answered, count: 2, partial: false },
+  ])
+  assert.equal((await call('GET', `/api/deliveries/causes?state=failed&destinationId=${two}`)).body.data.length, 0)
+  assert.equal((await call('GET', '/api/deliveries/causes?state=pending')).status, 400)
+  assert.equal((await call('GET', '/api/deliveries/causes?to=2020-01-01')).body.data.length, 0)
+})
+
 test('a settled delivery is sent again as one of its own', async (t) => {
   const { call, fixture, send, one } = await setUp(t)
   await send([track('m-1')])

@@ -11,6 +11,9 @@ export interface LiveFilter {
   destinationId?: string | undefined
   type?: string | undefined
   messageId?: string | undefined
+  event?: string | undefined
+  userId?: string | undefined
+  what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined
 }
 
 export interface Live {

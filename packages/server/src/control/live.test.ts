@@ -42,7 +42,7 @@ test('what happens is streamed in the form that the route declares', async (t) =
   const { deps, live, listen, sourceId } = await setUp(t)
   const { response, events } = await listen(`?sourceId=${sourceId}`)
   assert.deepEqual([response.statusCode, response.headers['cache-control']], [200, 'no-store'])
-  const of = { sourceId, messageId: 'm', type: 'track', receivedAtMs: 0 }
+  const of = { sourceId, messageId: 'm', type: 'track', json: null, receivedAtMs: 0 }
   live.accepted(heard(sourceId, [{ type: 'track', event: 'e', userId: 'u', messageId: 'm' }]))
   live.accepted(heard('another', [{ type: 'track', event: 'e', userId: 'u', messageId: 'not told' }]))
   live.rejected({ sourceId, code: 'event_required', messages: 1, sample: '{}' })

@@ -12,6 +12,13 @@ const LIVE_QUERY = object({
   destinationId: id('Only attempts at this destination.'),
   type: optional(oneOf([...MESSAGE_TYPES, 'delete'], { description: 'Only messages of this type, and attempts with one.' })),
   messageId: id('Only this message, and attempts with it.'),
+  event: optional(string({ max: 200, description: 'Only messages with this event, and attempts with one.' })),
+  userId: optional(string({ max: 200, description: 'Only messages of this user, by userId or anonymousId, and attempts with one.' })),
+  what: optional(
+    oneOf(['accepted', 'rejected', 'attempt', 'failure'], {
+      description: 'Only these; `failure` is what was rejected, and attempts that failed.',
+    }),
+  ),
 })
 
 /** The fields of all events: which of them one has is told by its name. */
@@ -20,7 +27,7 @@ const LIVE_EVENT = object(
     at: optional(time()),
     sourceId: optional(nullable(string({ description: 'Of an attempt with several messages, that of the first.' }))),
     messageId: optional(nullable(string())),
-    type: optional(nullable(string())),
+    type: optional(nullable(string({ description: 'Of an attempt with several messages, this and the next three are of the first.' }))),
     event: optional(nullable(string())),
     userId: optional(nullable(string())),
     anonymousId: optional(nullable(string())),
@@ -43,6 +50,10 @@ const LIVE_EVENT = object(
     totalMs: optional(number()),
     traceId: optional(nullable(string())),
     count: optional(integer({ description: 'How many events were dropped, because they came too fast or were read too slowly.' })),
+    accepted: optional(integer({ description: 'Of those dropped, as far as it is known: not of those that other nodes dropped.' })),
+    rejected: optional(integer()),
+    attempts: optional(integer()),
+    failures: optional(integer({ description: 'Of the attempts that were dropped, those that failed.' })),
   },
   { description: 'Events are named accepted, rejected, attempt and dropped; each has some of these fields.' },
 )

@@ -32,3 +32,14 @@ test('nodes are not told to strangers', async (t) => {
   const { call } = await startControl(t, { operating })
   assert.equal((await call('GET', '/api/nodes', undefined, { token: 'wrong' })).status, 401)
 })
+
+test('the installation is told to all who may look, and where the store is to admins alone', async (t) => {
+  const { call } = await startControl(t, { operating })
+  const { now, ...told } = (await call('GET', '/api/installation')).body
+  assert.ok(Math.abs(Date.parse(now) - Date.now()) < 60_000)
+  const shared = { version: '1.2.3', startedAt: '2023-11-14T22:13:20.000Z', storeKind: 'sqlite', retentionDays: 7, backups: false }
+  assert.deepEqual(told, { ...shared, store: '/nowhere.db' })
+  const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
+  assert.equal((await call('GET', '/api/installation', undefined, { token })).body.store, null)
+  assert.equal((await call('GET', '/api/installation', undefined, { token: 'wrong' })).status, 401)
+})

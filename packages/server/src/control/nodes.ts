@@ -3,7 +3,7 @@
 import { isoTime } from '@switchyard/protocol'
 import type { NodeSummary } from '../store/store.ts'
 import { type ControlParts, type Route, route } from './route.ts'
-import { array, boolean, nullable, object, string, time } from './schema.ts'
+import { array, boolean, integer, nullable, object, oneOf, string, time } from './schema.ts'
 
 const NODES_ANSWER = object({
   data: array(
@@ -21,8 +21,40 @@ const NODES_ANSWER = object({
   next: nullable(string({ description: 'Always null: the list is whole.' })),
 })
 
+const INSTALLATION = object(
+  {
+    version: nullable(string()),
+    startedAt: nullable(time({ description: 'Of the node that answers.' })),
+    now: time({ description: 'Wall time of the service.' }),
+    storeKind: nullable(oneOf(['sqlite', 'postgresql'])),
+    store: nullable(string({ description: 'Where the store is: a path, or hosts and database. Null for viewers.' })),
+    retentionDays: nullable(integer({ description: 'For how long settled messages are kept.' })),
+    backups: boolean({ description: 'Whether the service itself makes copies of the store.' }),
+  },
+  { title: 'Installation', description: 'What is told without looking at the store.' },
+)
+
 export function nodeRoutes({ store, clock, operating }: ControlParts): Route[] {
   return [
+    route({
+      method: 'GET',
+      path: '/installation',
+      summary: 'Version, start, store and retention of this installation',
+      status: 200,
+      answer: INSTALLATION,
+      handle({ role }) {
+        const { installation, backups = null } = operating ?? {}
+        return {
+          version: installation?.version ?? null,
+          startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
+          now: isoTime(clock.wallMs()),
+          storeKind: installation === undefined ? null : installation.storePath === null ? 'postgresql' : 'sqlite',
+          store: role === 'admin' ? (installation?.storePlace ?? null) : null,
+          retentionDays: installation?.retentionDays ?? null,
+          backups: backups !== null,
+        }
+      },
+    }),
     route({
       method: 'GET',
       path: '/nodes',

@@ -163,6 +163,6 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
   ]
 }
 
-function sourceView({ id, name, enabled, writeKeys, requireOAuth, createdAtMs }: Source) {
+export function sourceView({ id, name, enabled, writeKeys, requireOAuth, createdAtMs }: Source) {
   return { id, name, enabled, writeKeys: [...writeKeys], requireOAuth, createdAt: isoTime(createdAtMs) }
 }

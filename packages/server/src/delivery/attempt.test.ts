@@ -254,6 +254,13 @@ test('a receiver that sends a gigabyte is cut off after 64 KB and counts by its 
   }
 })
 
+test('the start of a good answer is kept where it is asked for', async (t) => {
+  const url = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
+  const sender = senderFor(t)
+  assert.equal((await post(sender, url)).responseStart, null)
+  assert.equal((await post(sender, url, { keepAnswer: true })).responseStart, 'ok')
+})
+
 test('an answer that reaches 64 KB and then stalls counts by its status, and a shorter one does not', async (t) => {
   const stalling = (bodyBytes: number): Promise<string> =>
     rawReceiver(t, (socket) => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(bodyBytes)}`))

@@ -28,6 +28,8 @@ export interface SendRequest {
   body: string | Buffer
   /** For everything, from the lookup to the last byte of the answer. */
   timeoutMs: number
+  /** Keeps the start of the answer on success, too. */
+  keepAnswer?: true
 }
 
 export interface Sender {
@@ -174,7 +176,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
     if (this.#settled) return
-    if (verdictOfStatus(this.#status as number) !== 'success') this.#keepStart(chunk)
+    if (this.#request.keepAnswer || verdictOfStatus(this.#status as number) !== 'success') this.#keepStart(chunk)
     this.#responseBytes += chunk.length
     if (this.#responseBytes < MAX_RESPONSE_BYTES) return
     this.#settleByStatus()

@@ -252,3 +252,20 @@ test('that it closed is news for a while', () => {
   assert.equal(one.news(60_000).closedAgoMs, null)
   assert.equal(breaker().news(5).closedAgoMs, null)
 })
+
+test('says since when it is not closed, through every probe that fails', () => {
+  const one = breaker()
+  assert.equal(one.openSinceMs, null)
+  for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(nth)
+  const openedAtMs = FAILURES_TO_OPEN - 1
+  assert.equal(one.openSinceMs, openedAtMs)
+  one.started()
+  assert.equal(one.openSinceMs, openedAtMs)
+  one.failed(5_000)
+  assert.equal(one.openSinceMs, openedAtMs)
+  one.started()
+  one.succeeded(MAX, 9_000)
+  assert.equal(one.openSinceMs, null)
+  one.heard(FAILING, true, 60_000)
+  assert.equal(one.openSinceMs, 60_000)
+})

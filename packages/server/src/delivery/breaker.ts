@@ -80,6 +80,7 @@ export class Breaker {
   #failedAtMs = Number.NEGATIVE_INFINITY
   #heardAtMs = Number.NEGATIVE_INFINITY
   #closedAtMs = Number.NEGATIVE_INFINITY
+  #openedAtMs = Number.NEGATIVE_INFINITY
   #patience = 1
 
   constructor(random: () => number) {
@@ -93,6 +94,11 @@ export class Breaker {
   /** When the next probe may be made; null while closed. */
   get probeAtMs(): number | null {
     return this.#state === 'closed' ? null : this.#probeAtMs
+  }
+
+  /** Since when it is not closed; null while it is. */
+  get openSinceMs(): number | null {
+    return this.#state === 'closed' ? null : this.#openedAtMs
   }
 
   /** How many requests may be in flight now. */
@@ -129,6 +135,7 @@ export class Breaker {
     this.#failedAtMs = nowMs
     const before = this.#state
     this.#on(this.#failures >= FAILURES_TO_OPEN ? 'failedOften' : 'failed')
+    if (before === 'closed') this.#openedAtMs = nowMs
     // What was in flight when it opened fails too, and is no probe.
     if (before !== 'open' && this.#state === 'open') {
       const stepMs = Math.min(FIRST_PROBE_MS * 2 ** this.#probes, MAX_PROBE_MS)
@@ -144,6 +151,7 @@ export class Breaker {
       const failedAtMs = nowMs - failedAgoMs - HEARSAY_MS
       if (openForMs === null || nowMs - this.#succeededAtMs < SUCCESS_COUNTS_MS || failedAtMs <= this.#succeededAtMs) return
       this.#heardAtMs = nowMs
+      this.#openedAtMs = nowMs
       this.#probes = 1
       this.#probeIn(Math.max(openForMs, FIRST_PROBE_MS) * this.#patience, nowMs)
       this.#on('heardFailing')

@@ -313,16 +313,20 @@ test('a test goes past queue and breaker, is stored nowhere, and looks like a re
   const [good, bad] = [await rig.receiver(), await rig.receiver()]
   bad.answer = () => 404
   const destination = await rig.destination('one', { urls: [good.url, bad.url], enabled: false, sharedSecret: 'secret' })
-  const records = await rig.delivery.test(destination.id, { type: 'track', event: 'Test' })
+  const sent = await rig.delivery.test(destination.id, { type: 'track', event: 'Test' })
   assert.deepEqual(
-    records.map(({ url, status, reason }) => [url, status, reason]),
+    sent?.attempts.map(({ url, status, reason }) => [url, status, reason]),
     [
       [good.url, 200, null],
       [bad.url, 404, 'http_404'],
     ],
   )
-  assert.ok(!('indexes' in (records[0] as object)))
+  const [first] = sent?.attempts ?? []
+  assert.ok(first !== undefined && !('indexes' in first))
+  // What went out, and what came back, also of the one that was well.
+  assert.equal(sent?.request.body, JSON.stringify({ type: 'track', event: 'Test' }))
+  assert.equal(sent?.request.headers['X-Signature'], good.received[0]?.headers['x-signature'])
   assert.match(String(good.received[0]?.headers['x-signature']), /^[0-9a-f]{40}$/)
   assert.equal((await rig.ledger(destination)).owed, 0)
-  assert.deepEqual(await rig.delivery.test('dst_unknown', {}), [])
+  assert.equal(await rig.delivery.test('dst_unknown', {}), undefined)
 })

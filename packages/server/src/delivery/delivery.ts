@@ -30,9 +30,16 @@ export interface DeliveryOptions {
 
 export interface DestinationHealth extends HealthSummary {
   breaker: BreakerState
+  /** As this node saw it, in schedule time; null when it is closed here. */
+  openSinceMs: number | null
   inFlight: number
   nextAttemptAtMs: number | null
   urls: (HealthSummary & { url: string; inFlight: number })[]
+}
+
+export interface SentRequest {
+  headers: Record<string, string>
+  body: string
 }
 
 export interface Delivery {
@@ -41,13 +48,16 @@ export interface Delivery {
   /** With all nodes together; success and latency are of this one's last attempts, as is what is in flight at each URL. */
   health(destinationId: string): DestinationHealth | undefined
   /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
-  test(destinationId: string, message: JsonObject): Promise<Omit<RequestRecord, 'indexes'>[]>
+  test(
+    destinationId: string,
+    message: JsonObject,
+  ): Promise<{ request: SentRequest; attempts: Omit<RequestRecord, 'indexes'>[] } | undefined>
   /** The request of an attempt, made again from what is stored. */
   describeRequest(
     destination: Destination,
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
     about: Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string },
-  ): { headers: Record<string, string>; body: string }
+  ): SentRequest
   /** Starts nothing more, lets what is in flight finish for so long, and records what came of it. */
   stop(graceMs: number): Promise<void>
 }
@@ -149,22 +159,24 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (peers === null) return { ...lane.state, ...lane.health.all(), urls }
       const { breaker, inFlight, nextInMs } = peers.together(destinationId, standingOf(lane))
       const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
-      return { breaker, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
+      return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
     },
 
     async test(destinationId, message) {
       const destination = store.configuration().destinations.get(destinationId)
-      if (destination === undefined) return []
+      if (destination === undefined) return undefined
       const startedAtMs = clock.wallMs()
       const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
       const { headers, body } = webhookRequest(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
-      return Promise.all(
+      const attempts = await Promise.all(
         destination.urls.map(async (url) => {
-          const outcome = await sender.send({ url, headers, body, timeoutMs: destination.timeoutMs })
+          // Who tests wants to see what the receiver says, also where it says that all is well.
+          const outcome = await sender.send({ url, headers, body, timeoutMs: destination.timeoutMs, keepAnswer: true })
           const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcome, [])
           return record
         }),
       )
+      return { request: { headers: named(headers), body }, attempts }
     },
 
     describeRequest(destination, parts, { deliveryId, ...about }) {
@@ -174,9 +186,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
-      const named: Record<string, string> = {}
-      for (let at = 0; at < headers.length; at += 2) named[headers[at] as string] = headers[at + 1] as string
-      return { headers: named, body }
+      return { headers: named(headers), body }
     },
 
     async stop(graceMs) {
@@ -188,6 +198,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await within(RECORD_GRACE_MS, stopped)
     },
   }
+}
+
+function named(headers: readonly string[]): Record<string, string> {
+  const result: Record<string, string> = {}
+  for (let at = 0; at < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
+  return result
 }
 
 /** Waits for it, but no longer than this. */

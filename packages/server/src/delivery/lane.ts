@@ -199,12 +199,13 @@ export class Lane implements SlotUser {
     return this.#breaker.news(this.#deps.clock.scheduleMs())
   }
 
-  get state(): { breaker: BreakerState; inFlight: number; nextAttemptAtMs: number | null } {
+  get state(): { breaker: BreakerState; openSinceMs: number | null; inFlight: number; nextAttemptAtMs: number | null } {
     const now = this.#deps.clock.scheduleMs()
     const blockedUntilMs = Math.max(this.#blockedUntilMs, now)
     const dueAtMs = this.#isHeld ? null : this.#isWaiting(now) ? now : this.#backlog.nextRetryAtMs
     return {
       breaker: this.#breaker.state,
+      openSinceMs: this.#breaker.openSinceMs,
       inFlight: this.#inFlight,
       nextAttemptAtMs: dueAtMs === null ? null : Math.max(dueAtMs, blockedUntilMs),
     }

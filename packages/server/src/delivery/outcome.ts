@@ -2,7 +2,9 @@
 // Everything the network, the resolver, TLS or a status can say is mapped here, in one table, and nowhere else. Pure:
 // no clock, no sockets. A sentence never holds anything the receiver sent or an address that was looked up.
 
-import { STATUS_CODES } from 'node:http'
+import { REASONS, type ReasonCode } from '../attempt-reasons.ts'
+
+export { describeStatus, REASONS, type ReasonCode } from '../attempt-reasons.ts'
 
 export type Verdict = 'success' | 'temporary' | 'permanent'
 
@@ -29,36 +31,11 @@ export interface Outcome {
   timings: Timings
   /** What Retry-After asked for, on 429 and 503. */
   retryAfterMs: number | null
-  /** At most RESPONSE_START_BYTES of the answer's body in UTF-8, only for statuses that are failures. */
+  /** At most RESPONSE_START_BYTES of the answer's body in UTF-8, only for statuses that are failures unless more is asked for. */
   responseStart: string | null
 }
 
 export const RESPONSE_START_BYTES = 4_096
-
-export const REASONS = {
-  timeout: ['temporary', 'The receiver did not answer in time.'],
-  connection_refused: ['temporary', 'The receiver refused the connection.'],
-  connection_reset: ['temporary', 'The receiver reset the connection.'],
-  connection_closed: ['temporary', 'The receiver closed the connection before its answer was complete.'],
-  connection_failed: ['temporary', 'The connection failed.'],
-  unreachable: ['temporary', 'The receiver cannot be reached over the network.'],
-  dns_failure: ['temporary', "The receiver's name could not be looked up."],
-  // Temporary as well: a name that is missing during a move or a lapse of a zone comes back within the window.
-  dns_not_found: ['temporary', "The receiver's name does not exist."],
-  address_refused: ['permanent', "The URL leads to an address that is not public, which this service's configuration does not allow."],
-  tls_self_signed: ['permanent', "The receiver's certificate is self-signed."],
-  tls_expired: ['permanent', "The receiver's certificate has expired or is not valid yet."],
-  tls_wrong_host: ['permanent', "The receiver's certificate is for another host."],
-  tls_untrusted: ['permanent', "The receiver's certificate is not from a trusted authority."],
-  tls_failure: ['temporary', 'The TLS handshake failed.'],
-  invalid_response: ['temporary', 'The receiver answered with something that is not HTTP/1.1.'],
-  invalid_request: ['permanent', 'The URL or a header cannot be sent in an HTTP request.'],
-  // The service's own doing: these say nothing about the receiver.
-  internal_error: ['temporary', 'This service could not make the request, which is a fault of its own.'],
-  aborted: ['temporary', 'The service stopped before the receiver had answered.'],
-} as const satisfies Record<string, readonly [verdict: Verdict, sentence: string]>
-
-export type ReasonCode = keyof typeof REASONS
 
 /** Statuses below 500 that ask for another try. */
 const TEMPORARY_BELOW_500 = new Set([408, 425, 429])
@@ -69,12 +46,6 @@ export function verdictOfStatus(status: number): Verdict {
   if (status >= 200 && status < 300) return 'success'
   if (status >= 500 && status < 600) return PERMANENT_FROM_500.has(status) ? 'permanent' : 'temporary'
   return TEMPORARY_BELOW_500.has(status) ? 'temporary' : 'permanent'
-}
-
-export function describeStatus(status: number): string {
-  const name = STATUS_CODES[status]
-  const answered = `The receiver answered ${status}${name === undefined ? '' : ` ${name}`}`
-  return status >= 300 && status < 400 ? `${answered}, and redirects are not followed.` : `${answered}.`
 }
 
 const REASON_OF_CODE = new Map<string, ReasonCode>([

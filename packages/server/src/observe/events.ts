@@ -31,6 +31,8 @@ export interface AttemptedMessage {
   messageId: string | null
   sourceId: string
   type: string | null
+  /** As it is sent; null for one that cannot be written. */
+  json: string | null
   receivedAtMs: number
 }
 

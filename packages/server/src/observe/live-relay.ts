@@ -11,10 +11,10 @@ const SEND_EVERY_MS = 250
 const LARGE_BYTES = 2_000
 /** What may wait for the next message, and so all that is sent in one turn. */
 const MESSAGES_PER_TURN = 2
-const FIELDS = ['sourceId', 'destinationId', 'type', 'messageId'] as const
+const FIELDS = ['sourceId', 'destinationId', 'type', 'messageId', 'event', 'userId', 'what'] as const
 const EVENTS = new Set(['accepted', 'rejected', 'attempt'])
 const MAX_FILTERS = 100
-const FIELD_CHARACTERS = 100
+const FIELD_CHARACTERS = 200
 
 /** As it is sent: name, keys of the filters that want it, JSON. */
 type Sent = [event: string, keys: string[], json: string]
@@ -136,7 +136,7 @@ function read(value: unknown): [string, LiveFilter][] {
       if (wanted === undefined) continue
       // A filter of a version that knows more of them would show too much.
       if (typeof wanted !== 'string' || wanted.length > FIELD_CHARACTERS) return []
-      filter[field] = wanted
+      filter[field] = wanted as never
     }
     return [[key, filter]]
   })

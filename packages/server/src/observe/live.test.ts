@@ -67,6 +67,10 @@ test('a listener hears what is accepted, rejected and attempted', async (t) => {
     deliveryId: '1-0',
     messageId: 'm',
     sourceId: 's',
+    type: 'track',
+    event: 'bought',
+    userId: 'u',
+    anonymousId: null,
     messages: 1,
     attempt: 2,
     replay: false,
@@ -108,6 +112,50 @@ test('a filter lets through what it names and nothing else', async (t) => {
   assert.deepEqual(await names({ type: 'page' }), ['accepted p', 'attempt d2'])
   assert.deepEqual(await names({ messageId: 'o' }), ['accepted o', 'attempt d2'])
   assert.deepEqual(await names({ sourceId: 'other', type: 'page' }), [])
+})
+
+test('a filter by event, user or outcome looks into messages, also those of an attempt', async (t) => {
+  const live = feed(t)
+  const message = attempted('d', 'success').messages[0] ?? assert.fail()
+  const sent = (json: object | null) => ({ ...message, json: json === null ? null : JSON.stringify(json) })
+  const say = (): void => {
+    live.accepted(accepted('s', [track('m'), { type: 'page', anonymousId: 'a "quoted" one', messageId: 'p' }]))
+    live.rejected({ sourceId: 's', code: 'event_required', messages: 1, sample: '' })
+    live.attempted(attempted('ok', 'success'))
+    live.attempted(attempted('bad', 'temporary', { messages: [sent({ event: 'sold', userId: 'v' })] }))
+    live.attempted(attempted('two', 'success', { messages: [sent(null), sent({ anonymousId: 'a "quoted" one' })] }))
+    // The words are in it, but they are not what it says.
+    live.attempted(attempted('other', 'success', { messages: [sent({ event: 'x', properties: { event: 'bought', userId: 'u' } })] }))
+  }
+  const names = async (filter: LiveFilter): Promise<string[]> =>
+    (await heardBy(live, filter, say)).map(({ event, data }) => `${event} ${data.destinationId ?? data.code ?? data.messageId}`)
+  assert.deepEqual(await names({ event: 'bought' }), ['accepted m', 'attempt ok'])
+  assert.deepEqual(await names({ userId: 'u' }), ['accepted m', 'attempt ok'])
+  assert.deepEqual(await names({ userId: 'a "quoted" one' }), ['accepted p', 'attempt two'])
+  assert.deepEqual(await names({ event: 'bought', userId: 'v' }), [])
+  assert.deepEqual(await names({ what: 'accepted' }), ['accepted m', 'accepted p'])
+  assert.deepEqual(await names({ what: 'rejected' }), ['rejected event_required'])
+  assert.deepEqual(await names({ what: 'failure' }), ['rejected event_required', 'attempt bad'])
+  assert.deepEqual(await names({ what: 'attempt', event: 'sold' }), ['attempt bad'])
+})
+
+test('what was dropped is told by kind', async (t) => {
+  const live = feed(t, { eventsPerSecond: 1 })
+  const [{ data } = assert.fail()] = await heardBy(live, {}, () => {
+    live.accepted(accepted('s', [track('m'), track('n'), track('o')]))
+    live.rejected({ sourceId: 's', code: 'event_required', messages: 1, sample: '' })
+    live.attempted(attempted('d', 'success'))
+    live.attempted(attempted('d', 'permanent'))
+  })
+  assert.deepEqual(data, { count: 5, accepted: 2, rejected: 1, attempts: 2, failures: 1 })
+})
+
+test('what was dropped of a full buffer is told by kind, too', async (t) => {
+  const live = feed(t, { bufferEvents: 1 })
+  const [{ data } = assert.fail()] = await heardBy(live, {}, () => {
+    for (const verdict of ['permanent', 'success', 'success'] as const) live.attempted(attempted('d', verdict))
+  })
+  assert.deepEqual(data, { count: 2, attempts: 2, failures: 1 })
 })
 
 test('secrets are not told: neither of a URL, nor of a destination, nor a write key in what was refused', async (t) => {
@@ -202,7 +250,7 @@ test('what was dropped is told also when nothing more comes', async (t) => {
   const next = events.next()
   live.accepted(accepted('s', [track('n'), track('o')]))
   const keepAlive = setTimeout(() => {}, 30_000)
-  assert.deepEqual(await next, { done: false, value: { event: 'dropped', json: '{"count":2}' } })
+  assert.deepEqual(await next, { done: false, value: { event: 'dropped', json: '{"count":2,"accepted":2}' } })
   clearTimeout(keepAlive)
 })
 

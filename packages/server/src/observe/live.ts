@@ -15,6 +15,11 @@ export interface LiveFilter {
   destinationId?: string | undefined
   type?: string | undefined
   messageId?: string | undefined
+  event?: string | undefined
+  /** Or the anonymousId. */
+  userId?: string | undefined
+  /** `failure`: what was rejected, and attempts that failed. */
+  what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined
 }
 
 export interface LiveEvent {
@@ -24,6 +29,9 @@ export interface LiveEvent {
 }
 
 type Wants = (filter: LiveFilter) => boolean
+
+/** What of an event is counted when it is dropped. */
+type Kind = 'accepted' | 'rejected' | 'attempt' | 'failed attempt'
 
 /** Takes events to where else they are listened to. */
 export interface Relay {
@@ -74,12 +82,13 @@ export class LiveFeed implements Watcher {
   /** What happened at another node, for those whose filters are named. */
   hear(keys: readonly string[], event: LiveEvent): void {
     const nowMs = performance.now()
-    for (const listener of this.#listeners) if (keys.includes(listener.key) && listener.hasRoom(nowMs)) listener.push(event)
+    const kind = kindOf(event)
+    for (const listener of this.#listeners) if (keys.includes(listener.key) && listener.hasRoom(nowMs, kind)) listener.push(event)
   }
 
   /** Events of another node that did not fit on their way here. */
   missed(key: string, count: number): void {
-    for (const listener of this.#listeners) if (listener.key === key) listener.drop(count)
+    for (const listener of this.#listeners) if (listener.key === key) listener.drop(count, null)
   }
 
   /** Null when as many listen as may. Until the iteration is left, or the feed is closed. */
@@ -105,9 +114,11 @@ export class LiveFeed implements Watcher {
       const item = items[index] as JsonObject
       const wants: Wants = (filter) =>
         filter.destinationId === undefined &&
+        (filter.what === undefined || filter.what === 'accepted') &&
         fits(filter.sourceId, sourceId) &&
         fits(filter.type, item['type']) &&
-        fits(filter.messageId, item['messageId'])
+        fits(filter.messageId, item['messageId']) &&
+        fitsContent(filter, item)
       this.#tell('accepted', wants, () => acceptedJson(content, index, item, repeated.includes(index)))
     }
   }
@@ -115,8 +126,10 @@ export class LiveFeed implements Watcher {
   rejected({ sourceId, code, messages, sample }: Rejected): void {
     if (this.#isUnheard) return
     // What was refused has no destination, and its other fields may be what is wrong with it.
-    const wants: Wants = ({ destinationId, type, messageId, ...filter }) =>
-      destinationId === undefined && type === undefined && messageId === undefined && fits(filter.sourceId, sourceId)
+    const wants: Wants = ({ destinationId, type, messageId, event, userId, what, ...filter }) =>
+      [destinationId, type, messageId, event, userId].every((each) => each === undefined) &&
+      (what === undefined || what === 'rejected' || what === 'failure') &&
+      fits(filter.sourceId, sourceId)
     this.#tell('rejected', wants, () =>
       JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: withoutKeys(sample) }),
     )
@@ -124,10 +137,18 @@ export class LiveFeed implements Watcher {
 
   attempted(attempt: Attempted): void {
     if (this.#isUnheard) return
-    const wants: Wants = ({ sourceId, destinationId, type, messageId }) =>
-      fits(destinationId, attempt.destination.id) &&
-      attempt.messages.some((message) => fits(sourceId, message.sourceId) && fits(type, message.type) && fits(messageId, message.messageId))
-    this.#tell('attempt', wants, () => attemptJson(attempt))
+    const isFailed = attempt.outcome.verdict !== 'success'
+    const wants: Wants = (filter) =>
+      fits(filter.destinationId, attempt.destination.id) &&
+      (filter.what === undefined || filter.what === 'attempt' || (filter.what === 'failure' && isFailed)) &&
+      attempt.messages.some(
+        (message) =>
+          fits(filter.sourceId, message.sourceId) &&
+          fits(filter.type, message.type) &&
+          fits(filter.messageId, message.messageId) &&
+          fitsSent(filter, message.json),
+      )
+    this.#tell('attempt', wants, () => attemptJson(attempt), isFailed)
   }
 
   get #isUnheard(): boolean {
@@ -135,20 +156,21 @@ export class LiveFeed implements Watcher {
   }
 
   /** Written out once, and only if somebody has room for it. */
-  #tell(event: LiveEvent['event'], wants: Wants, write: () => string): void {
+  #tell(event: 'accepted' | 'rejected' | 'attempt', wants: Wants, write: () => string, isFailed = false): void {
     const nowMs = performance.now()
+    const kind = isFailed ? 'failed attempt' : event
     let json: string | undefined
     const written = (): string => (json ??= write())
     for (const listener of this.#listeners) {
-      if (wants(listener.filter) && listener.hasRoom(nowMs)) listener.push({ event, json: written() })
+      if (wants(listener.filter) && listener.hasRoom(nowMs, kind)) listener.push({ event, json: written() })
     }
     this.#relay?.offer(event, wants, written)
   }
 }
 
 /** The same for equal filters on every node. */
-function keyOf({ sourceId, destinationId, type, messageId }: LiveFilter): string {
-  const text = JSON.stringify([sourceId ?? null, destinationId ?? null, type ?? null, messageId ?? null])
+function keyOf({ sourceId, destinationId, type, messageId, event, userId, what }: LiveFilter): string {
+  const text = JSON.stringify([sourceId, destinationId, type, messageId, event, userId, what].map((each) => each ?? null))
   return createHash('sha256').update(text).digest('base64url').slice(0, 8)
 }
 
@@ -162,6 +184,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   #secondMs = 0
   #inSecond = 0
   #dropped = 0
+  readonly #droppedKinds = { accepted: 0, rejected: 0, attempts: 0, failures: 0 }
   #toldMs = Number.NEGATIVE_INFINITY
   #telling: NodeJS.Timeout | undefined
   #ended = false
@@ -175,13 +198,13 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   }
 
   /** Asked before an event is written out: what would be dropped costs nothing more than being counted. */
-  hasRoom(nowMs: number): boolean {
+  hasRoom(nowMs: number, kind: Kind | null): boolean {
     if (nowMs - this.#secondMs >= 1_000) {
       this.#secondMs = nowMs
       this.#inSecond = 0
     }
     if (this.#inSecond++ < this.#limits.eventsPerSecond) return true
-    this.drop(1)
+    this.drop(1, kind)
     return false
   }
 
@@ -195,10 +218,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     ) {
       this.#characters -= (this.#events[surplus++] as LiveEvent).json.length
     }
-    if (surplus > 0) {
-      this.#events.splice(0, surplus)
-      this.drop(surplus)
-    }
+    for (const dropped of this.#events.splice(0, surplus)) this.drop(1, kindOf(dropped))
     this.#hand()
   }
 
@@ -228,8 +248,13 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     return { done: true, value: undefined }
   }
 
-  drop(count: number): void {
+  /** Null: of which kind they were is not known. */
+  drop(count: number, kind: Kind | null): void {
     this.#dropped += count
+    const kinds = this.#droppedKinds
+    if (kind === 'accepted' || kind === 'rejected') kinds[kind] += count
+    else if (kind !== null) kinds.attempts += count
+    if (kind === 'failed attempt') kinds.failures += count
     // Should nothing more come, it is still told.
     this.#telling ??= setTimeout(() => {
       this.#telling = undefined
@@ -250,8 +275,10 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     if (this.#ended) return { done: true, value: undefined }
     const nowMs = performance.now()
     if (this.#dropped > 0 && nowMs - this.#toldMs >= TELL_DROPPED_EVERY_MS) {
-      const json = JSON.stringify({ count: this.#dropped })
+      const kinds = Object.entries(this.#droppedKinds).filter(([, count]) => count > 0)
+      const json = JSON.stringify({ count: this.#dropped, ...Object.fromEntries(kinds) })
       this.#dropped = 0
+      Object.assign(this.#droppedKinds, { accepted: 0, rejected: 0, attempts: 0, failures: 0 })
       this.#toldMs = nowMs
       return { done: false, value: { event: 'dropped', json } }
     }
@@ -264,6 +291,31 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
 
 function fits(wanted: string | undefined, value: unknown): boolean {
   return wanted === undefined || wanted === value
+}
+
+function fitsContent(
+  { event, userId }: LiveFilter,
+  { event: itsEvent, userId: itsUser, anonymousId }: Readonly<Record<string, unknown>>,
+): boolean {
+  return fits(event, itsEvent) && (userId === undefined || userId === itsUser || userId === anonymousId)
+}
+
+/** Of a message as it is sent. Most that do not fit are told by a look at the text, which costs less than taking it apart. */
+function fitsSent(filter: LiveFilter, json: string | null): boolean {
+  const { event, userId } = filter
+  if (event === undefined && userId === undefined) return true
+  if (json === null || [event, userId].some((each) => each !== undefined && !json.includes(JSON.stringify(each)))) return false
+  return fitsContent(filter, contentOf(json))
+}
+
+function contentOf(json: string | null | undefined): Readonly<Record<string, unknown>> {
+  return json == null ? {} : (JSON.parse(json) as Record<string, unknown>)
+}
+
+/** The quotes are not to be found within a string, and an attempt has no objects in it. */
+function kindOf({ event, json }: LiveEvent): Kind | null {
+  if (event === 'dropped') return null
+  return event === 'attempt' && json.includes('"success":false') ? 'failed attempt' : event
 }
 
 function acceptedJson(content: SegmentContent, index: number, item: JsonObject, duplicate: boolean): string {
@@ -291,7 +343,9 @@ function messageJson(content: SegmentContent, index: number): string | null {
   }
 }
 
-function attemptJson({ destination, startedAtMs, outcome, ...about }: Attempted): string {
+function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: Attempted): string {
+  // Read from what was sent: nothing of it is kept for the case that somebody listens.
+  const content = contentOf(messages[0]?.json)
   const { deliveryId, messageId, sourceId, count, attempt, replay, traceId, url } = about
   return JSON.stringify({
     at: isoTime(startedAtMs),
@@ -299,6 +353,10 @@ function attemptJson({ destination, startedAtMs, outcome, ...about }: Attempted)
     deliveryId,
     messageId,
     sourceId,
+    type: messages[0]?.type ?? null,
+    event: text(content['event']),
+    userId: text(content['userId']),
+    anonymousId: text(content['anonymousId']),
     messages: count,
     attempt,
     replay,

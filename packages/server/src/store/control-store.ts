@@ -80,6 +80,7 @@ export interface PageRequest {
 export interface MessageFilter {
   sourceId?: string | undefined
   type?: string | undefined
+  event?: string | undefined
   userId?: string | undefined
   messageId?: string | undefined
   fromMs?: number | undefined
@@ -108,15 +109,55 @@ export interface DeliveryFilter {
   destinationId?: string | undefined
   state?: DeliveryState | undefined
   reason?: string | undefined
+  /** Of a message of this user: by userId, anonymousId or previousId. */
+  userId?: string | undefined
+  /** Of a message with this event. */
+  event?: string | undefined
   fromMs?: number | undefined
   toMs?: number | undefined
 }
 
-export interface DeliveryRow {
+/** What the message of a delivery says of itself; all null when it is no longer stored. */
+export interface MessageNames {
+  messageId: string | null
+  type: string | null
+  event: string | null
+  userId: string | null
+  anonymousId: string | null
+}
+
+export interface CauseFilter {
+  destinationId?: string | undefined
+  state?: Exclude<FinalStateName, 'delivered'> | undefined
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
+
+/** Deliveries that came to the same end for the same reason. */
+export interface FailureCause {
+  destinationId: string
+  state: Exclude<FinalStateName, 'delivered'>
+  reason: string | null
+  count: number
+  firstAtMs: number
+  lastAtMs: number
+  /** The newest of them. */
+  deliveryId: string
+  /** Whether older ones of the same destination and state were not looked at. */
+  isPartial: boolean
+}
+
+export interface FailureCauses {
+  /** The one with the newest failure first. */
+  causes: FailureCause[]
+  /** How many failures were looked at. */
+  looked: number
+}
+
+export interface DeliveryRow extends MessageNames {
   /** `origin-index`. */
   id: string
   destinationId: string
-  messageId: string | null
   segment: RowId
   index: number
   state: DeliveryState
@@ -394,6 +435,8 @@ export interface ControlStore {
   trails(id: string): Promise<MessageTrail[]>
   deliveries(filter: DeliveryFilter, page: PageRequest): Promise<Page<DeliveryRow>>
   delivery(id: string): Promise<DeliveryDetail | undefined>
+  /** What did not end as delivered, by cause: of FAILURES_LOOKED_AT at most, the newest of each destination and state. */
+  failureCauses(filter: CauseFilter): Promise<FailureCauses>
   /** Owes the message to the destination once more, as a delivery of its own. */
   replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult>
 

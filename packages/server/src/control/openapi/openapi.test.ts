@@ -95,6 +95,7 @@ test('answers of the control API are what the document says', async (t) => {
     ['POST', `/api/sources/${source.id}/write-keys`, '/api/sources/{id}/write-keys', {}],
     ['GET', '/api/destinations', '/api/destinations'],
     ['GET', `/api/destinations/${destination.id}/health`, '/api/destinations/{id}/health'],
+    ['GET', '/api/destinations/health', '/api/destinations/health'],
     ['GET', '/api/ledger', '/api/ledger'],
     ['GET', '/api/messages', '/api/messages'],
     ['POST', '/api/deletions', '/api/deletions', { userIds: ['u'] }],

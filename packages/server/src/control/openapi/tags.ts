@@ -32,6 +32,7 @@ const SAME: Readonly<Record<string, string>> = {
   rejections: 'ledger',
   stats: 'ledger',
   nodes: 'diagnostics',
+  installation: 'diagnostics',
   backups: 'diagnostics',
   configuration: 'diagnostics',
   logout: 'login',

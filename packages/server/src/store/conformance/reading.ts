@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DeliveryFilter, InvalidCursor, type MessageFilter } from '../store.ts'
+import { type CauseFilter, type DeliveryFilter, InvalidCursor, type MessageFilter } from '../store.ts'
 import {
   accept,
   allPages,
@@ -188,6 +188,93 @@ export function reading({ store, reopen }: Ground): void {
     assert.deepEqual(await deliveriesWith({ destinationId, fromMs: third, toMs: end - 1, state: 'failed' }), ['a failed http_500 1'])
     await settle(store(), await claimOne(store(), destinationId), 'retry')
     assert.deepEqual(await deliveriesWith({ destinationId, toMs: third - 1 }), ['b pending - 1'], 'a retry was accepted when it was')
+  })
+
+  test('deliveries are listed by the user and the event of their message', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const items = [
+      track('a', { userId: 'ann', event: 'Bought' }),
+      track('b', { userId: 'bob', event: 'Bought' }),
+      { type: 'alias', userId: 'cyd', previousId: 'ann', messageId: 'c' },
+      { type: 'track', event: 'Seen', anonymousId: 'ann', messageId: 'd' },
+    ]
+    // Ended in every way, and pending: tried once, and not at all.
+    for (const fate of ['delivered', 'failed', 'expired', 'cancelled', 'retry', 'untouched'] as const) {
+      const named = items.map((item) => Object.assign({}, item, { messageId: `${item['messageId']}-${fate}` }))
+      await accept(store(), sourceId, named, [destinationId])
+      if (fate === 'untouched') continue
+      for (const claimed of (await claim(store(), destinationId)).shipments) {
+        if (messageIdsOf(claimed)[0] === `a-${fate}`) await settle(store(), claimed, fate)
+        else store().delivery.release([claimed.shipment])
+      }
+    }
+    const idsWith = async (filter: DeliveryFilter, limit = 1_000): Promise<string> => {
+      const rows = await allPages((page) => store().control.deliveries({ destinationId, ...filter }, page), limit)
+      return rows
+        .map(({ messageId }) => messageId ?? '')
+        .sort((a, b) => (a < b ? -1 : 1))
+        .join(' ')
+    }
+    const every = (names: string, fates = 'cancelled delivered expired failed retry untouched'): string =>
+      names
+        .split('')
+        .flatMap((name) => fates.split(' ').map((fate) => `${name}-${fate}`))
+        .join(' ')
+    for (const limit of [1, 3, 1_000]) {
+      assert.equal(await idsWith({ userId: 'ann' }, limit), every('acd'))
+      assert.equal(await idsWith({ event: 'Bought' }, limit), every('ab'))
+      assert.equal(await idsWith({ userId: 'ann', event: 'Bought' }, limit), every('a'))
+      assert.equal(await idsWith({ userId: 'bob', state: 'pending' }, limit), every('b', 'retry untouched'))
+      assert.equal(await idsWith({ userId: 'bob', state: 'delivered' }, limit), 'b-delivered')
+      assert.equal(await idsWith({ event: 'Seen', state: 'failed' }, limit), 'd-failed')
+      assert.equal(await idsWith({ event: 'Seen', reason: 'http_500' }, limit), every('d', 'cancelled expired failed'))
+    }
+    assert.equal(await idsWith({ userId: 'nobody' }), '')
+    assert.equal(await idsWith({ event: 'bought' }), '', 'as it is written')
+    assert.equal(await idsWith({ userId: 'ann', event: 'Seen', state: 'failed', reason: 'http_404' }), '')
+    const [row] = (await store().control.deliveries({ destinationId, userId: 'bob', state: 'failed' }, FIRST)).data
+    assert.deepEqual([row?.type, row?.event, row?.userId, row?.anonymousId], ['track', 'Bought', 'bob', null])
+  })
+
+  test('failures are grouped by destination, state and reason', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const { id: otherId } = await newDestination(store(), sourceId)
+    const fail = async (to: string, count: number, fate: Fate, reason: string): Promise<number> => {
+      const atMs = await nextMillisecond()
+      await accept(store(), sourceId, tracks(count), [to])
+      await settleAll(store(), to, fate, { reason })
+      return atMs
+    }
+    const first = await fail(destinationId, 3, 'failed', 'http_500')
+    await fail(destinationId, 2, 'expired', 'http_500')
+    const third = await fail(destinationId, 1, 'failed', 'timeout')
+    const fourth = await fail(destinationId, 4, 'failed', 'http_500')
+    await fail(destinationId, 5, 'delivered', 'none')
+    await fail(otherId, 1, 'failed', 'timeout')
+    const causesOf = async (filter: CauseFilter): Promise<string[]> => {
+      const { causes, looked } = await store().control.failureCauses(filter)
+      assert.equal(
+        looked,
+        causes.reduce((sum, { count }) => sum + count, 0),
+      )
+      assert.ok(causes.every(({ isPartial }) => !isPartial))
+      return causes
+        .filter((cause) => cause.destinationId === destinationId || cause.destinationId === otherId)
+        .map(({ destinationId: to, state, reason, count }) => `${to === otherId ? 'other ' : ''}${state} ${reason} ${count}`)
+    }
+    const own = ['failed http_500 7', 'failed timeout 1', 'expired http_500 2']
+    assert.deepEqual(await causesOf({ destinationId }), own)
+    assert.deepEqual(await causesOf({}), ['other failed timeout 1', ...own])
+    assert.deepEqual(await causesOf({ destinationId, state: 'expired' }), own.slice(2))
+    assert.deepEqual(await causesOf({ state: 'failed' }), ['other failed timeout 1', ...own.slice(0, 2)])
+    assert.deepEqual(await causesOf({ destinationId, state: 'cancelled' }), [])
+    assert.deepEqual(await causesOf({ destinationId, fromMs: third, toMs: fourth - 1 }), own.slice(1, 2))
+    assert.deepEqual(await causesOf({ destinationId, fromMs: third }), ['failed http_500 4', 'failed timeout 1'])
+    assert.deepEqual(await causesOf({ destinationId: 'dst_unknown' }), [])
+    const [newest] = (await store().control.failureCauses({ destinationId })).causes
+    assert.ok(newest !== undefined && newest.firstAtMs >= first && newest.firstAtMs < third && newest.lastAtMs >= fourth)
+    const example = await store().control.delivery(newest.deliveryId)
+    assert.deepEqual([example?.state, example?.reason, example?.atMs], ['failed', 'http_500', newest.lastAtMs])
   })
 
   for (const limit of [1, 2, 7]) {

@@ -1,6 +1,6 @@
 // What lists take from the content of a segment. Pure.
 
-import type { MessageFilter, SegmentContent } from '../store.ts'
+import type { MessageFilter, MessageNames, SegmentContent } from '../store.ts'
 
 /** The content with only those messages in it: a segment may hold 500 KB, and a list a thousand messages. */
 export function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
@@ -9,14 +9,17 @@ export function only(content: SegmentContent, indexes: readonly number[]): Segme
   return { ...content, items }
 }
 
-export function messageIdOf(content: SegmentContent, index: number): string | null {
-  const messageId = content.items[index]?.['messageId']
-  return typeof messageId === 'string' ? messageId : null
+export function namesOf(content: SegmentContent | null, index: number): MessageNames {
+  const item = content?.items[index] ?? {}
+  const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+  const { messageId, type, event, userId, anonymousId } = item as Readonly<Record<string, unknown>>
+  return { messageId: text(messageId), type: text(type), event: text(event), userId: text(userId), anonymousId: text(anonymousId) }
 }
 
 /** By what the message itself says; where it came from and when is the list's to look at. */
-export function matches(item: Readonly<Record<string, unknown>>, { type, userId, messageId }: MessageFilter): boolean {
+export function matches(item: Readonly<Record<string, unknown>>, { type, event, userId, messageId }: MessageFilter): boolean {
   if (type !== undefined && item['type'] !== type) return false
+  if (event !== undefined && item['event'] !== event) return false
   if (messageId !== undefined && item['messageId'] !== messageId) return false
   return userId === undefined || item['userId'] === userId || item['anonymousId'] === userId || item['previousId'] === userId
 }

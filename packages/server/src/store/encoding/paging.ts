@@ -5,6 +5,8 @@ import { InvalidCursor } from '../store.ts'
 
 /** Rows that one page may look at before it answers with what it has. */
 export const ROWS_PER_PAGE = 20_000
+/** Failures that one answer may group by cause. */
+export const FAILURES_LOOKED_AT = 100_000
 /** A place after every row. */
 export const NEWEST = Number.MAX_SAFE_INTEGER
 

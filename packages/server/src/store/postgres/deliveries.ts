@@ -2,15 +2,29 @@
 // delivery with all that happened to it is in delivery-detail.ts.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import { type CauseRow, CauseTally, sharesOf } from '../encoding/causes.ts'
 import { ROWS_PER_PAGE } from '../encoding/paging.ts'
-import type { DeliveryDetail, DeliveryFilter, DeliveryRow, FinalStateName, Page, PageRequest } from '../store.ts'
+import type {
+  CauseFilter,
+  DeliveryDetail,
+  DeliveryFilter,
+  DeliveryRow,
+  FailureCauses,
+  FinalStateName,
+  MessageNames,
+  Page,
+  PageRequest,
+} from '../store.ts'
 import type { Ask } from './database.ts'
 import { deliveryDetail } from './delivery-detail.ts'
 import { type FoundDelivery, replaysOf } from './delivery-replays.ts'
-import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, walk } from './paging.ts'
+import { MessageChoice } from './message-choice.ts'
+import { openSeed } from './message-keys.ts'
+import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, type Times, walk } from './paging.ts'
 import type { Parts } from './parts.ts'
 import { type PendingCursor, walkPending } from './pending.ts'
-import { messageIdsOf } from './segments.ts'
+import { readLedger } from './recount.ts'
+import { messageNamesOf } from './segments.ts'
 import { readText } from './texts.ts'
 
 interface FoundPage {
@@ -60,9 +74,24 @@ export class Deliveries {
     const { database, names } = this.#parts
     const destination = filter.destinationId === undefined ? null : await names.find(database, 'destinations', filter.destinationId)
     if (destination === undefined) return { data: [], next: null }
+    const seed = filter.userId === undefined ? undefined : await openSeed(database)
     return byIndexes(database, async (ask) => {
-      const { found, next } = await this.#find(ask, filter, destination, page)
+      const choice = await MessageChoice.of(ask, filter, seed)
+      const { found, next } = await this.#find(ask, filter, destination, page, choice)
       return { data: await this.#rows(ask, found), next }
+    })
+  }
+
+  async causes(filter: CauseFilter): Promise<FailureCauses> {
+    const { database, names } = this.#parts
+    const shares = sharesOf(await readLedger((text) => database.query(text)), filter)
+    const tally = new CauseTally(shares)
+    return byIndexes(database, async (ask) => {
+      for (const share of shares) {
+        const destination = await names.find({ query: ask }, 'destinations', share.destinationId)
+        if (destination !== undefined) tally.add(share, await causeRows(ask, destination, share.state, filter, tally.limit()))
+      }
+      return tally.result()
     })
   }
 
@@ -70,16 +99,22 @@ export class Deliveries {
     return byIndexes(this.#parts.database, (ask) => deliveryDetail(ask, this.#parts.names, id))
   }
 
-  async #find(ask: Ask, filter: DeliveryFilter, destination: string | null, page: PageRequest): Promise<FoundPage> {
+  async #find(
+    ask: Ask,
+    filter: DeliveryFilter,
+    destination: string | null,
+    page: PageRequest,
+    choice: MessageChoice | undefined,
+  ): Promise<FoundPage> {
     const { state, reason } = filter
-    if (state === 'pending') return reason === undefined ? pending(ask, filter, destination, page, null) : NOTHING
-    if (state === 'delivered') return reason === undefined ? settled(ask, filter, destination, page) : NOTHING
-    if (state !== undefined || reason !== undefined) return failures(ask, filter, destination, page)
+    if (state === 'pending') return reason === undefined ? pending(ask, filter, destination, page, null, choice) : NOTHING
+    if (state === 'delivered') return reason === undefined ? settled(ask, filter, destination, page, choice) : NOTHING
+    if (state !== undefined || reason !== undefined) return failures(ask, filter, destination, page, choice)
     // Everything: first what is pending, then what has ended.
-    if (page.cursor?.startsWith('["s"') ?? false) return settled(ask, filter, destination, page)
-    const first = await pending(ask, filter, destination, page, ENDED)
+    if (page.cursor?.startsWith('["s"') ?? false) return settled(ask, filter, destination, page, choice)
+    const first = await pending(ask, filter, destination, page, ENDED, choice)
     if (first.found.length >= page.limit || first.next !== ENDED) return first
-    const then = await settled(ask, filter, destination, { limit: page.limit - first.found.length, cursor: null })
+    const then = await settled(ask, filter, destination, { limit: page.limit - first.found.length, cursor: null }, choice)
     return { found: [...first.found, ...then.found], next: then.next }
   }
 
@@ -90,11 +125,11 @@ export class Deliveries {
       'destinations',
       found.map(({ destination }) => destination),
     )
-    const messageIds = await messageIdsOf(ask, found)
+    const messages = await messageNamesOf(ask, found)
     const replays = await replaysOf(ask, found)
     return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) =>
       Object.assign(
-        { id: `${origin}-${index}`, destinationId: idOf(destination), messageId: messageIds[at] ?? null, segment, index },
+        { id: `${origin}-${index}`, destinationId: idOf(destination), ...(messages[at] as MessageNames), segment, index },
         { state, reason, attempts, replay, atMs },
         replays[at],
       ),
@@ -109,15 +144,18 @@ async function pending(
   destination: string | null,
   { limit, cursor }: PageRequest,
   then: string | null,
+  choice: MessageChoice | undefined,
 ): Promise<FoundPage> {
   const found: FoundDelivery[] = []
   const next = ({ place }: { place: PendingCursor }): FoundPage => ({ found, next: JSON.stringify(['p', ...place]) })
-  for await (const step of walkPending(ask, destination, filter, cursor)) {
+  for await (const step of walkPending(ask, destination, filter, cursor, choice)) {
     if ('passed' in step) {
       if (step.passed >= ROWS_PER_PAGE) return next(step)
       continue
     }
-    if (found.length === limit) return next(step)
+    const isMeant = choice === undefined || choice.has(step.delivery)
+    if (isMeant === false) continue
+    if (isMeant === undefined || found.length === limit) return next(step)
     found.push(step.delivery)
   }
   return { found, next: then }
@@ -129,18 +167,22 @@ async function settled(
   { state, ...times }: DeliveryFilter,
   destination: string | null,
   { limit, cursor }: PageRequest,
+  choice: MessageChoice | undefined,
 ): Promise<FoundPage> {
   const [start, skip] = rowCursorOf('s', cursor === ENDED ? null : cursor, [lastRow(times), 0])
   const has = state === undefined ? 'delivered + failed + expired + cancelled > 0' : 'delivered > 0'
   const rows = walk<AttemptRow>(
     start,
     ({ id }) => beforeRow(id),
-    (from, count) =>
-      ask(
+    async (from, count) => {
+      const step = await ask<AttemptRow>(
         `SELECT id, origin, destination, segment, at, attempt, replay, CASE WHEN ${has} THEN doc END AS doc
          FROM attempts WHERE ${destination === null ? '' : 'destination = $4 AND '}id <= $1 AND id >= $2 ORDER BY id DESC LIMIT $3`,
         [from, firstRow(times), count, ...(destination === null ? [] : [destination])],
-      ),
+      )
+      await choice?.look(step.rows.filter(({ doc, at }) => doc !== null && isWithin(at, times)))
+      return step
+    },
     LONGEST_STEP,
   )
   const found: FoundDelivery[] = []
@@ -152,8 +194,10 @@ async function settled(
       .filter(([of]) => state === undefined || state === of)
       .flatMap(([of, reason, indexes]) => indexes.map((index) => ({ state: of, reason, index })))
     for (let place = id === start ? skip : 0; place < ended.length; place++) {
-      if (found.length === limit) return { found, next: JSON.stringify(['s', id, place]) }
       const one = ended[place] as (typeof ended)[number]
+      const isMeant = choice === undefined || choice.has({ segment, index: one.index })
+      if (isMeant === false) continue
+      if (isMeant === undefined || found.length === limit) return { found, next: JSON.stringify(['s', id, place]) }
       found.push({ ...one, origin, segment, destination: to, attempts: attempt, replay, atMs: at })
     }
   }
@@ -165,6 +209,7 @@ async function failures(
   { state, reason, ...times }: DeliveryFilter,
   destination: string | null,
   { limit, cursor }: PageRequest,
+  choice: MessageChoice | undefined,
 ): Promise<FoundPage> {
   const [start] = rowCursorOf('f', cursor, [lastRow(times)])
   const some = (condition: string): string =>
@@ -175,21 +220,43 @@ async function failures(
   const states = state === undefined ? FAILED : [state]
   const parts = destination === null ? [some('')] : states.map((_, at) => some(`destination = $4 AND state = $${at + 5} AND `))
   const sql = parts.length === 1 ? (parts[0] as string) : `${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT $3`
+  const isAsked = ({ at, state: of, reason: why }: FailureRow): boolean =>
+    isWithin(at, times) &&
+    (state === undefined || of === state) &&
+    (reason === undefined || (why === null ? null : readText(why)) === reason)
   const rows = walk<FailureRow>(
     start,
     ({ id }) => beforeRow(id),
-    (from, count) => ask(sql, [from, firstRow(times), count, ...(destination === null ? [] : [destination, ...states])]),
+    async (from, count) => {
+      const step = await ask<FailureRow>(sql, [from, firstRow(times), count, ...(destination === null ? [] : [destination, ...states])])
+      await choice?.look(step.rows.filter(isAsked))
+      return step
+    },
   )
   const found: FoundDelivery[] = []
   let seen = 0
   for await (const row of rows) {
     if (++seen > ROWS_PER_PAGE) return { found, next: JSON.stringify(['f', row.id]) }
+    if (!isAsked(row)) continue
+    const isMeant = choice === undefined || choice.has({ segment: row.segment, index: row.idx })
+    if (isMeant === false) continue
+    if (isMeant === undefined || found.length === limit) return { found, next: JSON.stringify(['f', row.id]) }
     const why = row.reason === null ? null : readText(row.reason)
-    if (!isWithin(row.at, times)) continue
-    if ((state !== undefined && row.state !== state) || (reason !== undefined && why !== reason)) continue
-    if (found.length === limit) return { found, next: JSON.stringify(['f', row.id]) }
     const { origin, idx: index, segment, destination: to, attempts, replay, at: atMs } = row
     found.push({ origin, index, segment, destination: to, state: row.state, reason: why, attempts, replay, atMs })
   }
   return { found, next: null }
+}
+
+/** Grouped by the server, from the newest on, and no more than are looked at. */
+async function causeRows(ask: Ask, destination: string, state: FinalStateName, times: Times, limit: number): Promise<CauseRow[]> {
+  const { rows } = await ask<CauseRow>(
+    `SELECT g.reason, g.count, g.first, g.last, f.origin, f.idx FROM (
+       SELECT reason, count(*) AS count, min(at) AS first, max(at) AS last, max(id) AS newest FROM (
+         SELECT id, reason, at FROM failures WHERE destination = $1 AND state = $2 AND id <= $3 AND id >= $4 ORDER BY id DESC LIMIT $5
+       ) n WHERE at >= $6 AND at <= $7 GROUP BY reason
+     ) g JOIN failures f ON f.id = g.newest`,
+    [destination, state, lastRow(times), firstRow(times), limit, times.fromMs ?? 0, times.toMs ?? Number.MAX_SAFE_INTEGER],
+  )
+  return rows.map((row) => Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) }))
 }

@@ -1,7 +1,7 @@
 // One delivery with all that happened to it: its message, every request that was made for it, and what those carried beside it.
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
-import { messageIdOf, only } from '../encoding/content.ts'
+import { namesOf, only } from '../encoding/content.ts'
 import { ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type { DeliveryDetail, GatheredPart, Part, RequestRecord } from '../store.ts'
 import type { Ask } from './database.ts'
@@ -40,7 +40,7 @@ export async function deliveryDetail(ask: Ask, names: Names, id: string): Promis
   return {
     id: `${name}-${index}`,
     destinationId: idOf(destination),
-    messageId: messageIdOf(content, index),
+    ...namesOf(content, index),
     segment,
     index,
     state: final?.state ?? 'pending',

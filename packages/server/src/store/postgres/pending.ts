@@ -6,6 +6,7 @@ import type { Ask } from './database.ts'
 import type { FoundDelivery } from './delivery-replays.ts'
 import { holders } from './held.ts'
 import { afterRowId, msOfRowId, OLDEST } from './ids.ts'
+import type { MessageChoice } from './message-choice.ts'
 import { isWithin, mayBeWithin, rowCursorOf, type Times, walk } from './paging.ts'
 import { owedIndexes, type StoredPart } from './rows.ts'
 
@@ -37,13 +38,19 @@ interface PendingRow {
 /** Rows hold more than those of other lists: a batch that is retried has the names of a thousand messages. */
 const LONGEST_STEP = 300
 
-export async function* walkPending(ask: Ask, destination: string | null, times: Times, cursor: string | null): AsyncGenerator<PendingStep> {
+export async function* walkPending(
+  ask: Ask,
+  destination: string | null,
+  times: Times,
+  cursor: string | null,
+  choice?: MessageChoice,
+): AsyncGenerator<PendingStep> {
   const start = rowCursorOf('p', cursor, [0, destination ?? OLDEST, 0, OLDEST, 0])
   const held = await holders(ask)
   let passed = 0
   for (const retries of [0, 1].slice(start[0])) {
     const from = retries === start[0] ? start : ([retries, destination ?? OLDEST, 0, OLDEST, 0] as const)
-    for await (const row of rowsOf(ask, destination, held, times, from)) {
+    for await (const row of rowsOf(ask, destination, held, times, from, choice)) {
       const [, , , firstId, skip] = from
       const key = [retries, row.destination, row.due, row.id] as const
       yield { passed: passed++, place: [...key, 0] }
@@ -68,7 +75,8 @@ async function* rowsOf(
   destination: string | null,
   held: readonly string[],
   times: Times,
-  [retries, fromDestination, fromDue, fromId]: PendingCursor,
+  [retries, fromDestination, fromDue, fromId, skip]: PendingCursor,
+  choice: MessageChoice | undefined,
 ): AsyncGenerator<PendingRow> {
   const condition = retries === 0 ? 'attempt = 0' : 'attempt > 0'
   // One destination is an equation, or the walk would begin at its first row and not at the place.
@@ -86,6 +94,8 @@ async function* rowsOf(
       const values = [...(destination === null ? [place.destination] : []), ...(retries === 0 ? [] : [place.due]), place.id]
       const step = await ask<PendingRow>(sql, [count, held, ...values, ...(destination === null ? [] : [destination])])
       await addSegments(ask, step.rows, times)
+      // Not what is before the place: a page that only looked at that once more would come no further.
+      await choice?.look(step.rows.flatMap((row) => entriesOf(row).slice(row.id === fromId ? skip : 0)))
       return step
     },
     LONGEST_STEP,

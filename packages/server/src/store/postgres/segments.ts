@@ -1,7 +1,8 @@
 // Segments as they are read for lists: many by name, a few at a time, so that what is in memory at once is bounded whatever
 // they hold.
 
-import { messageIdOf } from '../encoding/content.ts'
+import { namesOf } from '../encoding/content.ts'
+import type { MessageNames } from '../store.ts'
 import type { Ask } from './database.ts'
 import { contentOf, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow } from './rows.ts'
 
@@ -53,18 +54,18 @@ export interface Place {
   index: number
 }
 
-/** The messageIds of messages; null where the message is no longer stored. */
-export async function messageIdsOf(ask: Ask, places: readonly Place[]): Promise<(string | null)[]> {
+/** What messages say of themselves. */
+export async function messageNamesOf(ask: Ask, places: readonly Place[]): Promise<MessageNames[]> {
   const bySegment = new Map<string, number[]>()
   for (const [at, { segment }] of places.entries()) {
     const known = bySegment.get(segment)
     if (known === undefined) bySegment.set(segment, [at])
     else known.push(at)
   }
-  const found: (string | null)[] = places.map(() => null)
+  const found = places.map(({ index }) => namesOf(null, index))
   for await (const row of readSegments(ask, [...bySegment.keys()])) {
     const content = contentOf(row)
-    for (const at of bySegment.get(row.seq) ?? []) found[at] = messageIdOf(content, (places[at] as Place).index)
+    for (const at of bySegment.get(row.seq) ?? []) found[at] = namesOf(content, (places[at] as Place).index)
   }
   return found
 }

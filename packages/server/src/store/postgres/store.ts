@@ -345,6 +345,7 @@ class Postgres implements PostgresStore {
     trails: (id) => this.#messages.trails(id),
     deliveries: (filter, page) => this.#deliveries.list(filter, page),
     delivery: (id) => this.#deliveries.one(id),
+    failureCauses: (filter) => this.#deliveries.causes(filter),
     replay: (deliveryId, audit) => this.#replaying.replay(deliveryId, audit),
     countReplay: (selection) => this.#replaying.countReplay(selection),
     createReplay: (job, audit) => this.#replaying.createReplay(job, audit),

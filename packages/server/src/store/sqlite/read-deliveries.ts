@@ -2,12 +2,15 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
-import { messageIdOf, only } from '../encoding/content.ts'
+import { type CauseRow, CauseTally, sharesOf } from '../encoding/causes.ts'
+import { namesOf, only } from '../encoding/content.ts'
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type {
+  CauseFilter,
   DeliveryDetail,
   DeliveryFilter,
   DeliveryRow,
+  FailureCauses,
   FinalStateName,
   GatheredPart,
   Page,
@@ -17,6 +20,8 @@ import type {
 } from '../store.ts'
 import { rowAndIndex, type StoredPart } from './commands.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
+import type { LedgerCountsRow } from './ledger.ts'
+import { MessageChoice } from './message-choice.ts'
 import { resolveOrigin, stateOf } from './origins.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
 import type { Rows } from './rows.ts'
@@ -75,6 +80,31 @@ export class DeliveryReads {
     return { data: [...pending.data, ...settled.data], next: settled.next }
   }
 
+  /** Grouped by SQLite, from the newest on, and no more than are looked at. */
+  causes(filter: CauseFilter): FailureCauses {
+    const { fromMs, toMs } = filter
+    const ledger = this.#rows.all('SELECT * FROM ledger') as LedgerCountsRow[]
+    const shares = sharesOf(
+      ledger.map((row) => Object.assign(row, { destinationId: this.#rows.destinations.id(row.destination) })),
+      filter,
+    )
+    const tally = new CauseTally(shares)
+    const grouped = this.#rows.database.prepare(
+      `SELECT g.*, f.origin, f.idx FROM (
+         SELECT reason, count(*) AS count, min(at) AS first, max(at) AS last, max(id) AS newest FROM (
+           SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id <= ? AND id >= ? ORDER BY id DESC LIMIT ?
+         ) GROUP BY reason
+       ) g JOIN failures f ON f.id = g.newest`,
+    )
+    const start = toMs === undefined ? NEWEST : rowIdAt(toMs + 1) - 1
+    const end = fromMs === undefined ? 0 : rowIdAt(fromMs)
+    for (const share of shares) {
+      const destination = this.#rows.destinations.num(share.destinationId) as number
+      tally.add(share, grouped.all(destination, share.state, start, end, tally.limit()) as unknown as CauseRow[])
+    }
+    return tally.result()
+  }
+
   one(id: string): DeliveryDetail | undefined {
     const named = rowAndIndex(id)
     const origin = named && resolveOrigin(this.#rows.database, named.row)
@@ -98,7 +128,7 @@ export class DeliveryReads {
     return {
       id,
       destinationId: this.#rows.destinations.id(origin.destination),
-      messageId: messageIdOf(content, index),
+      ...namesOf(content, index),
       segment: origin.segment,
       index,
       state: final?.state ?? 'pending',
@@ -155,6 +185,7 @@ export class DeliveryReads {
         : this.#rows.database
             .prepare('SELECT * FROM shipments WHERE destination = ? AND (class, due, id) >= (?, ?, ?) ORDER BY class, due, id')
             .iterate(destination, fromClass, fromDue, fromId)
+    const choice = MessageChoice.of(this.#rows, filter)
     const data: DeliveryRow[] = []
     let seen = 0
     for (const row of rows as unknown as Iterable<ShipmentRow>) {
@@ -166,12 +197,14 @@ export class DeliveryReads {
         const { origin, segment, index } = entries[place] as (typeof entries)[number]
         const acceptedMs = msOfRowId(origin)
         if (acceptedMs < fromMs || acceptedMs > toMs) continue
+        if (choice?.isSpent) return { data, next: JSON.stringify([...key, place]) }
+        if (choice?.has(segment, index) === false) continue
         if (data.length === page.limit) return { data, next: JSON.stringify([...key, place]) }
         const content = this.#rows.content(segment)
         data.push({
           id: `${origin}-${index}`,
           destinationId: this.#rows.destinations.id(row.destination),
-          messageId: content && messageIdOf(content, index),
+          ...namesOf(content, index),
           segment,
           index,
           state: 'pending',
@@ -209,6 +242,7 @@ export class DeliveryReads {
     const rows = this.#rows.database
       .prepare(`SELECT * FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id <= ? AND id >= ? ORDER BY id DESC`)
       .iterate(...(destination === null ? [] : [destination]), start, end)
+    const choice = MessageChoice.of(this.#rows, filter)
     const data: DeliveryRow[] = []
     let seen = 0
     for (const row of rows as unknown as Iterable<AttemptRow>) {
@@ -218,13 +252,15 @@ export class DeliveryReads {
         .filter(([state]) => filter.state === undefined || filter.state === state)
         .flatMap(([state, reason, indexes]) => indexes.map((index) => ({ state, reason, index })))
       for (let place = row.id === start ? skip : 0; place < ended.length; place++) {
-        if (data.length === page.limit) return { data, next: JSON.stringify(['s', row.id, place]) }
+        if (choice?.isSpent) return { data, next: JSON.stringify(['s', row.id, place]) }
         const { state, reason, index } = ended[place] as (typeof ended)[number]
+        if (choice?.has(row.segment, index) === false) continue
+        if (data.length === page.limit) return { data, next: JSON.stringify(['s', row.id, place]) }
         const content = this.#rows.content(row.segment)
         data.push({
           id: `${row.origin}-${index}`,
           destinationId: this.#rows.destinations.id(row.destination),
-          messageId: content && messageIdOf(content, index),
+          ...namesOf(content, index),
           segment: row.segment,
           index,
           state,
@@ -239,7 +275,8 @@ export class DeliveryReads {
     return { data, next: null }
   }
 
-  #failures({ state, reason, fromMs, toMs }: DeliveryFilter, destination: number | null, page: PageRequest): Page<DeliveryRow> {
+  #failures(filter: DeliveryFilter, destination: number | null, page: PageRequest): Page<DeliveryRow> {
+    const { state, reason, fromMs, toMs } = filter
     const [start] = cursorOf('f', page.cursor, [toMs === undefined ? NEWEST : rowIdAt(toMs + 1) - 1])
     const end = fromMs === undefined ? 0 : rowIdAt(fromMs)
     // By the index where it leads to just these rows in their order; otherwise all are passed by number and chosen here,
@@ -250,6 +287,7 @@ export class DeliveryReads {
             .prepare('SELECT * FROM failures WHERE destination = ? AND state = ? AND id <= ? AND id >= ? ORDER BY id DESC')
             .iterate(destination, state, start, end)
         : this.#rows.database.prepare('SELECT * FROM failures WHERE id <= ? AND id >= ? ORDER BY id DESC').iterate(start, end)
+    const choice = MessageChoice.of(this.#rows, filter)
     const data: DeliveryRow[] = []
     let seen = 0
     for (const row of rows as unknown as Iterable<FailureRow>) {
@@ -257,12 +295,14 @@ export class DeliveryReads {
       if (destination !== null && row.destination !== destination) continue
       if (state !== undefined && row.state !== state) continue
       if (reason !== undefined && row.reason !== reason) continue
+      if (choice?.isSpent) return { data, next: JSON.stringify(['f', row.id]) }
+      if (choice?.has(row.segment, row.idx) === false) continue
       if (data.length === page.limit) return { data, next: JSON.stringify(['f', row.id]) }
       const content = this.#rows.content(row.segment)
       data.push({
         id: `${row.origin}-${row.idx}`,
         destinationId: this.#rows.destinations.id(row.destination),
-        messageId: content && messageIdOf(content, row.idx),
+        ...namesOf(content, row.idx),
         segment: row.segment,
         index: row.idx,
         state: row.state,

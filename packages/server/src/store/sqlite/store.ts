@@ -320,6 +320,7 @@ class Sqlite implements SqliteStore {
     trails: async (id) => this.#reader.ask('messages', 'trails', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
     deliveries: (filter, page) => this.#reader.ask('deliveries', 'list', filter, page),
     delivery: (id) => this.#reader.ask('deliveries', 'one', id),
+    failureCauses: (filter) => this.#reader.ask('deliveries', 'causes', filter),
     replay: async (deliveryId, audit) => {
       const atMs = this.#clock.wallMs()
       const note = auditNote(audit?.({ deliveryId }, null), atMs)
