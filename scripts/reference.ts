@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { commandLinePage } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
+import { dashboardTypes } from './reference/dashboard-types.ts'
 import { errorsPage } from './reference/errors.ts'
 import { httpPage } from './reference/http.ts'
 import { metricsPage } from './reference/metrics.ts'
@@ -21,6 +22,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
   { path: 'docs/reference/config.md', render: configPage },
   { path: 'docs/reference/cli.md', render: commandLinePage },
   { path: 'docs/reference/metrics.md', render: metricsPage },
+  { path: 'packages/dashboard/src/api/types.ts', render: dashboardTypes },
 ]
 
 const root = join(import.meta.dirname, '..')

@@ -35,6 +35,9 @@ if (major < 18) {
 
 ensureInstalled()
 ensureRuntime()
+// The service serves the dashboard from its build; asking costs little when there is nothing to do.
+if (script.endsWith('server/src/cli.ts') && isServing(args))
+  spawnSync(runtime, [join(root, 'scripts', 'build-dashboard.ts')], { stdio: ['ignore', 2, 2] })
 
 const child = spawn(runtime, [...flags, join(root, script), ...args], {
   stdio: 'inherit',
@@ -59,6 +62,11 @@ child.on('exit', (code, signal) => {
     process.kill(process.pid, signal)
   } else process.exit(code ?? 1)
 })
+
+function isServing(given) {
+  const [first = 'serve'] = given
+  return (first === 'serve' || first.startsWith('-')) && !given.includes('--help') && !given.includes('--version')
+}
 
 function ensureInstalled() {
   const stamp = createHash('sha256')

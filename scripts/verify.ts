@@ -20,8 +20,10 @@ type Step = [name: string, command: string, args: string[]]
 const checks: Step[] = [
   ['format', bin('biome'), ['check', '--error-on-warnings']],
   ['types', bin('tsc'), []],
+  ['types of the dashboard', bin('tsc'), ['-p', 'packages/dashboard']],
   ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings']],
   ['build', process.execPath, ['scripts/build.ts']],
+  ['build of the dashboard', process.execPath, ['scripts/build-dashboard.ts']],
   [
     'tests',
     process.execPath,

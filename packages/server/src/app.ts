@@ -2,6 +2,7 @@
 // in the order that loses nothing. Which adapter the store is, open-store.ts knows alone. No policy of a stage lives here.
 
 import type { AddressInfo, Socket } from 'node:net'
+import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -12,6 +13,7 @@ import { apiDocument } from './control/openapi/api-document.ts'
 import type { Operating } from './control/operating.ts'
 import { createReplayRunner } from './control/replay-runner.ts'
 import { generateWriteKey } from './control/sources.ts'
+import { registerDashboard } from './dashboard/dashboard.ts'
 import { createAddressGuard } from './delivery/address-guard.ts'
 import { createSender } from './delivery/attempt.ts'
 import { createDelivery } from './delivery/delivery.ts'
@@ -177,6 +179,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const routes = await registerControl(app, { store, clock, delivery, operating, live, flushStats, replays, access })
 
   registerDocs(app, { document: () => apiDocument(routes) })
+  registerDashboard(app, { folder: join(import.meta.dirname, '..', '..', 'dashboard', 'dist') })
 
   const retention = setInterval(
     () => void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'retention failed')),

@@ -1,0 +1,94 @@
+// Calls to the control API, typed by its own description (types.ts). The browser's session cookie says who asks; what is refused is an
+// ApiProblem with the API's stable code and sentence. No caching here: pages ask by queries.ts.
+
+import type { Operations, Schemas } from './types.ts'
+
+export type Operation = keyof Operations
+export type Answer<Op extends Operation> = Operations[Op]['answer']
+export type Query<Op extends Operation> = Operations[Op]['query']
+export type { Schemas }
+
+/** What the API refused, or could not be asked. */
+export class ApiProblem extends Error {
+  override name = 'ApiProblem'
+  readonly status: number
+  readonly code: string
+  /** Of the request, the one that was refused: `urls[0]`. Null where it is not about one. */
+  readonly field: string | null
+
+  constructor(status: number, code: string, message: string, field: string | null = null) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.field = field
+  }
+}
+
+type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? { [K in Name | keyof Params<Rest>]: string }
+  : object
+
+export type CallOptions<Op extends Operation> = (keyof Params<Op> extends never ? { params?: undefined } : { params: Params<Op> }) & {
+  query?: Query<Op>
+  signal?: AbortSignal
+} & (Operations[Op]['body'] extends undefined ? { body?: undefined } : { body: Operations[Op]['body'] })
+
+/** Told when the session is over, so that the page can ask for the token again. */
+let onLoggedOut: () => void = () => {}
+
+export function listenForLogout(listener: () => void): void {
+  onLoggedOut = listener
+}
+
+export async function call<Op extends Operation>(
+  operation: Op,
+  ...[options]: {} extends CallOptions<Op> ? [CallOptions<Op>?] : [CallOptions<Op>]
+): Promise<Answer<Op>> {
+  const { params, query, body, signal } = (options ?? {}) as {
+    params?: Record<string, string>
+    query?: object
+    body?: unknown
+    signal?: AbortSignal
+  }
+  const [method = 'GET', path = ''] = operation.split(' ')
+  let response: Response
+  try {
+    response = await fetch(addressOf(path, params, query), {
+      method,
+      credentials: 'same-origin',
+      ...(signal ? { signal } : {}),
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+  } catch (error) {
+    if ((error as Error).name === 'AbortError') throw error
+    throw new ApiProblem(0, 'unreachable', 'The service does not answer. Is it running, and is the network there?')
+  }
+  if (response.status === 204) return undefined as never
+  const text = await response.text()
+  const answer = parsed(text)
+  if (response.ok) return answer as Answer<Op>
+  const {
+    code = 'unknown',
+    message = `The service answered ${response.status}.`,
+    field = null,
+  } = (answer ?? {}) as { code?: string; message?: string; field?: string }
+  if (response.status === 401 && operation !== 'POST /api/login') onLoggedOut()
+  throw new ApiProblem(response.status, code, message, field)
+}
+
+export function addressOf(path: string, params: Record<string, string> = {}, query: object = {}): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== '') search.set(name, String(value))
+  const text = search.toString()
+  return text === '' ? filled : `${filled}?${text}`
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,225 @@
+// What happens now, from GET /api/live. Connects with the session's cookie, again and again with longer waits while it cannot, and hands
+// on what came with each piece of the stream at once. Read by fetch and not by EventSource: that one does not say why it was refused.
+
+import { useEffect, useRef, useState } from 'react'
+import { ApiProblem, addressOf, call, type Query } from './client.ts'
+import { EventParser } from './event-stream.ts'
+
+export interface LiveAccepted {
+  kind: 'accepted'
+  at: string
+  sourceId: string
+  messageId: string | null
+  type: string | null
+  event: string | null
+  userId: string | null
+  anonymousId: string | null
+  /** Accepted before, and dropped. */
+  duplicate: boolean
+  bytes: number | null
+  /** As it is sent to webhooks; null for one over 8 KB. */
+  message: Record<string, unknown> | null
+}
+
+export interface LiveRejected {
+  kind: 'rejected'
+  at: string
+  sourceId: string | null
+  code: string
+  messages: number
+  sample: string
+}
+
+export interface LiveAttempt {
+  kind: 'attempt'
+  at: string
+  destinationId: string
+  deliveryId: string
+  messageId: string | null
+  sourceId: string | null
+  /** With several messages, of the first, as the ids above. */
+  type: string | null
+  event: string | null
+  userId: string | null
+  anonymousId: string | null
+  messages: number
+  attempt: number
+  replay: boolean
+  url: string
+  success: boolean
+  verdict: 'success' | 'temporary' | 'permanent'
+  status: number | null
+  reason: string | null
+  error: string | null
+  totalMs: number
+  traceId: string | null
+}
+
+/** So many came too fast and are not here. */
+export interface LiveDropped {
+  kind: 'dropped'
+  count: number
+  /** Of them, as far as it is known. */
+  accepted?: number
+  rejected?: number
+  attempts?: number
+  /** Of the attempts. */
+  failures?: number
+}
+
+export type LiveEvent = LiveAccepted | LiveRejected | LiveAttempt | LiveDropped
+export type LiveQuery = Query<'GET /api/live'>
+
+export type LiveState =
+  | { is: 'connecting' }
+  | { is: 'open' }
+  | { is: 'paused' }
+  /** Not connected: why, and when it is tried next (of Date.now). */
+  | { is: 'waiting'; problem: ApiProblem; untilMs: number }
+
+export interface LiveOptions {
+  query?: LiveQuery
+  onEvents: (events: LiveEvent[]) => void
+  onState?: (state: LiveState) => void
+}
+
+const KINDS = new Set(['accepted', 'rejected', 'attempt', 'dropped'])
+const FIRST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 30_000
+/** The service gives a sign of life every 15 seconds. Without one for so long, the connection is dead and does not know. */
+const SILENCE_MS = 40_000
+
+/** Begins paused. */
+export class LiveStream {
+  readonly #options: LiveOptions
+  #connection: AbortController | null = null
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #failures = 0
+
+  constructor(options: LiveOptions) {
+    this.#options = options
+  }
+
+  resume(): void {
+    if (this.#connection !== null || this.#timer !== undefined) return
+    void this.#connect()
+  }
+
+  /** Nothing more is heard, and what happens meanwhile is never told. */
+  pause(): void {
+    this.#stop()
+    this.#options.onState?.({ is: 'paused' })
+  }
+
+  /** As paused, and nothing is told any more. */
+  close(): void {
+    this.#stop()
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#connection?.abort()
+    this.#connection = null
+  }
+
+  async #connect(): Promise<void> {
+    const connection = new AbortController()
+    this.#connection = connection
+    this.#timer = undefined
+    this.#options.onState?.({ is: 'connecting' })
+    let problem: ApiProblem
+    try {
+      await this.#read(connection)
+      problem = new ApiProblem(0, 'stream_ended', 'The service ended the stream.')
+    } catch (error) {
+      problem = error instanceof ApiProblem ? error : new ApiProblem(0, 'unreachable', 'The stream of the service was cut off.')
+    }
+    if (this.#connection !== connection) return
+    this.#connection = null
+    // The session may be over; whoever asks properly is told, and shows the login.
+    if (problem.status === 401 || problem.code === 'stream_ended') void call('GET /api/session').catch(() => {})
+    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++)
+    this.#timer = setTimeout(() => void this.#connect(), waitMs)
+    this.#options.onState?.({ is: 'waiting', problem, untilMs: Date.now() + waitMs })
+  }
+
+  async #read(connection: AbortController): Promise<void> {
+    const response = await fetch(addressOf('/api/live', {}, this.#options.query ?? {}), {
+      credentials: 'same-origin',
+      headers: { accept: 'text/event-stream' },
+      signal: connection.signal,
+    })
+    if (!response.ok || response.body === null) throw await refusal(response)
+    if (this.#connection !== connection) return
+    this.#failures = 0
+    this.#options.onState?.({ is: 'open' })
+    const reader = response.body.getReader()
+    const decoder = new TextDecoder()
+    const parser = new EventParser()
+    for (;;) {
+      const { done, value } = await withinSilence(reader.read(), connection)
+      if (done || this.#connection !== connection) return
+      const events = parser.take(decoder.decode(value, { stream: true })).flatMap(({ event, data }) => liveEvent(event, data))
+      if (events.length > 0) this.#options.onEvents(events)
+    }
+  }
+}
+
+async function withinSilence<T>(reading: Promise<T>, connection: AbortController): Promise<T> {
+  const timer = setTimeout(() => connection.abort(), SILENCE_MS)
+  try {
+    return await reading
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function refusal(response: Response): Promise<ApiProblem> {
+  const { code = 'unknown', message = `The service answered ${response.status}.` } = (await response.json().catch(() => ({}))) as {
+    code?: string
+    message?: string
+  }
+  return new ApiProblem(response.status, code, message)
+}
+
+function liveEvent(event: string, data: string): LiveEvent[] {
+  if (!KINDS.has(event)) return []
+  try {
+    return [{ ...(JSON.parse(data) as object), kind: event } as LiveEvent]
+  } catch {
+    return []
+  }
+}
+
+/** Listens while the component is there and `isOn`. The query may change; the handler may be another each time. Another `round` connects anew. */
+export function useLive({
+  query,
+  onEvents,
+  isOn = true,
+  round = 0,
+}: {
+  query?: LiveQuery
+  onEvents: (events: LiveEvent[]) => void
+  isOn?: boolean
+  round?: number
+}): LiveState {
+  const [state, setState] = useState<LiveState>({ is: isOn ? 'connecting' : 'paused' })
+  const handler = useRef(onEvents)
+  handler.current = onEvents
+  const asked = JSON.stringify(query ?? {})
+  useEffect(() => {
+    if (!isOn) {
+      setState({ is: 'paused' })
+      return
+    }
+    const stream = new LiveStream({
+      query: JSON.parse(asked) as LiveQuery,
+      onEvents: (events) => handler.current(events),
+      onState: setState,
+    })
+    stream.resume()
+    return () => stream.close()
+  }, [asked, isOn, round])
+  return state
+}

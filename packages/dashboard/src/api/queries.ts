@@ -1,0 +1,93 @@
+// How pages ask: a query per operation and its parameters, kept fresh while it is looked at. Lists come page by page.
+
+import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { type Answer, ApiProblem, type CallOptions, call, type Operation, type Query } from './client.ts'
+
+export type { Answer, Schemas } from './client.ts'
+export { ApiProblem } from './client.ts'
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      // What is refused is refused again; only what could not be asked is worth another try.
+      retry: (failures, error) => failures < 2 && error instanceof ApiProblem && (error.status === 0 || error.status === 503),
+      refetchOnWindowFocus: true,
+    },
+  },
+})
+
+type Getting = Extract<Operation, `GET ${string}`>
+
+/** `everyMs`: asked again so often while somebody looks; as a function, of the last answer, until it gives undefined. */
+export function useApi<Op extends Getting>(
+  operation: Op,
+  options: CallOptions<Op> & {
+    everyMs?: number | ((answer: Answer<Op> | undefined) => number | undefined)
+    enabled?: boolean
+    keep?: boolean
+  },
+) {
+  const { everyMs, enabled = true, keep = false, ...rest } = options
+  const asked = rest as unknown as CallOptions<Op>
+  return useQuery<Answer<Op>, ApiProblem>({
+    queryKey: [operation, rest],
+    queryFn: ({ signal }) => (call as (op: Op, options: unknown) => Promise<Answer<Op>>)(operation, { ...asked, signal }),
+    enabled,
+    ...(keep ? { placeholderData: keepPreviousData } : {}),
+    ...(everyMs === undefined
+      ? {}
+      : { refetchInterval: typeof everyMs === 'number' ? everyMs : ({ state }) => everyMs(state.data) ?? false }),
+  })
+}
+
+type Listed<Op extends Getting> = Answer<Op> extends { data: (infer Row)[]; next: string | null } ? Row : never
+
+/** All pages so far, as one list. */
+export function useList<Op extends Getting>(
+  operation: Op,
+  options: { params?: Record<string, string>; query?: Omit<Query<Op>, 'cursor'>; everyMs?: number; enabled?: boolean },
+) {
+  const { params, query, everyMs, enabled = true } = options
+  const result = useInfiniteQuery({
+    queryKey: [operation, 'list', params, query],
+    queryFn: ({ pageParam, signal }) =>
+      (call as (op: Op, options: unknown) => Promise<unknown>)(operation, {
+        params,
+        query: { ...query, cursor: pageParam ?? undefined },
+        signal,
+      }) as Promise<{
+        data: Listed<Op>[]
+        next: string | null
+      }>,
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    enabled,
+    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
+  })
+  const rows = result.data?.pages.flatMap(({ data }) => data) ?? []
+  return { ...result, rows, problem: result.error as ApiProblem | null }
+}
+
+/**
+ * What stands in the way of an answer that never came. It stays while it is asked again: a query that has no data forgets its error at
+ * every try, and a page that looks every few seconds would flicker. `about`: what is asked for; another question has no problem yet.
+ */
+export function useStandingProblem({ data, error }: { data: unknown; error: ApiProblem | null }, about = ''): ApiProblem | null {
+  const last = useRef<{ about: string; problem: ApiProblem } | null>(null)
+  if (error !== null) last.current = { about, problem: error }
+  else if (data !== undefined || last.current?.about !== about) last.current = null
+  return last.current?.problem ?? null
+}
+
+type Changing = Exclude<Operation, Getting>
+
+/** A change; what was asked under the given operations is asked again after it. */
+export function useChange<Op extends Changing>(operation: Op, ...stale: Getting[]) {
+  const client = useQueryClient()
+  return useMutation<Answer<Op>, ApiProblem, CallOptions<Op>>({
+    mutationFn: (options) => (call as (op: Op, options: unknown) => Promise<Answer<Op>>)(operation, options),
+    onSuccess: () => Promise.all(stale.map((each) => client.invalidateQueries({ queryKey: [each] }))).then(() => undefined),
+  })
+}

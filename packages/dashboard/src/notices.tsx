@@ -1,0 +1,16 @@
+// Where notices are shown ("Deleted", "Replayed"). Loaded with the first of them: most visits have none.
+
+import { notificationsStore } from '@mantine/notifications'
+import { lazy, Suspense, useEffect, useState } from 'react'
+
+const Container = lazy(() => import('./notices-container.tsx'))
+
+export function Notices() {
+  const [isWanted, setWanted] = useState(false)
+  useEffect(() => notificationsStore.subscribe(() => setWanted(true)), [])
+  return isWanted ? (
+    <Suspense>
+      <Container />
+    </Suspense>
+  ) : null
+}

@@ -1,0 +1,21 @@
+// The state of a deletion request or of one of its targets: a colour and the word.
+
+import { Badge } from '@mantine/core'
+
+export const DELETION_STATES = ['pending', 'running', 'finished', 'failed'] as const
+export type DeletionState = (typeof DELETION_STATES)[number]
+
+const COLORS: Record<DeletionState, string> = { pending: 'blue', running: 'blue', finished: 'teal', failed: 'red' }
+
+export function DeletionStateBadge({ state }: { state: DeletionState }) {
+  return (
+    <Badge color={COLORS[state]} variant="light" tt="none" miw="max-content">
+      {state}
+    </Badge>
+  )
+}
+
+/** Of what an address says; undefined for what is no state. */
+export function stateOf(text: string | null): DeletionState | undefined {
+  return DELETION_STATES.find((state) => state === text)
+}

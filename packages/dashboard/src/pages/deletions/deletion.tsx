@@ -1,0 +1,186 @@
+// One deletion request: how far it is, and its state for each user, source and destination.
+
+import { Alert, Button, Group, Paper, Progress, Select, SimpleGrid, Stack, Text, TextInput, Title } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { Link } from 'wouter'
+import { type Answer, useApi, useList } from '../../api/queries.ts'
+import { Copyable } from '../../parts/copy.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { exactCount } from '../../parts/format.ts'
+import { ViewLink } from '../../parts/link.tsx'
+import { useNames } from '../../parts/names.ts'
+import { Page } from '../../parts/page.tsx'
+import { More, Rows } from '../../parts/rows.tsx'
+import { usePathPart, useSearchState } from '../../parts/search.ts'
+import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { DELETION_STATES, DeletionStateBadge, stateOf } from './deletion-state.tsx'
+import { plural } from './users.ts'
+
+type Deletion = Answer<'GET /api/deletions/{id}'>
+type Target = Deletion['targets'][number]
+
+const isUnderWay = (state: string | undefined): boolean => state === 'pending' || state === 'running'
+
+export default function DeletionPage() {
+  const id = usePathPart(1)
+  const deletion = useApi('GET /api/deletions/{id}', {
+    params: { id },
+    everyMs: (answer) => (isUnderWay(answer?.state) ? 3_000 : undefined),
+  })
+  return (
+    <Page
+      title="Deletion request"
+      about="State for each user, source and destination."
+      actions={
+        <Button component={Link} href="/deletions" variant="default" size="xs">
+          All requests
+        </Button>
+      }
+    >
+      <Loaded query={deletion}>{(data) => <Whole deletion={data} />}</Loaded>
+    </Page>
+  )
+}
+
+function Whole({ deletion }: { deletion: Deletion }) {
+  const names = useNames()
+  const { targetCounts: counts } = deletion
+  const total = counts.pending + counts.running + counts.finished + counts.failed
+  const percent = (part: number): number => (total === 0 ? 0 : (part / total) * 100)
+  return (
+    <Stack gap="lg">
+      <Paper withBorder p="md">
+        <Stack>
+          <Facts
+            facts={[
+              ['State', <DeletionStateBadge key="state" state={deletion.state} />],
+              ['Requested', <Time key="time" at={deletion.createdAt} />],
+              ['Users', exactCount(deletion.userCount)],
+              ['Messages removed', exactCount(deletion.purged)],
+              ['New messages', deletion.suppress ? 'dropped from then on' : 'taken as ever'],
+              ['Sources', deletion.sourceIds.map((id) => names.sources.get(id) ?? id).join(', ')],
+              ['Id', <Copyable key="id" text={deletion.id} label="the id of the request" />],
+            ]}
+          />
+          <Stack gap={4}>
+            <Progress.Root size="lg" aria-label="Targets">
+              <Progress.Section value={percent(counts.finished)} color="teal" aria-label="finished" />
+              <Progress.Section value={percent(counts.failed)} color="red" aria-label="failed" />
+              <Progress.Section value={percent(counts.running + counts.pending)} color="blue" aria-label="under way" />
+            </Progress.Root>
+            <Text size="sm">
+              {exactCount(counts.finished)} of {plural(total, 'target')} finished, {exactCount(counts.failed)} failed,{' '}
+              {exactCount(counts.running + counts.pending)} under way.
+            </Text>
+          </Stack>
+        </Stack>
+      </Paper>
+      {counts.failed > 0 && (
+        <Alert color="red" title={`${plural(counts.failed, 'target')} failed`}>
+          The messages are removed here, but a webhook did not take the message that says so. Open its delivery, see why, and replay it: the
+          request is finished when the replay is delivered.
+        </Alert>
+      )}
+      <Targets deletion={deletion} sources={names.sources} destinations={names.destinations} />
+    </Stack>
+  )
+}
+
+function Targets({
+  deletion,
+  sources,
+  destinations,
+}: {
+  deletion: Deletion
+  sources: ReadonlyMap<string, string>
+  destinations: ReadonlyMap<string, string>
+}) {
+  const [params, change] = useSearchState()
+  const state = stateOf(params.get('state'))
+  const user = params.get('user') ?? ''
+  const [userId] = useDebouncedValue(user, 300)
+  const list = useList('GET /api/deletions/{id}/targets', {
+    params: { id: deletion.id },
+    query: { state, userId: userId === '' ? undefined : userId },
+    ...(isUnderWay(deletion.state) ? { everyMs: 3_000 } : {}),
+  })
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          Targets
+        </Title>
+      </Group>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+        <Select
+          label="State"
+          placeholder="All"
+          data={[...DELETION_STATES]}
+          value={state ?? null}
+          onChange={(value) => change({ state: value })}
+          clearable
+        />
+        <TextInput
+          label="User id"
+          placeholder="All, or exactly this one"
+          value={user}
+          onChange={(event) => change({ user: event.currentTarget.value }, { replace: true })}
+        />
+      </SimpleGrid>
+      {list.problem !== null && list.rows.length === 0 ? (
+        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Loading />
+      ) : list.rows.length === 0 ? (
+        <Empty title="No target fits these filters">A user is found by the whole id, also where it is shown by pseudonym.</Empty>
+      ) : (
+        <>
+          <Rows<Target>
+            label="Targets of the request"
+            rows={list.rows}
+            keyOf={(row) => `${row.userId} ${row.sourceId} ${row.destinationId}`}
+            columns={[
+              { label: 'User', cell: (row) => row.userId },
+              { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
+              {
+                label: 'Source',
+                cell: ({ sourceId }) => (
+                  <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sources.get(sourceId) ?? sourceId}</ViewLink>
+                ),
+              },
+              {
+                label: 'Destination',
+                cell: ({ destinationId }) =>
+                  destinationId === null ? (
+                    <Text span size="sm" c="dimmed">
+                      nobody to tell
+                    </Text>
+                  ) : (
+                    <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>
+                      {destinations.get(destinationId) ?? destinationId}
+                    </ViewLink>
+                  ),
+              },
+              {
+                label: 'Delivery',
+                cell: ({ deliveryId, userId: of }) =>
+                  deliveryId === null ? (
+                    '–'
+                  ) : (
+                    <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`} aria-label={`see it: the delivery for ${of}`}>
+                      see it
+                    </ViewLink>
+                  ),
+              },
+            ]}
+          />
+          <More list={list} />
+        </>
+      )}
+      <Text size="xs" c="dimmed">
+        Once the request has ended and is older than the retention time, users are shown by pseudonym. They are still found by their id.
+      </Text>
+    </Stack>
+  )
+}

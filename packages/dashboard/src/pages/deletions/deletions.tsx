@@ -1,0 +1,49 @@
+// Deletion requests, and the users whose new messages are dropped: two lists beside each other, each with its filters in the address.
+
+import { Button, Tabs } from '@mantine/core'
+import { Page } from '../../parts/page.tsx'
+import { useSearchState } from '../../parts/search.ts'
+import { useSession } from '../../session.tsx'
+import { Requests } from './requests.tsx'
+import { Suppressions } from './suppressions.tsx'
+
+export default function DeletionsPage() {
+  const [params, change] = useSearchState()
+  const { isAdmin } = useSession()
+  const tab = params.get('tab') === 'suppressions' ? 'suppressions' : 'requests'
+  const isForm = isAdmin && params.get('new') !== null
+  const close = (): void => change({ new: null }, { replace: true })
+  return (
+    <Page
+      title="Deletions"
+      about="When a user asks to be forgotten: the stored messages are removed, and the webhooks are told to do the same."
+      actions={
+        <Button
+          size="sm"
+          disabled={!isAdmin}
+          title={isAdmin ? undefined : 'Needs a token with the role admin.'}
+          onClick={() => change({ new: '1' })}
+        >
+          {tab === 'requests' ? 'Delete users' : 'Suppress users'}
+        </Button>
+      }
+    >
+      <Tabs
+        value={tab}
+        onChange={(value) => change({ tab: value === 'suppressions' ? value : null, state: null, user: null, source: null, new: null })}
+        keepMounted={false}
+      >
+        <Tabs.List>
+          <Tabs.Tab value="requests">Requests</Tabs.Tab>
+          <Tabs.Tab value="suppressions">Suppressed users</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="requests" pt="md">
+          <Requests isForm={isForm} onCloseForm={close} />
+        </Tabs.Panel>
+        <Tabs.Panel value="suppressions" pt="md">
+          <Suppressions isForm={isForm} onCloseForm={close} />
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  )
+}

@@ -1,0 +1,130 @@
+// Whom and of which sources: what a deletion and a suppression ask alike. The sentence that confirms it is the caller's.
+
+import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textarea } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import { useApi } from '../../api/queries.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { plural, userIdsOf, usersProblem } from './users.ts'
+
+export interface UserRequest {
+  userIds: string[]
+  /** Null is all. */
+  sourceIds: string[] | null
+  suppress: boolean
+}
+
+export interface UserFormProps {
+  opened: boolean
+  onClose: () => void
+  title: string
+  about: ReactNode
+  /** Whether suppressing is a question here. */
+  asksSuppress: boolean
+  next: string
+  confirmTitle: string
+  verb: string
+  typed?: string
+  /** What will happen. */
+  sentence: (request: UserRequest) => ReactNode
+  onConfirm: (request: UserRequest) => Promise<unknown>
+}
+
+export function UserForm({
+  opened,
+  onClose,
+  title,
+  about,
+  asksSuppress,
+  next,
+  confirmTitle,
+  verb,
+  typed,
+  sentence,
+  onConfirm,
+}: UserFormProps) {
+  const [text, setText] = useState('')
+  const [sourceIds, setSourceIds] = useState<string[]>([])
+  const [suppress, setSuppress] = useState(false)
+  const [isConfirming, setConfirming] = useState(false)
+  const sources = useApi('GET /api/sources', { query: { limit: 1_000 }, enabled: opened })
+  const userIds = userIdsOf(text)
+  const problem = usersProblem(userIds)
+  const request: UserRequest = { userIds, sourceIds: sourceIds.length === 0 ? null : sourceIds, suppress }
+  const close = (): void => {
+    setText('')
+    setSourceIds([])
+    setSuppress(false)
+    setConfirming(false)
+    onClose()
+  }
+  return (
+    <>
+      <Modal opened={opened && !isConfirming} onClose={close} title={title} size="lg">
+        <form
+          onSubmit={(event) => {
+            event.preventDefault()
+            setConfirming(true)
+          }}
+        >
+          <Stack>
+            <Text size="sm">{about}</Text>
+            <Textarea
+              label="User ids"
+              description={userIds.length === 0 ? 'One in each line.' : `One in each line: ${plural(userIds.length, 'user')}.`}
+              value={text}
+              onChange={(event) => setText(event.currentTarget.value)}
+              autosize
+              minRows={3}
+              maxRows={12}
+              spellCheck={false}
+              error={problem}
+              data-autofocus
+              required
+            />
+            <MultiSelect
+              label="Sources"
+              description="Only of these; of all when none is chosen."
+              data={(sources.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+              value={sourceIds}
+              onChange={setSourceIds}
+              placeholder={sourceIds.length === 0 ? 'All sources' : ''}
+              searchable
+              clearable
+              comboboxProps={{ withinPortal: true }}
+            />
+            {sources.error !== null && <Alert color="red">The sources could not be asked for: {sources.error.message}</Alert>}
+            {asksSuppress && (
+              <Checkbox
+                label="Also drop new messages of these users from now on"
+                description="Without it, what they send from now on is stored and delivered as ever."
+                checked={suppress}
+                onChange={(event) => setSuppress(event.currentTarget.checked)}
+              />
+            )}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Cancel
+              </Button>
+              <Button type="submit" disabled={userIds.length === 0 || problem !== null}>
+                {next}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+      <Confirm
+        opened={opened && isConfirming}
+        onClose={() => setConfirming(false)}
+        title={confirmTitle}
+        verb={verb}
+        typed={typed}
+        onConfirm={async () => {
+          await onConfirm(request)
+          close()
+        }}
+      >
+        {sentence(request)}
+      </Confirm>
+    </>
+  )
+}

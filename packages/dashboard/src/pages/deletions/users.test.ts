@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listed, MAX_USERS, plural, toldBy, userIdsOf, usersProblem } from './users.ts'
+
+test('users are one in each line, each once, whatever surrounds them', () => {
+  assert.deepEqual(userIdsOf(' u-1\r\n\nu-2, really \nu-1\n'), ['u-1', 'u-2, really'])
+  assert.deepEqual(userIdsOf('  \n'), [])
+})
+
+test('too many users for one request are told before it is sent', () => {
+  const users = Array.from({ length: MAX_USERS + 1 }, (_, at) => `u-${at}`)
+  assert.equal(usersProblem(users.slice(1)), null)
+  assert.match(usersProblem(users) ?? '', /at most/)
+})
+
+test('names are listed as people list them', () => {
+  assert.deepEqual(
+    [listed([]), listed(['a']), listed(['a', 'b']), listed(['a', 'b', 'c']), listed(['a', 'b', 'c', 'd', 'e'])],
+    ['', 'a', 'a and b', 'a, b and c', 'a, b, c and 2 more'],
+  )
+  assert.deepEqual([plural(1, 'user'), plural(2, 'user'), plural(0, 'copy', 'copies')], ['1 user', '2 users', '0 copies'])
+})
+
+test('told are the enabled destinations of the chosen sources', () => {
+  const destinations = [
+    { id: 'a', enabled: true, sourceIds: ['s1'] },
+    { id: 'b', enabled: false, sourceIds: ['s1'] },
+    { id: 'c', enabled: true, sourceIds: ['s2'] },
+    { id: 'd', enabled: true, sourceIds: [] },
+  ]
+  const ids = (sourceIds: string[] | null): string[] => toldBy(destinations, sourceIds).map(({ id }) => id)
+  assert.deepEqual([ids(null), ids(['s1']), ids(['s3'])], [['a', 'c'], ['a'], []])
+})

@@ -1,0 +1,170 @@
+// What was not delivered, by cause: how many, since when, what it means and what helps, with the way to its list and its replay.
+
+import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
+import { Link } from 'wouter'
+import { type Schemas, useApi } from '../../api/queries.ts'
+import { exactCount } from '../../parts/format.ts'
+import { ReplayIcon } from '../../parts/icons.tsx'
+import { ViewLink } from '../../parts/link.tsx'
+import { reasonAdvice } from '../../parts/reasons.ts'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Empty, Loaded } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from './filters.ts'
+
+type Cause = Schemas['FailureCause']
+
+export interface CausesProps {
+  filters: Filters
+  asOf: number
+  nameOf: (destinationId: string) => string
+  isKnown: (destinationId: string) => boolean
+  /** Undefined: this viewer may not. */
+  onReplay: ((body: ReplayBody) => void) | undefined
+}
+
+export function Causes({ filters, asOf, nameOf, isKnown, onReplay }: CausesProps) {
+  const { destinationId, state, reason } = filters
+  const times = timesOf(filters, asOf)
+  const query = useApi('GET /api/deliveries/causes', {
+    query: { destinationId, state: isFailure(state) ? state : undefined, ...times },
+    everyMs: 5_000,
+    keep: true,
+  })
+  return (
+    <Loaded query={query} lines={6}>
+      {({ data }) => {
+        const causes = reason === undefined ? data : data.filter((cause) => cause.reason === reason)
+        if (causes.length === 0) return <Nothing filters={filters} />
+        const isPartial = causes.some(({ partial }) => partial)
+        const sum = causes.reduce((total, { count }) => total + count, 0)
+        return (
+          <Stack gap="sm">
+            <Text size="sm" c="dimmed" role="status">
+              {exactCount(sum)}
+              {isPartial && '+'} {sum === 1 ? 'delivery' : 'deliveries'}, {exactCount(causes.length)}{' '}
+              {causes.length === 1 ? 'cause' : 'causes'}. The one that happened last is first.
+              {isPartial && ' Where a number has a +, only the newest were counted: choose a time to see what is older.'}
+            </Text>
+            <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
+              {causes.map((cause) => (
+                <li key={`${cause.destinationId} ${cause.state} ${cause.reason}`}>
+                  <CauseCard cause={cause} filters={filters} times={times} nameOf={nameOf} isKnown={isKnown} onReplay={onReplay} />
+                </li>
+              ))}
+            </Stack>
+          </Stack>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function CauseCard({
+  cause,
+  filters,
+  times,
+  nameOf,
+  isKnown,
+  onReplay,
+}: Omit<CausesProps, 'asOf'> & { cause: Cause; times: { from: string | undefined; to: string | undefined } }) {
+  const { destinationId, state, reason, sentence, count, firstAt, lastAt, deliveryId, partial } = cause
+  const { within, from, to } = filters
+  const list = deliveriesAddress({ destinationId, state, reason: reason ?? undefined, within, from, to, view: 'list' })
+  const advice = reason === null ? '' : reasonAdvice(reason)
+  const isThere = isKnown(destinationId)
+  return (
+    <Card withBorder padding="md">
+      <Stack gap={8}>
+        <Group justify="space-between" align="flex-start" gap="xs" wrap="nowrap">
+          <Stack gap={2} miw={0}>
+            <Title order={2} size="h5" style={{ overflowWrap: 'anywhere' }}>
+              {sentence}
+            </Title>
+            {advice !== '' && (
+              <Text size="sm" c="dimmed">
+                {advice}
+              </Text>
+            )}
+          </Stack>
+          <Text
+            fw={700}
+            size="xl"
+            lh={1.1}
+            style={{ whiteSpace: 'nowrap' }}
+            aria-label={`${exactCount(count)} deliveries${partial ? ' or more' : ''}`}
+          >
+            {exactCount(count)}
+            {partial && '+'}
+          </Text>
+        </Group>
+        <Group gap="xs">
+          <StateBadge state={state} />
+          {reason !== null && (
+            <Badge variant="default" tt="none" ff="monospace" fw={500}>
+              {reason}
+            </Badge>
+          )}
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {isThere ? (
+              <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{nameOf(destinationId)}</ViewLink>
+            ) : (
+              `${destinationId} (deleted)`
+            )}
+          </Text>
+          <Text size="sm" c="dimmed" component="div">
+            last <Time at={lastAt} relative />, first <Time at={firstAt} relative />
+          </Text>
+        </Group>
+        <Group gap="xs">
+          <Button component={Link} href={list} size="xs" variant="default" aria-label={`Show the list: ${sentence}`}>
+            Show the list
+          </Button>
+          <Button
+            component={Link}
+            href={`/deliveries/${encodeURIComponent(deliveryId)}`}
+            size="xs"
+            variant="default"
+            aria-label={`The newest of them: ${sentence}`}
+          >
+            The newest of them
+          </Button>
+          {onReplay && isThere && reason !== 'message_deleted' && (
+            <Button
+              size="xs"
+              variant="light"
+              leftSection={<ReplayIcon size={14} />}
+              onClick={() => onReplay({ destinationId, states: [state], ...(reason === null ? {} : { reason }), ...times })}
+              aria-label={`Replay all: ${sentence}`}
+            >
+              Replay all
+            </Button>
+          )}
+        </Group>
+      </Stack>
+    </Card>
+  )
+}
+
+function Nothing({ filters }: { filters: Filters }) {
+  const { state, destinationId, within, from, to, reason } = filters
+  const isNarrowed = [destinationId, within, from, to, reason].some((value) => value !== undefined)
+  return (
+    <Empty
+      title={
+        isNarrowed
+          ? 'Nothing that matches'
+          : `Nothing ${state === undefined || state === 'failed' ? 'failed' : state === 'expired' ? 'expired' : 'was cancelled'}`
+      }
+      action={
+        <Button component={Link} href="/deliveries" variant="light" mt="xs">
+          All deliveries
+        </Button>
+      }
+    >
+      {isNarrowed
+        ? 'Another time or destination may have some.'
+        : 'What a receiver refuses for good, or does not take before the time for retries is over, appears here by its cause.'}
+    </Empty>
+  )
+}

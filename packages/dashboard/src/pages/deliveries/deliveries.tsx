@@ -1,0 +1,174 @@
+// Deliveries: what is owed and what became of it, found by filters, grouped by cause where it failed, and sent again.
+
+import { Alert, Button, Group, Paper, SegmentedControl, Text, Tooltip } from '@mantine/core'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { Link } from 'wouter'
+import { exactCount } from '../../parts/format.ts'
+import { ReplayIcon } from '../../parts/icons.tsx'
+import { Page } from '../../parts/page.tsx'
+import { changeSearch, useSearchState } from '../../parts/search.ts'
+import { Empty } from '../../parts/states.tsx'
+import { useSession } from '../../session.tsx'
+import { ReplayDialog } from '../replays/replay-dialog.tsx'
+import { Causes } from './causes.tsx'
+import { DeliveryList } from './delivery-list.tsx'
+import { useDestinationNames } from './destination-names.ts'
+import { FilterBar } from './filter-bar.tsx'
+import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf } from './filters.ts'
+import styles from './list.module.css'
+import { MAX_SELECTED, type Selection, selectionOf, selectionText, toggled } from './selection.ts'
+
+const VIEWER = 'Your token reads only: ask somebody with an admin token to send again.'
+
+export default function DeliveriesPage() {
+  const [params] = useSearchState()
+  const filters = useMemo(() => filtersOf(params), [params])
+  const { view: _, ...asked } = filters
+  const key = JSON.stringify(asked)
+  // What "the last hour" counts back from: kept while the filters are, so that the pages of a list fit together.
+  const asOf = useMemo(() => Date.now(), [key])
+  const { isAdmin } = useSession()
+  const { nameOf, isKnown, options } = useDestinationNames()
+  const [body, setBody] = useState<ReplayBody | null>(null)
+  const [selection, setSelection] = useState<Selection>(() => selectionOf(params.get('selected')))
+  const select = useCallback((ids: readonly string[], isOn: boolean): void => setSelection((before) => toggled(before, ids, isOn)), [])
+  // What is selected is on the list that is shown: another list begins with nothing.
+  const shownKey = useRef(key)
+  useEffect(() => {
+    if (shownKey.current !== key) setSelection(new Set())
+    shownKey.current = key
+  }, [key])
+  const text = selectionText(selection)
+  useEffect(() => {
+    if (text !== params.get('selected')) changeSearch({ selected: text }, { replace: true })
+  }, [text])
+  const all = replayOf(filters, asOf)
+  const why = isAdmin ? all.why : VIEWER
+  return (
+    <Page
+      title="Deliveries"
+      about="One message owed to one destination: its state, why, and sending it again."
+      actions={
+        <Tooltip label={why ?? ''} disabled={why === undefined} multiline maw={300} events={{ hover: true, focus: true, touch: true }}>
+          {/* Not by the disabled attribute: a button that cannot be focused cannot say why. */}
+          <Button
+            variant="light"
+            leftSection={<ReplayIcon size={15} />}
+            data-disabled={why !== undefined}
+            aria-disabled={why !== undefined}
+            aria-label={why === undefined ? 'Replay all that match' : `Replay all that match. Not possible: ${why}`}
+            onClick={() => why === undefined && all.body && setBody(all.body)}
+          >
+            Replay all that match
+          </Button>
+        </Tooltip>
+      }
+    >
+      <FilterBar filters={filters} destinations={options} />
+      {canGroup(filters) && (
+        <SegmentedControl
+          aria-label="View"
+          size="xs"
+          value={filters.view}
+          onChange={(view) => changeSearch({ view })}
+          data={[
+            { value: 'causes', label: 'Failures by cause' },
+            { value: 'list', label: 'List' },
+          ]}
+          style={{ alignSelf: 'flex-start' }}
+        />
+      )}
+      {isAdmin && all.why !== undefined && (filters.userId !== undefined || filters.event !== undefined) && (
+        <Alert color="blue" variant="light" p="xs">
+          {all.why}
+        </Alert>
+      )}
+      {filters.view === 'causes' ? (
+        <Causes filters={filters} asOf={asOf} nameOf={nameOf} isKnown={isKnown} onReplay={isAdmin ? setBody : undefined} />
+      ) : (
+        <DeliveryList
+          query={listQuery(filters, asOf)}
+          nameOf={nameOf}
+          selection={selection}
+          onSelect={select}
+          empty={<Nothing filters={filters} />}
+        />
+      )}
+      {selection.size > 0 && (
+        <SelectionBar
+          selection={selection}
+          isAdmin={isAdmin}
+          onClear={() => setSelection(new Set())}
+          onReplay={() => setBody({ deliveryIds: [...selection] })}
+        />
+      )}
+      <ReplayDialog body={body} onClose={() => setBody(null)} nameOf={nameOf} />
+    </Page>
+  )
+}
+
+function SelectionBar({
+  selection,
+  isAdmin,
+  onClear,
+  onReplay,
+}: {
+  selection: Selection
+  isAdmin: boolean
+  onClear: () => void
+  onReplay: () => void
+}) {
+  return (
+    <Paper withBorder shadow="md" p="xs" className={styles.bar} role="region" aria-label="Selection">
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={600} role="status">
+          {exactCount(selection.size)} selected
+          {selection.size >= MAX_SELECTED && ' · no more at once'}
+        </Text>
+        <Group gap="xs">
+          {!isAdmin && (
+            <Text size="xs" c="dimmed">
+              {VIEWER}
+            </Text>
+          )}
+          <Button size="xs" variant="default" onClick={onClear}>
+            Clear
+          </Button>
+          <Button size="xs" leftSection={<ReplayIcon size={14} />} disabled={!isAdmin} onClick={onReplay}>
+            Replay
+          </Button>
+        </Group>
+      </Group>
+    </Paper>
+  )
+}
+
+function Nothing({ filters }: { filters: Filters }) {
+  const { destinationId, state, reason, userId, event, within, from, to } = filters
+  const isNarrowed = [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
+  if (isNarrowed)
+    return (
+      <Empty
+        title="No delivery matches"
+        action={
+          <Button component={Link} href="/deliveries" variant="light" mt="xs">
+            All deliveries
+          </Button>
+        }
+      >
+        Take a filter away, or look at another time. What is older than messages are kept is gone.
+      </Empty>
+    )
+  return (
+    <Empty
+      title="Nothing was owed yet"
+      action={
+        <Button component={Link} href="/destinations" variant="light" mt="xs">
+          To the destinations
+        </Button>
+      }
+    >
+      A delivery comes to be when a message is accepted by a source that has a destination.
+    </Empty>
+  )
+}

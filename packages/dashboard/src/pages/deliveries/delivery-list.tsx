@@ -1,0 +1,274 @@
+// The list of deliveries, of any length: only what is seen is drawn, and only pages near it are in memory (row-pages.ts). The page itself
+// scrolls, so that a phone scrolls as it does everywhere.
+
+import { Button, Checkbox, Group, Skeleton, Text } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { type ApiProblem, call, type Schemas } from '../../api/client.ts'
+import { exactCount } from '../../parts/format.ts'
+import { ViewLink } from '../../parts/link.tsx'
+import { reasonSentence } from '../../parts/reasons.ts'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import type { ListQuery } from './filters.ts'
+import styles from './list.module.css'
+import { RowPages } from './row-pages.ts'
+import type { Selection } from './selection.ts'
+
+export type Delivery = Schemas['Delivery']
+
+const PAGE_ROWS = 500
+const ROW_PX = 44
+const CARD_PX = 92
+/** How often the start of the list is asked for again, while it is what is looked at. */
+const FRESH_MS = 5_000
+
+export interface DeliveryListProps {
+  query: ListQuery
+  nameOf: (destinationId: string) => string
+  selection: Selection
+  onSelect: (ids: readonly string[], isOn: boolean) => void
+  empty: React.ReactNode
+}
+
+export function DeliveryList(props: DeliveryListProps) {
+  const key = JSON.stringify(props.query)
+  const [pages, setPages] = useState<RowPages<Delivery> | null>(null)
+  useEffect(() => {
+    const query = JSON.parse(key) as ListQuery
+    const made = new RowPages<Delivery>({
+      keep: 1,
+      load: (cursor, signal) => call('GET /api/deliveries', { query: { ...query, limit: PAGE_ROWS, cursor: cursor ?? undefined }, signal }),
+    })
+    setPages(made)
+    made.show(0, 30)
+    return () => made.close()
+  }, [key])
+  return pages === null ? <Loading lines={8} /> : <Shown key={key} {...props} pages={pages} />
+}
+
+function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps & { pages: RowPages<Delivery> }) {
+  useSyncExternalStore(pages.subscribe, pages.version)
+  const isNarrow = useMediaQuery('(max-width: 47.99em)', false, { getInitialValueInEffect: false }) ?? false
+  const height = isNarrow ? CARD_PX : ROW_PX
+  const box = useRef<HTMLDivElement>(null)
+  const [top, setTop] = useState(0)
+  // Where the list begins on the page: it moves when the filters above it wrap.
+  useLayoutEffect(() => {
+    const at = box.current === null ? 0 : Math.round(box.current.getBoundingClientRect().top + window.scrollY)
+    if (at !== top) setTop(at)
+  })
+  const rows = useWindowVirtualizer({ count: pages.count, estimateSize: () => height, overscan: 12, scrollMargin: top })
+  useEffect(() => rows.measure(), [height])
+  const drawn = rows.getVirtualItems()
+  const [first, last] = [drawn[0]?.index ?? 0, drawn.at(-1)?.index ?? 30]
+  useEffect(() => pages.show(first, last), [pages, first, last])
+  // New ones come at the start; who reads further down is not moved.
+  const isFresh = first === 0 && selection.size === 0
+  useEffect(() => {
+    if (!isFresh) return undefined
+    const timer = setInterval(() => {
+      if (!document.hidden && pages.isBegun && !pages.isLoading && pages.problem === null && window.scrollY < 200) void pages.refresh()
+    }, FRESH_MS)
+    return () => clearInterval(timer)
+  }, [pages, isFresh])
+  const anchor = useRef<number | null>(null)
+
+  const select = (index: number, isOn: boolean, isRange: boolean): void => {
+    const from = isRange && anchor.current !== null ? anchor.current : index
+    anchor.current = index
+    onSelect(
+      pages.rowsBetween(Math.min(from, index), Math.max(from, index)).map(({ id }) => id),
+      isOn,
+    )
+  }
+  const step = (event: KeyboardEvent, index: number): void => {
+    const to = event.key === 'ArrowDown' ? index + 1 : event.key === 'ArrowUp' ? index - 1 : null
+    if (to === null || to < 0 || to >= pages.count) return
+    event.preventDefault()
+    if (event.shiftKey) {
+      anchor.current ??= index
+      select(to, true, true)
+    }
+    rows.scrollToIndex(to)
+    // It may be drawn only after the scroll.
+    requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`select-${to}`)?.focus({ preventScroll: true })))
+  }
+
+  if (pages.count === 0 && pages.problem === null && pages.isEnd) return <>{empty}</>
+  if (pages.count === 0 && pages.problem !== null) return <Problem problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
+  if (pages.count === 0 && !pages.isBegun) return <Loading lines={8} />
+  const loaded = pages.rowsBetween(first, last)
+  const isAll = loaded.length > 0 && loaded.every(({ id }) => selection.has(id))
+  return (
+    <div>
+      <div role="table" aria-label="Deliveries" aria-rowcount={pages.isEnd ? pages.count + 1 : -1}>
+        <div role="rowgroup" style={{ display: 'contents' }}>
+          <div role="row" className={styles.head} aria-rowindex={1}>
+            <div role="columnheader">
+              <Checkbox
+                aria-label="Select the deliveries in view"
+                label={isNarrow ? 'Select the deliveries in view' : undefined}
+                checked={isAll}
+                indeterminate={!isAll && loaded.some(({ id }) => selection.has(id))}
+                onChange={(event) =>
+                  onSelect(
+                    loaded.map(({ id }) => id),
+                    event.currentTarget.checked,
+                  )
+                }
+              />
+            </div>
+            <div role="columnheader">Message</div>
+            <div role="columnheader">Destination</div>
+            <div role="columnheader">State</div>
+            <div role="columnheader">Reason</div>
+            <div role="columnheader" className={styles.number}>
+              Attempts
+            </div>
+            <div role="columnheader">When</div>
+          </div>
+        </div>
+        <div ref={box} role="rowgroup" className={styles.list} style={{ height: rows.getTotalSize() }}>
+          {drawn.map(({ index, start }) => {
+            const row = pages.rowAt(index)
+            return (
+              <div
+                key={index}
+                role="row"
+                aria-rowindex={index + 2}
+                className={styles.row}
+                style={{ transform: `translateY(${start - top}px)` }}
+                data-selected={row !== undefined && selection.has(row.id) ? true : undefined}
+              >
+                {row === undefined ? (
+                  <div role="cell" style={{ gridColumn: '1 / -1', gridRow: '1 / -1' }}>
+                    <Skeleton height={14} aria-label="Loading" />
+                  </div>
+                ) : (
+                  <Cells row={row} index={index} nameOf={nameOf} isSelected={selection.has(row.id)} onSelect={select} onStep={step} />
+                )}
+              </div>
+            )
+          })}
+        </div>
+      </div>
+      <Group justify="center" py="md" mih={56}>
+        <Foot pages={pages} />
+      </Group>
+    </div>
+  )
+}
+
+function Foot({ pages }: { pages: RowPages<Delivery> }) {
+  if (pages.problem !== null) return <Problem problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
+  if (pages.isWaiting)
+    return (
+      <>
+        <Text size="sm" c="dimmed">
+          Much was looked through without another match.
+        </Text>
+        <Button size="xs" variant="default" onClick={() => pages.goOn()}>
+          Look further back
+        </Button>
+      </>
+    )
+  return (
+    <Text size="sm" c="dimmed" role="status">
+      {pages.isEnd
+        ? `${exactCount(pages.count)} ${pages.count === 1 ? 'delivery' : 'deliveries'}, no more.`
+        : `${exactCount(pages.count)} so far, more below …`}
+    </Text>
+  )
+}
+
+interface CellsProps {
+  row: Delivery
+  index: number
+  nameOf: (id: string) => string
+  isSelected: boolean
+  onSelect: (index: number, isOn: boolean, isRange: boolean) => void
+  onStep: (event: KeyboardEvent, index: number) => void
+}
+
+function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps) {
+  const { id, destinationId, state, reason, attemptCount, replay, replayedBy, nextAttemptAt, settledAt } = row
+  const title = row.event ?? row.type ?? 'a message that is no longer stored'
+  const user = row.userId ?? row.anonymousId
+  const destination = nameOf(destinationId)
+  return (
+    <>
+      <div role="cell" className={styles.box}>
+        <Checkbox
+          id={`select-${index}`}
+          aria-label={`Select the delivery of ${title} to ${destination}`}
+          checked={isSelected}
+          onChange={(event) => onSelect(index, event.currentTarget.checked, (event.nativeEvent as unknown as MouseEvent).shiftKey)}
+          onKeyDown={(event) => onStep(event, index)}
+        />
+      </div>
+      <div role="cell" className={`${styles.cell} ${styles.message}`} title={user === null ? title : `${title} · ${user}`}>
+        <ViewLink to={`/deliveries/${encodeURIComponent(id)}`} fw={500}>
+          {title}
+        </ViewLink>
+        {user !== null && (
+          <Text span size="sm" c="dimmed">
+            {' '}
+            · {user}
+          </Text>
+        )}
+      </div>
+      <div role="cell" className={`${styles.cell} ${styles.destination}`} title={destination}>
+        {destination}
+      </div>
+      <div role="cell" className={styles.state}>
+        <StateBadge state={state} />
+      </div>
+      <div role="cell" className={`${styles.cell} ${styles.reason}`} title={reason === null ? undefined : reasonSentence(reason)}>
+        {reason !== null && (
+          <Text span size="sm" ff="monospace">
+            {reason}
+          </Text>
+        )}
+        {replay && (
+          <Text span size="xs" c="dimmed">
+            {' '}
+            replay
+          </Text>
+        )}
+        {replayedBy !== null && (
+          <>
+            {' '}
+            <ViewLink to={`/deliveries/${encodeURIComponent(replayedBy)}`} size="xs">
+              sent again
+            </ViewLink>
+          </>
+        )}
+      </div>
+      <div
+        role="cell"
+        className={`${styles.number} ${styles.attempts}`}
+        aria-label={`${attemptCount} ${attemptCount === 1 ? 'attempt' : 'attempts'}`}
+      >
+        {exactCount(attemptCount)}
+        <Text span size="xs" c="dimmed" hiddenFrom="sm">
+          {' '}
+          {attemptCount === 1 ? 'attempt' : 'attempts'}
+        </Text>
+      </div>
+      <div role="cell" className={`${styles.cell} ${styles.time}`}>
+        {state === 'pending' ? (
+          nextAttemptAt === null ? (
+            <Text size="sm">due now</Text>
+          ) : (
+            <Time at={nextAttemptAt} relative />
+          )
+        ) : (
+          <Time at={settledAt} precise />
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,273 @@
+// One delivery: what became of it, every attempt, the request as it was sent, and sending it again.
+
+import { Badge, Button, Card, Group, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Link } from 'wouter'
+import type { Answer } from '../../api/client.ts'
+import { useApi } from '../../api/queries.ts'
+import { AttemptView } from '../../parts/attempt.tsx'
+import { Copyable } from '../../parts/copy.tsx'
+import { Countdown } from '../../parts/countdown.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { count } from '../../parts/format.ts'
+import { ViewLink } from '../../parts/link.tsx'
+import { Page } from '../../parts/page.tsx'
+import { reasonAdvice, reasonSentence } from '../../parts/reasons.ts'
+import { changeSearch, usePathPart, useSearchState } from '../../parts/search.ts'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Empty, Loaded, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { STATE_COLORS } from '../../theme.ts'
+import { lookAgainMs, replayRefusal } from '../messages/story.ts'
+import { ReplayButton } from './replay-button.tsx'
+import { RequestView } from './request.tsx'
+
+type DeliveryDetail = Answer<'GET /api/deliveries/{id}'>
+type Destination = Answer<'GET /api/destinations/{id}'>
+
+/** Of many attempts, the newest are shown until the others are asked for. */
+const SHOWN_ATTEMPTS = 20
+
+export default function Delivery() {
+  const id = usePathPart(1)
+  const query = useApi('GET /api/deliveries/{id}', {
+    params: { id },
+    everyMs: (delivery) => (delivery === undefined ? undefined : lookAgainMs([delivery], Date.now())),
+  })
+  const { data, error } = query
+  const destinationId = data?.destinationId
+  const { data: destination, error: destinationError } = useApi('GET /api/destinations/{id}', {
+    params: { id: destinationId ?? '' },
+    enabled: destinationId !== undefined,
+  })
+  const isDestinationGone = destinationError?.code === 'destination_not_found'
+  if (error?.code === 'delivery_not_found' && data === undefined) {
+    return (
+      <Page title="Delivery">
+        <Empty
+          title="There is no delivery of this id"
+          action={
+            <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
+              Look for a message of this id
+            </Button>
+          }
+        >
+          It is older than deliveries are kept (SWITCHYARD_RETENTION_DAYS), or the id is not whole.{' '}
+          <ViewLink to="/deliveries">All deliveries</ViewLink>
+        </Empty>
+      </Page>
+    )
+  }
+  const name = destination?.name ?? (isDestinationGone ? `${destinationId} (deleted)` : (destinationId ?? ''))
+  return (
+    <Page
+      title={data === undefined ? 'Delivery' : `Delivery to ${name}`}
+      actions={
+        data && (
+          <ReplayButton
+            delivery={data}
+            destination={name}
+            isHeld={destination?.enabled === false}
+            refusal={replayRefusal(data, data.request === null && !isDestinationGone, isDestinationGone)}
+            size="sm"
+          />
+        )
+      }
+    >
+      {data !== undefined && error !== null && <Problem problem={error} onRetry={() => void query.refetch()} />}
+      <Loaded query={query} lines={8}>
+        {(delivery) => <Detail delivery={delivery} destination={destination} name={name} isDestinationGone={isDestinationGone} />}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Detail({
+  delivery,
+  destination,
+  name,
+  isDestinationGone,
+}: {
+  delivery: DeliveryDetail
+  destination: Destination | undefined
+  name: string
+  isDestinationGone: boolean
+}) {
+  const {
+    id,
+    messageId,
+    storedMessageId,
+    destinationId,
+    state,
+    reason,
+    attemptCount,
+    replayOf,
+    replayJobId,
+    replayedBy,
+    nextAttemptAt,
+    settledAt,
+    traceId,
+    attempts,
+    request,
+  } = delivery
+  const link = (to: string) => <ViewLink to={`/deliveries/${encodeURIComponent(to)}`}>{to}</ViewLink>
+  return (
+    <Stack gap="lg">
+      <Standing delivery={delivery} isHeld={destination?.enabled === false} />
+      <Card withBorder>
+        <Facts
+          facts={[
+            ['Delivery', <Copyable text={id} label="the id of the delivery" />],
+            ['Message', <ViewLink to={`/messages/${encodeURIComponent(storedMessageId)}`}>{messageId ?? storedMessageId}</ViewLink>],
+            [
+              'Destination',
+              isDestinationGone ? name : <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{name}</ViewLink>,
+            ],
+            ['Attempts', count(attemptCount)],
+            ['Next attempt', state === 'pending' && destination?.enabled !== false ? <Countdown at={nextAttemptAt} /> : null],
+            ['Settled', settledAt === null ? null : <Time at={settledAt} precise />],
+            ['Repeats', replayOf === null ? null : link(replayOf)],
+            [
+              'By the replay',
+              replayJobId === null ? null : <ViewLink to={`/replays/${encodeURIComponent(replayJobId)}`}>{replayJobId}</ViewLink>,
+            ],
+            ['Sent again by', replayedBy === null ? null : link(replayedBy)],
+            ['Trace', traceId === null ? null : <Copyable text={traceId} label="the trace id" />],
+          ]}
+        />
+        <Text size="sm" c="dimmed" mt="sm">
+          Why it was routed here, and where else the message went, is in{' '}
+          <ViewLink to={`/messages/${encodeURIComponent(storedMessageId)}`}>the story of the message</ViewLink>.
+        </Text>
+      </Card>
+      <Attempts attempts={attempts} reason={reason} />
+      <Stack gap="sm" component="section" aria-labelledby="request">
+        <Title order={2} size="h4" id="request">
+          {attempts.length === 0 ? 'The request, as it would be sent' : attempts.length === 1 ? 'The request' : 'The last request'}
+        </Title>
+        {request === null ? (
+          <Text size="sm">
+            It can no longer be told: {isDestinationGone ? 'the destination was deleted' : 'the message is no longer stored'}.
+          </Text>
+        ) : (
+          <RequestView request={request} url={attempts.at(-1)?.url ?? destination?.urls[0] ?? null} />
+        )}
+      </Stack>
+    </Stack>
+  )
+}
+
+function Standing({ delivery, isHeld }: { delivery: DeliveryDetail; isHeld: boolean }) {
+  const isPending = delivery.state === 'pending'
+  const { data: health } = useApi('GET /api/destinations/{id}/health', {
+    params: { id: delivery.destinationId },
+    enabled: isPending,
+    everyMs: 5_000,
+  })
+  const isProbed = isPending && health !== undefined && health.breaker !== 'closed'
+  const { state, reason, attemptCount, nextAttemptAt, replay } = delivery
+  const last = delivery.attempts.at(-1)
+  const lastReason = reason ?? (state === 'delivered' ? null : (last?.reason ?? null))
+  return (
+    <Card
+      withBorder
+      padding="sm"
+      role="status"
+      aria-label="State of the delivery"
+      style={{ borderInlineStart: `4px solid var(--mantine-color-${STATE_COLORS[state]}-6)` }}
+    >
+      <Stack gap={4}>
+        <Group gap="xs">
+          <StateBadge state={state} size="md" />
+          {replay && (
+            <Badge variant="outline" color="gray" tt="none">
+              replay
+            </Badge>
+          )}
+          <Text size="sm" fw={500} component="div">
+            {state === 'pending' ? (
+              isHeld ? (
+                'Held: the destination is disabled. It is sent when it is enabled again.'
+              ) : isProbed ? (
+                <>Waits for attempt {attemptCount + 1}: the destination fails again and again and is probed with one request at a time.</>
+              ) : nextAttemptAt !== null && Date.parse(nextAttemptAt) > Date.now() ? (
+                <>
+                  Attempt {attemptCount + 1} comes <Countdown at={nextAttemptAt} />.
+                </>
+              ) : (
+                <>Attempt {attemptCount + 1} is due now.</>
+              )
+            ) : (
+              ENDS[state](attemptCount)
+            )}
+          </Text>
+        </Group>
+        {lastReason !== null && (
+          <Text size="sm">
+            {reasonSentence(lastReason)} {reasonAdvice(lastReason)}
+          </Text>
+        )}
+      </Stack>
+    </Card>
+  )
+}
+
+const after = (attempts: number): string =>
+  attempts === 0 ? 'without an attempt' : attempts === 1 ? 'at the first attempt' : `after ${count(attempts)} attempts`
+
+const ENDS: Readonly<Record<'delivered' | 'failed' | 'expired' | 'cancelled', (attempts: number) => string>> = {
+  delivered: (attempts) => `Delivered ${after(attempts)}.`,
+  failed: (attempts) => `Failed ${after(attempts)}. It is not tried again by itself.`,
+  expired: (attempts) => `Given up ${after(attempts)}: the time for retries is over.`,
+  cancelled: (attempts) => `Cancelled ${after(attempts)}.`,
+}
+
+function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; reason: string | null }) {
+  const [params] = useSearchState()
+  const hidden = params.get('all') === 'yes' ? 0 : Math.max(0, attempts.length - SHOWN_ATTEMPTS)
+  const shown = attempts.slice(hidden)
+  return (
+    <Stack gap="md" component="section" aria-labelledby="attempts">
+      <Title order={2} size="h4" id="attempts">
+        Attempts
+      </Title>
+      {attempts.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {reason === null ? 'None yet.' : 'None was made.'}
+        </Text>
+      )}
+      {hidden > 0 && (
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          style={{ alignSelf: 'flex-start' }}
+          onClick={() => changeSearch({ all: 'yes' }, { replace: true })}
+        >
+          Show {count(hidden)} older attempts
+        </Button>
+      )}
+      {shown.length > 0 && (
+        <Timeline bulletSize={22} lineWidth={2} active={shown.length} role="list" aria-label="Attempts, oldest first">
+          {shown.map((attempt, at) => (
+            <Timeline.Item
+              key={`${attempt.attempt} ${attempt.startedAt} ${attempt.url}`}
+              role="listitem"
+              color={attempt.reason === null ? 'teal' : 'red'}
+              bullet={
+                <Text span size="xs">
+                  {attempt.attempt}
+                </Text>
+              }
+            >
+              <Stack gap={4} miw={0}>
+                <Text size="xs" c="dimmed" component="div">
+                  Attempt {attempt.attempt}, begun <Time at={attempt.startedAt} precise size="xs" />
+                </Text>
+                <AttemptView attempt={attempt} withAdvice={hidden + at === attempts.length - 1} />
+              </Stack>
+            </Timeline.Item>
+          ))}
+        </Timeline>
+      )}
+    </Stack>
+  )
+}

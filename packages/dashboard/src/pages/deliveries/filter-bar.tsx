@@ -1,0 +1,144 @@
+// The filters of the list: each is in the address as soon as it is chosen, or typed and left.
+
+import { Button, Group, Select, SimpleGrid, TextInput } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import { changeSearch } from '../../parts/search.ts'
+import { type Filters, isoTime, localTime, PERIODS, STATES } from './filters.ts'
+
+interface Option {
+  value: string
+  label: string
+}
+
+const TIMES: Option[] = [
+  ...Object.entries(PERIODS).map(([value, { label }]) => ({ value, label })),
+  { value: 'exact', label: 'Exact times' },
+]
+
+export function FilterBar({ filters, destinations }: { filters: Filters; destinations: readonly Option[] }) {
+  const { destinationId, state, reason, userId, event, within, from, to } = filters
+  const hasExact = from !== undefined || to !== undefined
+  const [isExact, setExact] = useState(hasExact)
+  // Going back in the browser changes the address without a choice here.
+  useEffect(() => setExact(hasExact), [hasExact, within])
+  const unknown =
+    destinationId !== undefined && !destinations.some(({ value }) => value === destinationId)
+      ? [{ value: destinationId, label: destinationId }]
+      : []
+  const isAny = [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
+  return (
+    <div role="search" aria-label="Filter the deliveries">
+      <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
+        <Select
+          label="State"
+          placeholder="any"
+          clearable
+          data={[...STATES]}
+          value={state ?? null}
+          onChange={(value) => changeSearch({ state: value, view: null })}
+          size="sm"
+          comboboxProps={{ withinPortal: true }}
+        />
+        <Select
+          label="Destination"
+          placeholder="any"
+          clearable
+          searchable
+          data={[...destinations, ...unknown]}
+          value={destinationId ?? null}
+          onChange={(value) => changeSearch({ destination: value, destinationId: null })}
+        />
+        <Select
+          label="When"
+          placeholder="any time"
+          clearable
+          data={TIMES}
+          value={isExact ? 'exact' : (within ?? null)}
+          onChange={(value) => {
+            setExact(value === 'exact')
+            changeSearch({ within: value === 'exact' ? null : value, ...(value === 'exact' ? {} : { from: null, to: null }) })
+          }}
+        />
+        <Typed label="Reason" placeholder="such as http_503" value={reason} onChange={(value) => changeSearch({ reason: value })} />
+        <Typed label="User" placeholder="id of a user" value={userId} onChange={(value) => changeSearch({ user: value, userId: null })} />
+        <Typed label="Event" placeholder="as it is written" value={event} onChange={(value) => changeSearch({ event: value })} />
+      </SimpleGrid>
+      {isExact && (
+        <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="xs" verticalSpacing="xs" mt="xs">
+          <Typed
+            label="From"
+            type="datetime-local"
+            value={localTime(from)}
+            onChange={(value) => changeSearch({ within: null, from: isoTime(value) })}
+          />
+          <Typed
+            label="To"
+            type="datetime-local"
+            value={localTime(to)}
+            onChange={(value) => changeSearch({ within: null, to: isoTime(value) })}
+          />
+        </SimpleGrid>
+      )}
+      {isAny && (
+        <Group mt="xs">
+          <Button
+            variant="subtle"
+            size="compact-sm"
+            onClick={() => {
+              setExact(false)
+              changeSearch({
+                state: null,
+                destination: null,
+                destinationId: null,
+                within: null,
+                from: null,
+                to: null,
+                reason: null,
+                user: null,
+                userId: null,
+                event: null,
+                view: null,
+              })
+            }}
+          >
+            Clear the filters
+          </Button>
+        </Group>
+      )}
+    </div>
+  )
+}
+
+/** Told when it is left or Enter is pressed: not every letter is a question to the service. */
+function Typed({
+  label,
+  value = '',
+  placeholder,
+  type = 'text',
+  onChange,
+}: {
+  label: string
+  value?: string | undefined
+  placeholder?: string
+  type?: string
+  onChange: (value: string) => void
+}) {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  const tell = (): void => {
+    const asked = type === 'text' ? text.trim() : text
+    if (asked !== value) onChange(asked)
+  }
+  return (
+    <TextInput
+      label={label}
+      type={type}
+      {...(type === 'datetime-local' ? { step: 1 } : {})}
+      {...(placeholder === undefined ? {} : { placeholder })}
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={tell}
+      onKeyDown={(event) => event.key === 'Enter' && tell()}
+    />
+  )
+}

@@ -1,0 +1,184 @@
+// The request of a delivery as it went over the wire: headers, body, and the same as a curl command. What signs it stays in the service.
+
+import { Alert, Button, Code, CopyButton, Group, Stack, Table, Tabs, Text } from '@mantine/core'
+import { useMemo } from 'react'
+import type { Answer } from '../../api/client.ts'
+import { BODY_FILE, curlOf, signaturesIn } from '../../parts/curl.ts'
+import { bytes } from '../../parts/format.ts'
+import { Json } from '../../parts/json.tsx'
+import { ViewLink } from '../../parts/link.tsx'
+import { changeSearch, useSearchState } from '../../parts/search.ts'
+import { useSession } from '../../session.tsx'
+
+type Delivery = Answer<'GET /api/deliveries/{id}'>
+type Request = NonNullable<Delivery['request']>
+
+const TABS = ['body', 'headers', 'curl'] as const
+
+/** `url`: null where none is known. */
+export function RequestView({ request, url }: { request: Request; url: string | null }) {
+  const [params] = useSearchState()
+  const { isAdmin } = useSession()
+  const { headers, body, note } = request
+  const asked = params.get('request')
+  const tab = TABS.find((each) => each === asked) ?? 'body'
+  const curl = useMemo(() => (url === null ? null : curlOf({ url, headers, body })), [url, headers, body])
+  const signatures = signaturesIn(headers)
+  return (
+    <Stack gap="sm">
+      {note !== null && (
+        <Alert color="gray" variant="light" p="xs">
+          {note}
+        </Alert>
+      )}
+      <Tabs
+        value={tab}
+        onChange={(value) => changeSearch({ request: value === 'body' ? null : value }, { replace: true })}
+        keepMounted={false}
+      >
+        <Tabs.List>
+          <Tabs.Tab value="body">Body</Tabs.Tab>
+          <Tabs.Tab value="headers">Headers</Tabs.Tab>
+          <Tabs.Tab value="curl">curl</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="body" pt="sm">
+          <Body text={body} />
+        </Tabs.Panel>
+        <Tabs.Panel value="headers" pt="sm">
+          <Headers headers={headers} />
+        </Tabs.Panel>
+        <Tabs.Panel value="curl" pt="sm">
+          {curl === null ? (
+            <Text size="sm">The URL is not known, because it was not sent yet and the destination could not be asked for.</Text>
+          ) : (
+            <Stack gap="sm">
+              <Group gap="xs">
+                <CopyButton value={curl.command}>
+                  {({ copied, copy }) => (
+                    <Button size="xs" onClick={copy}>
+                      {copied ? 'Copied' : 'Copy as curl'}
+                    </Button>
+                  )}
+                </CopyButton>
+                {curl.bodyFile !== null && <SaveButton name={BODY_FILE} text={body} />}
+              </Group>
+              {curl.bodyFile !== null && (
+                <Text size="sm">The body is too long for a command line. Save it as {BODY_FILE} and run the command beside it.</Text>
+              )}
+              {!isAdmin && (
+                <Text size="sm">
+                  Values of the destination's own headers and of the URL's query are hidden from viewers: put them in where it says
+                  (hidden).
+                </Text>
+              )}
+              <Code
+                block
+                tabIndex={0}
+                role="region"
+                aria-label="The curl command"
+                style={{ maxHeight: 320, overflow: 'auto', whiteSpace: 'pre' }}
+              >
+                {curl.command}
+              </Code>
+            </Stack>
+          )}
+        </Tabs.Panel>
+      </Tabs>
+      {signatures.length === 0 ? (
+        <Text size="xs" c="dimmed">
+          It is not signed: the destination has no secret.
+        </Text>
+      ) : (
+        <Text size="xs" c="dimmed">
+          {signatures.map(({ header, madeOf }) => `${header} is ${madeOf}. `).join('')}
+          The service makes it with secrets that it never shows, so nothing here holds them.
+          {signatures.some(({ header }) => header === 'webhook-signature') &&
+            ' A receiver that checks webhook-timestamp refuses it some minutes later: a replay is signed anew.'}{' '}
+          Does it verify?{' '}
+          <ViewLink to="/signature" size="xs">
+            Signature checker
+          </ViewLink>
+        </Text>
+      )}
+    </Stack>
+  )
+}
+
+/** Laid out to be read; as it was sent for whoever wants to sign it. */
+function Body({ text }: { text: string }) {
+  const [params] = useSearchState()
+  const isRaw = params.get('body') === 'raw'
+  const value = useMemo(() => parsed(text), [text])
+  return (
+    <Stack gap="xs">
+      <Group gap="xs">
+        <Button
+          size="compact-sm"
+          variant={isRaw ? 'default' : 'light'}
+          aria-pressed={!isRaw}
+          onClick={() => changeSearch({ body: null }, { replace: true })}
+        >
+          Laid out
+        </Button>
+        <Button
+          size="compact-sm"
+          variant={isRaw ? 'light' : 'default'}
+          aria-pressed={isRaw}
+          onClick={() => changeSearch({ body: 'raw' }, { replace: true })}
+        >
+          As sent, byte by byte
+        </Button>
+      </Group>
+      {isRaw || value === undefined ? <Json text={text} label="the body as it was sent" /> : <Json value={value} label="the body" />}
+    </Stack>
+  )
+}
+
+function Headers({ headers }: { headers: Readonly<Record<string, string>> }) {
+  return (
+    <Table.ScrollContainer minWidth={0} type="native" tabIndex={0} role="region" aria-label="Headers of the request">
+      <Table verticalSpacing={4} fz="sm">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Name</Table.Th>
+            <Table.Th>Value</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {Object.entries(headers).map(([name, value]) => (
+            <Table.Tr key={name}>
+              <Table.Td style={{ whiteSpace: 'nowrap', verticalAlign: 'top' }}>{name}</Table.Td>
+              <Table.Td style={{ overflowWrap: 'anywhere' }} ff="monospace">
+                {value}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}
+
+function SaveButton({ name, text }: { name: string; text: string }) {
+  const save = (): void => {
+    const address = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+    const link = document.createElement('a')
+    link.href = address
+    link.download = name
+    link.click()
+    URL.revokeObjectURL(address)
+  }
+  return (
+    <Button size="xs" variant="default" onClick={save}>
+      Save {name} ({bytes(new TextEncoder().encode(text).length)})
+    </Button>
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,107 @@
+// Pause, enable and delete: each says what it does to what is owed before it is done, with the number that waits now.
+
+import { Button, List, Stack, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useState } from 'react'
+import { useLocation } from 'wouter'
+import { useApi, useChange } from '../../api/queries.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { exactCount } from '../../parts/format.ts'
+import { DeletionIcon, PauseIcon, PlayIcon } from '../../parts/icons.tsx'
+import type { Destination } from './draft.ts'
+import { BAD } from './standing-view.tsx'
+
+export function DestinationActions({ destination }: { destination: Destination }) {
+  const { id, name, enabled } = destination
+  const [asked, setAsked] = useState<'pause' | 'delete' | null>(null)
+  const [, navigate] = useLocation()
+  const ledger = useApi('GET /api/ledger', { enabled: asked !== null, everyMs: 5_000 })
+  const change = useChange(
+    'PATCH /api/destinations/{id}',
+    'GET /api/destinations',
+    'GET /api/destinations/{id}',
+    'GET /api/destinations/{id}/health',
+    'GET /api/destinations/health',
+  )
+  const remove = useChange('DELETE /api/destinations/{id}', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
+  const pending = ledger.data?.data.find(({ destinationId }) => destinationId === id)?.pending
+  const waits = pending === undefined ? null : pending === 1 ? '1 pending delivery' : `${exactCount(pending)} pending deliveries`
+
+  const enable = (): void => {
+    change.mutate(
+      { params: { id }, body: { enabled: true } },
+      {
+        onSuccess: () => notifications.show({ color: 'teal', message: `${name} is enabled. What was held goes out now.` }),
+        onError: ({ message }) => notifications.show({ color: 'red', title: 'It was not enabled', message }),
+      },
+    )
+  }
+
+  return (
+    <>
+      {enabled ? (
+        <Button variant="default" leftSection={<PauseIcon size={16} />} onClick={() => setAsked('pause')}>
+          Pause
+        </Button>
+      ) : (
+        <Button leftSection={<PlayIcon size={16} />} loading={change.isPending} onClick={enable}>
+          Enable
+        </Button>
+      )}
+      <Button variant="default" leftSection={<DeletionIcon size={16} />} onClick={() => setAsked('delete')}>
+        Delete
+      </Button>
+
+      <Confirm
+        opened={asked === 'pause'}
+        onClose={() => setAsked(null)}
+        title={`Pause ${name}?`}
+        verb="Pause it"
+        color="orange"
+        onConfirm={() => change.mutateAsync({ params: { id }, body: { enabled: false } })}
+      >
+        <Stack gap="xs">
+          <Text size="sm">Nothing is sent to it until you enable it again.</Text>
+          <List size="sm" spacing={4}>
+            <List.Item>
+              What it is owed is held and not lost: {waits ?? 'counting …'}
+              {pending === 0 ? ' now' : ', sent when you enable it'}.
+            </List.Item>
+            <List.Item>Messages that come in meanwhile skip it. They are stored, with that reason, and are not sent to it later.</List.Item>
+            <List.Item>The retry window of what was tried already goes on.</List.Item>
+          </List>
+        </Stack>
+      </Confirm>
+
+      <Confirm
+        opened={asked === 'delete'}
+        onClose={() => setAsked(null)}
+        title={`Delete ${name}?`}
+        verb="Delete it for good"
+        typed={name}
+        onConfirm={async () => {
+          await remove.mutateAsync({ params: { id } })
+          notifications.show({ color: 'teal', message: `${name} is deleted.` })
+          navigate('/destinations')
+        }}
+      >
+        <Stack gap="xs">
+          <Text size="sm" fw={600} c={pending === 0 ? 'var(--mantine-color-text)' : BAD}>
+            {ledger.error !== null && waits === null
+              ? `What is pending could not be counted: ${ledger.error.message}`
+              : waits === null
+                ? 'Counting what is pending …'
+                : pending === 0
+                  ? 'Nothing is pending: no delivery is lost.'
+                  : `${waits} ${pending === 1 ? 'is' : 'are'} cancelled and never sent.`}
+          </Text>
+          <Text size="sm">
+            Its settings and secrets are gone for good, and new messages do not go to it. The records of its past deliveries stay as long as
+            messages are kept; they cannot be replayed to it.
+          </Text>
+          {enabled && pending !== 0 && <Text size="sm">To stop sending and lose nothing of what waits, pause it instead.</Text>}
+        </Stack>
+      </Confirm>
+    </>
+  )
+}

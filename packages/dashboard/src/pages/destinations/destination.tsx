@@ -1,0 +1,171 @@
+// One destination: how it does, a test, and its settings. /destinations/new is the form for another one.
+
+import { Alert, Button, Group, Tabs, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { useApi, useChange } from '../../api/queries.ts'
+import { Copyable } from '../../parts/copy.tsx'
+import { Page } from '../../parts/page.tsx'
+import { usePathPart, useSearchState } from '../../parts/search.ts'
+import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
+import { useSession } from '../../session.tsx'
+import { DestinationActions } from './actions.tsx'
+import { changeOf, type Destination, draftOf } from './draft.ts'
+import { DestinationForm } from './form.tsx'
+import { HealthView } from './health.tsx'
+import { NewDestination } from './new-destination.tsx'
+import { standingOf } from './standing.ts'
+import { StandingBadge } from './standing-view.tsx'
+import { TestPanel } from './test-panel.tsx'
+
+const TABS = ['health', 'test', 'settings'] as const
+
+export default function DestinationPage() {
+  const id = usePathPart(1)
+  return id === 'new' ? <NewDestination /> : <Existing key={id} id={id} />
+}
+
+function Existing({ id }: { id: string }) {
+  const destination = useApi('GET /api/destinations/{id}', { params: { id }, everyMs: 15_000 })
+  if (destination.data !== undefined) return <Shown destination={destination.data} />
+  if (destination.error === null)
+    return (
+      <Page title="Destination">
+        <Loading lines={6} label="Loading the destination" />
+      </Page>
+    )
+  return (
+    <Page title="Destination">
+      {destination.error.code === 'destination_not_found' ? (
+        <Empty
+          title="There is no such destination"
+          action={
+            <Button component={Link} href="/destinations">
+              All destinations
+            </Button>
+          }
+        >
+          It was deleted, or a part of the address is missing.
+        </Empty>
+      ) : (
+        <Problem problem={destination.error} onRetry={() => void destination.refetch()} />
+      )}
+    </Page>
+  )
+}
+
+function Shown({ destination }: { destination: Destination }) {
+  const { id, name } = destination
+  const { isAdmin } = useSession()
+  const [params, change] = useSearchState()
+  const asked = params.get('tab')
+  const tab = TABS.find((each) => each === asked) ?? 'health'
+  const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
+  const word = health.data === undefined ? null : standingOf(destination, health.data, health.dataUpdatedAt)
+  return (
+    <Page
+      title={name}
+      actions={
+        isAdmin ? (
+          <DestinationActions destination={destination} />
+        ) : (
+          <Text size="sm" c="dimmed">
+            read only: your token may only look
+          </Text>
+        )
+      }
+    >
+      <Group gap="sm">
+        {word !== null && <StandingBadge standing={word} size="lg" />}
+        <Copyable text={id} label="the id" />
+      </Group>
+      {params.get('created') === 'yes' && (
+        <Alert
+          color="teal"
+          variant="light"
+          title="It is created"
+          withCloseButton
+          closeButtonLabel="Close"
+          onClose={() => change({ created: null }, { replace: true })}
+          role="status"
+        >
+          {tab === 'test' ? 'Send a test to see that it arrives.' : 'It shows here how it does.'}
+          {destination.sourceIds.length === 0 && ' No source sends to it yet: choose one in the settings.'}
+        </Alert>
+      )}
+      <Tabs
+        value={tab}
+        onChange={(value) => change({ tab: value === 'health' ? null : value, range: null, type: null })}
+        keepMounted={false}
+      >
+        <Tabs.List mb="md">
+          <Tabs.Tab value="health">Health</Tabs.Tab>
+          <Tabs.Tab value="test">Test</Tabs.Tab>
+          <Tabs.Tab value="settings">Settings</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="health">
+          <Loaded query={health} lines={6}>
+            {(data) => <HealthView destination={destination} health={data} seenAtMs={health.dataUpdatedAt} />}
+          </Loaded>
+        </Tabs.Panel>
+        <Tabs.Panel value="test" keepMounted>
+          <TestPanel destination={destination} isAdmin={isAdmin} />
+        </Tabs.Panel>
+        {/* What was typed stays while another tab is looked at. */}
+        <Tabs.Panel value="settings" keepMounted>
+          <Settings destination={destination} isAdmin={isAdmin} />
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  )
+}
+
+function Settings({ destination, isAdmin }: { destination: Destination; isAdmin: boolean }) {
+  // As it was when the form began: what another changes meanwhile is neither shown over what is typed nor written back.
+  const [{ base, version }, setForm] = useState({ base: destination, version: 0 })
+  const begin = (next: Destination): void => setForm({ base: next, version: version + 1 })
+  const save = useChange(
+    'PATCH /api/destinations/{id}',
+    'GET /api/destinations',
+    'GET /api/destinations/{id}',
+    'GET /api/destinations/{id}/health',
+    'GET /api/destinations/health',
+  )
+  const isElsewhere = JSON.stringify(settingsOf(base)) !== JSON.stringify(settingsOf(destination))
+  return (
+    <>
+      {isElsewhere && (
+        <Alert color="blue" variant="light" title="The settings were changed elsewhere" mb="md" maw={860}>
+          <Group gap="sm">
+            <Text size="sm">What you see is older. Saving changes only the fields that you changed.</Text>
+            <Button size="xs" variant="default" onClick={() => begin(destination)}>
+              Show the present ones
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      <DestinationForm
+        // Another base is another form.
+        key={version}
+        initial={draftOf(base)}
+        isNew={false}
+        hasSharedSecret={base.hasSharedSecret}
+        signingSecretCount={base.signingSecretCount}
+        isReadOnly={!isAdmin}
+        onSave={async (draft) => {
+          const body = changeOf(base, draft)
+          // The same in other words: nothing to save, and the form shows how it is spelled.
+          const saved = body === null ? base : await save.mutateAsync({ params: { id: base.id }, body })
+          notifications.show({ color: 'teal', message: 'Saved.' })
+          begin(saved)
+        }}
+      />
+    </>
+  )
+}
+
+/** Whether it is enabled is no setting of this form. */
+function settingsOf(destination: Destination): Destination {
+  return { ...destination, enabled: true }
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  changeOf,
+  creationOf,
+  type Destination,
+  type Draft,
+  draftOf,
+  isChanged,
+  newDraft,
+  placeOf,
+  problemsOf,
+  refusalAt,
+  signingSecretOf,
+} from './draft.ts'
+
+const SAVED: Destination = {
+  id: 'dst_1',
+  type: 'webhook',
+  name: 'Warehouse',
+  enabled: true,
+  sourceIds: ['src_1'],
+  urls: ['https://example.com/hook'],
+  headers: { Authorization: 'Bearer x' },
+  hasSharedSecret: true,
+  hasSigningSecrets: true,
+  signingSecretCount: 1,
+  batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },
+  timeoutMs: 5_000,
+  retryWindowMs: 14_400_000,
+  maxInFlight: 50,
+  historical: true,
+  filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },
+  createdAt: '2026-11-15T12:00:00.000Z',
+}
+const good = (changes: Partial<Draft> = {}): Draft => ({ ...newDraft(), name: 'Hook', urls: ['https://example.com/'], ...changes })
+
+test('what is saved has no problems and nothing to change', () => {
+  const draft = draftOf(SAVED)
+  assert.deepEqual([...problemsOf(draft)], [])
+  assert.equal(changeOf(SAVED, draft), null)
+  assert.equal(isChanged(draftOf(SAVED), draft), false)
+})
+
+test('only what was changed is sent, and secrets only where they are replaced or removed', () => {
+  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), name: 'Lake' }), { name: 'Lake' })
+  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), batchSize: 20 }), { batch: { size: 20, bytes: 512_000, lingerMs: 1_000 } })
+  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), retryWindow: '240 min' }), null, 'the same in other words')
+  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), headers: [] }), { headers: {} })
+  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'remove' }, signingSecrets: { kind: 'remove' } }), {
+    sharedSecret: null,
+    signingSecrets: [],
+  })
+  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'set', values: ['s'] } }), { sharedSecret: 's' })
+  assert.deepEqual(creationOf(good({ signingSecrets: { kind: 'set', values: ['whsec_AAAA'] } })).signingSecrets, ['whsec_AAAA'])
+  assert.ok(!('sharedSecret' in creationOf(good())))
+})
+
+test('a problem stands at its field', () => {
+  const fields = (changes: Partial<Draft>): string[] => [...problemsOf(good(changes)).keys()]
+  assert.deepEqual([...problemsOf(newDraft()).keys()], ['name', 'urls[0]'])
+  assert.deepEqual(fields({}), [])
+  assert.deepEqual(fields({ urls: [] }), ['urls'])
+  assert.deepEqual(fields({ urls: ['https://example.com', 'https://example.com/', 'ftp://x'] }), ['urls[1]', 'urls[2]'])
+  assert.deepEqual(
+    fields({
+      headers: [
+        { name: 'X-A', value: '1' },
+        { name: 'x-a', value: 'é' },
+      ],
+    }),
+    ['headers[1].name', 'headers[1].value'],
+  )
+  assert.deepEqual(fields({ headers: [{ name: 'Content-Type', value: '' }] }), ['headers[0].name'])
+  assert.deepEqual(fields({ timeout: '6 s', retryWindow: '5h', linger: 'soon' }), ['batch.lingerMs', 'timeoutMs', 'retryWindowMs'])
+  assert.deepEqual(fields({ batchSize: null, maxInFlight: 1.5 }), ['batch.size', 'maxInFlight'])
+  assert.deepEqual(fields({ signingSecrets: { kind: 'set', values: ['whsec_AAAA', 'whsec_AAAA'] } }), ['signingSecrets[1]'])
+  assert.deepEqual(fields({ sharedSecret: { kind: 'set', values: [''] } }), ['sharedSecret'])
+})
+
+test("the API's refusal is shown at its field", () => {
+  const draft = good({
+    headers: [
+      { name: 'X-A', value: '1' },
+      { name: 'X-B', value: '2' },
+    ],
+  })
+  for (const [field, place] of [
+    ['urls[0]', 'urls[0]'],
+    ['urls', 'urls'],
+    ['headers.X-B', 'headers[1].value'],
+    ['headers.Gone', 'headers'],
+    ['sourceIds[3]', 'sourceIds'],
+    ['filter.types.deny[0]', 'filter.types.deny'],
+    ['filter.events.allow', 'filter.events.allow'],
+    ['batch.size', 'batch.size'],
+    ['somethingNew', null],
+    [null, null],
+  ] as const)
+    assert.equal(placeOf(field, draft), place, String(field))
+})
+
+test('the sentence of a refusal reads at its field', () => {
+  assert.equal(refusalAt('sourceIds[0]', 'sourceIds[0] is not the id of a source.'), 'Is not the id of a source.')
+  assert.equal(refusalAt('urls[0]', 'Something else.'), 'Something else.')
+  assert.equal(refusalAt(null, 'the store is away.'), 'The store is away.')
+})
+
+test('a secret that is made is one', () => {
+  const secret = signingSecretOf(new Uint8Array(32).fill(255))
+  assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+  assert.deepEqual([...problemsOf(good({ signingSecrets: { kind: 'set', values: [secret] } }))], [])
+})

@@ -1,0 +1,50 @@
+// Lengths of time as people type them: 5 s, 1h30m, 250 ms, 4 hours. Pure.
+
+const UNITS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  sec: 1_000,
+  second: 1_000,
+  m: 60_000,
+  min: 60_000,
+  minute: 60_000,
+  h: 3_600_000,
+  hour: 3_600_000,
+}
+const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)\s*/y
+
+/** In milliseconds; null for what is no length of time. A bare number has no unit and is none. */
+export function parseDuration(text: string): number | null {
+  const rest = text.trim().toLowerCase()
+  if (rest === '') return null
+  let ms = 0
+  PART.lastIndex = 0
+  while (PART.lastIndex < rest.length) {
+    const found = PART.exec(rest)
+    if (found === null) return null
+    const [, amount = '', unit = ''] = found
+    const size = UNITS[unit] ?? UNITS[unit.replace(/s$/, '')]
+    if (size === undefined) return null
+    ms += Number(amount) * size
+  }
+  const rounded = Math.round(ms)
+  return Math.abs(rounded - ms) < 1e-6 && Number.isSafeInteger(rounded) ? rounded : null
+}
+
+/** Exact, so that it is read again as what it was. */
+export function writeDuration(ms: number): string {
+  if (ms === 0) return '0 s'
+  const parts: string[] = []
+  let left = ms
+  for (const [unit, size] of [
+    ['h', 3_600_000],
+    ['min', 60_000],
+    ['s', 1_000],
+    ['ms', 1],
+  ] as const) {
+    const whole = Math.floor(left / size)
+    if (whole > 0) parts.push(`${whole} ${unit}`)
+    left -= whole * size
+  }
+  return parts.join(' ')
+}

@@ -1,0 +1,121 @@
+// The parts of the form that are lists: URLs and headers, each entry with its own problem below it.
+
+import { ActionIcon, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
+import { DeletionIcon, PlusIcon } from '../../parts/icons.tsx'
+import { type Draft, replaced } from './draft.ts'
+import type { FieldState } from './field-state.ts'
+import { LIMITS, urlAdvice } from './rules.ts'
+
+interface FieldsProps {
+  draft: Draft
+  state: FieldState
+}
+
+export function UrlFields({ draft, state }: FieldsProps) {
+  const { urls } = draft
+  const set = (next: string[], ...fields: string[]): void => state.set({ urls: next }, ...fields)
+  return (
+    <Stack gap="xs" role="group" aria-label="URLs">
+      <Text size="xs" c="dimmed">
+        Every message is posted to the URL. With several, to all of them at once, and one success is enough.
+      </Text>
+      {urls.map((url, at) => (
+        <Group key={at} gap="xs" align="flex-start" wrap="nowrap">
+          <Stack gap={2} style={{ flex: 1 }} miw={0}>
+            <TextInput
+              label={urls.length === 1 ? 'URL' : `URL ${at + 1}`}
+              placeholder="https://example.com/webhook"
+              type="url"
+              inputMode="url"
+              autoComplete="off"
+              value={url}
+              onChange={(event) => set(replaced(urls, at, event.currentTarget.value.trim()), `urls[${at}]`)}
+              error={state.problem(`urls[${at}]`)}
+              readOnly={state.isReadOnly}
+              required
+            />
+            {urlAdvice(url) !== null && (
+              <Text size="xs" c="dimmed">
+                {urlAdvice(url)}
+              </Text>
+            )}
+          </Stack>
+          {urls.length > 1 && !state.isReadOnly && (
+            <RemoveButton label={`Remove URL ${at + 1}`} onClick={() => set(urls.filter((_, other) => other !== at))} />
+          )}
+        </Group>
+      ))}
+      {state.problem('urls') !== null && <Input.Error>{state.problem('urls')}</Input.Error>}
+      {!state.isReadOnly && urls.length < LIMITS.urls && (
+        <Group>
+          <Button variant="default" size="xs" leftSection={<PlusIcon size={14} />} onClick={() => set([...urls, ''])}>
+            Add a URL
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  )
+}
+
+export function HeaderFields({ draft, state }: FieldsProps) {
+  const { headers } = draft
+  const set = (next: Draft['headers'], ...fields: string[]): void => state.set({ headers: next }, ...fields)
+  return (
+    <Stack gap="sm" role="group" aria-label="Headers">
+      <Text size="sm" c="dimmed">
+        Added to every request, as an Authorization that the receiver asks for.{' '}
+        {state.isReadOnly ? 'Their values are not shown to viewers.' : 'Everybody with an admin token can read them.'}
+      </Text>
+      {headers.map(({ name, value }, at) => (
+        <Group key={at} gap="xs" align="flex-start">
+          <TextInput
+            label={`Name of header ${at + 1}`}
+            placeholder="Authorization"
+            value={name}
+            onChange={(event) => set(replaced(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
+            error={state.problem(`headers[${at}].name`)}
+            readOnly={state.isReadOnly}
+            autoComplete="off"
+            style={{ flex: '1 1 150px' }}
+          />
+          <TextInput
+            label={`Value of header ${at + 1}`}
+            value={value}
+            onChange={(event) => set(replaced(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
+            error={state.problem(`headers[${at}].value`)}
+            readOnly={state.isReadOnly}
+            autoComplete="off"
+            style={{ flex: '2 1 180px' }}
+          />
+          {!state.isReadOnly && (
+            <RemoveButton label={`Remove header ${at + 1}`} onClick={() => set(headers.filter((_, other) => other !== at))} />
+          )}
+        </Group>
+      ))}
+      {state.problem('headers') !== null && <Input.Error>{state.problem('headers')}</Input.Error>}
+      {!state.isReadOnly && headers.length < LIMITS.headers && (
+        <Group>
+          <Button
+            variant="default"
+            size="xs"
+            leftSection={<PlusIcon size={14} />}
+            onClick={() => set([...headers, { name: '', value: '' }])}
+          >
+            Add a header
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  )
+}
+
+/** Stands beside the box of a field, below its label. */
+function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="subtle" color="gray" size={36} mt={25} onClick={onClick} aria-label={label}>
+        <DeletionIcon size={16} />
+      </ActionIcon>
+    </Tooltip>
+  )
+}

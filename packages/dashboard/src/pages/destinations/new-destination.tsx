@@ -1,0 +1,52 @@
+// A new destination: its settings, then straight to a test.
+
+import { Button } from '@mantine/core'
+import { Link, useLocation } from 'wouter'
+import { useApi, useChange } from '../../api/queries.ts'
+import { Page } from '../../parts/page.tsx'
+import { Empty, Loaded } from '../../parts/states.tsx'
+import { useSession } from '../../session.tsx'
+import { creationOf, newDraft } from './draft.ts'
+import { DestinationForm } from './form.tsx'
+
+export function NewDestination() {
+  const { isAdmin } = useSession()
+  const [, navigate] = useLocation()
+  const create = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
+  const sources = useApi('GET /api/sources', { query: { limit: 2 } })
+  const back = (
+    <Button component={Link} href="/destinations" variant="default">
+      {isAdmin ? 'Cancel' : 'To the destinations'}
+    </Button>
+  )
+  return (
+    <Page
+      title="Add a destination"
+      about="A webhook that messages are posted to. Name, URL and sources are enough: the rest has good values."
+      actions={isAdmin ? back : undefined}
+    >
+      {isAdmin ? (
+        <Loaded query={sources} lines={8}>
+          {({ data }) => (
+            <DestinationForm
+              // Where there is one source only, it is meant.
+              initial={{ ...newDraft(), sourceIds: data.length === 1 ? data.map(({ id }) => id) : [] }}
+              isNew
+              hasSharedSecret={false}
+              signingSecretCount={0}
+              isReadOnly={false}
+              onSave={async (draft) => {
+                const { id } = await create.mutateAsync({ body: creationOf(draft) })
+                navigate(`/destinations/${encodeURIComponent(id)}?tab=test&created=yes`)
+              }}
+            />
+          )}
+        </Loaded>
+      ) : (
+        <Empty title="Your token may only look" action={back}>
+          Somebody with an admin token can add a destination.
+        </Empty>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,68 @@
+// How a destination does, in one word with a colour, a sentence, and a place in the order of who needs help first. Pure.
+
+export const STANDINGS = ['failing', 'struggling', 'behind', 'unconnected', 'paused', 'idle', 'healthy'] as const
+export type StandingName = (typeof STANDINGS)[number]
+
+export interface Standing {
+  name: StandingName
+  color: string
+  says: string
+}
+
+export const STANDING_COLORS: Readonly<Record<StandingName, string>> = {
+  failing: 'red',
+  struggling: 'orange',
+  behind: 'orange',
+  unconnected: 'grape',
+  paused: 'gray',
+  idle: 'blue',
+  healthy: 'teal',
+}
+
+export interface Standable {
+  enabled: boolean
+  sourceIds: readonly string[]
+}
+
+export interface Seen {
+  breaker: 'closed' | 'open' | 'probing'
+  success: number | null
+  pending: number
+  oldestPendingAt: string | null
+}
+
+/** Below this share of the recent attempts, something is not well. */
+const WELL = 0.95
+/** The same as the service's own diagnostics take. */
+const BEHIND_MS = 3_600_000
+
+export function standingOf(
+  { enabled, sourceIds }: Standable,
+  { breaker, success, pending, oldestPendingAt }: Seen,
+  nowMs: number,
+): Standing {
+  const waits = pending > 0
+  if (!enabled) {
+    return standing(
+      'paused',
+      waits ? 'Paused. What it is owed is held; new messages skip it.' : 'Paused. Nothing is held; new messages skip it.',
+    )
+  }
+  if (breaker === 'probing') return standing('failing', 'It failed again and again, and is being probed with one request now.')
+  if (breaker === 'open') return standing('failing', 'It fails again and again, so one request at a time probes it.')
+  if (success !== null && success < WELL) return standing('struggling', 'Too many of its recent attempts fail.')
+  if (oldestPendingAt !== null && nowMs - Date.parse(oldestPendingAt) > BEHIND_MS)
+    return standing('behind', 'Something has been waiting for more than an hour.')
+  if (sourceIds.length === 0) return standing('unconnected', 'No source sends to it: choose one in its settings.')
+  if (success === null) return standing('idle', 'Nothing was sent to it since the service started.')
+  return standing('healthy', 'It takes what it is sent.')
+}
+
+function standing(name: StandingName, says: string): Standing {
+  return { name, color: STANDING_COLORS[name], says }
+}
+
+/** Those that need somebody first. */
+export function byNeed(a: StandingName, b: StandingName): number {
+  return STANDINGS.indexOf(a) - STANDINGS.indexOf(b)
+}

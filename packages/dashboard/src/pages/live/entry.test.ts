@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LiveAccepted, LiveAttempt, LiveRejected } from '../../api/live.ts'
+import { outcomeOf, rate, subjectOf, userOf } from './entry.ts'
+import { filtersOf, isFiltered } from './filters.ts'
+
+const attempt = (change: Partial<LiveAttempt>): LiveAttempt =>
+  ({
+    kind: 'attempt',
+    verdict: 'success',
+    status: 200,
+    reason: null,
+    totalMs: 12,
+    attempt: 1,
+    replay: false,
+    messages: 1,
+    event: 'e',
+    type: 'track',
+    userId: null,
+    anonymousId: 'anon',
+    ...change,
+  }) as LiveAttempt
+
+test('an outcome is a word, a tone and the rest', () => {
+  assert.deepEqual(outcomeOf(attempt({})), { word: 'delivered', tone: 'delivered', more: '200 in 12 ms' })
+  assert.deepEqual(outcomeOf(attempt({ verdict: 'temporary', reason: 'http_503', attempt: 3, replay: true })), {
+    word: 'will retry',
+    tone: 'retried',
+    more: 'http_503, attempt 3, replay',
+  })
+  assert.equal(outcomeOf(attempt({ verdict: 'permanent', reason: 'http_404' })).word, 'failed')
+  assert.equal(outcomeOf({ kind: 'accepted', duplicate: true } as LiveAccepted).word, 'duplicate')
+  assert.equal(outcomeOf({ kind: 'rejected', code: 'event_required' } as LiveRejected).more, 'event_required')
+})
+
+test('a batch says how many more there are', () => {
+  assert.equal(subjectOf(attempt({ messages: 3 })), 'e and 2 more')
+  assert.equal(subjectOf(attempt({ event: null, messages: 2 })), 'track and 1 more')
+  assert.equal(userOf(attempt({})), 'anon')
+})
+
+test('rates keep a digit while they are small', () => {
+  assert.deepEqual([rate(0.26), rate(9.96), rate(1_234.5)], [0.3, 10, 1_235])
+})
+
+test('filters: the address is asked as it is, but for what the service does not know', () => {
+  assert.deepEqual(filtersOf(new URLSearchParams('sourceId=s&type=track&event=a%20b&userId=u&what=failure&paused=1')), {
+    what: 'failure',
+    type: 'track',
+    sourceId: 's',
+    event: 'a b',
+    userId: 'u',
+  })
+  assert.deepEqual(filtersOf(new URLSearchParams('type=nonsense&what=x&event=%20')), {})
+  assert.equal(isFiltered({}), false)
+})

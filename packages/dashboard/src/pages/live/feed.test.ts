@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LiveAccepted, LiveAttempt, LiveEvent } from '../../api/live.ts'
+import { Feed, MAX_ENTRIES, type Timer } from './feed.ts'
+
+class Clock implements Timer {
+  now = 10_000
+  #timers: { atMs: number; run: () => void }[] = []
+
+  nowMs = (): number => this.now
+
+  after = (ms: number, run: () => void): (() => void) => {
+    const timer = { atMs: this.now + ms, run }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((each) => each !== timer)
+    }
+  }
+
+  pass(ms: number): void {
+    const untilMs = this.now + ms
+    for (;;) {
+      const next = this.#timers.filter(({ atMs }) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs)[0]
+      if (next === undefined) break
+      this.#timers = this.#timers.filter((each) => each !== next)
+      this.now = Math.max(this.now, next.atMs)
+      next.run()
+    }
+    this.now = untilMs
+  }
+
+  get waiting(): number {
+    return this.#timers.length
+  }
+}
+
+const accepted = (messageId: string): LiveAccepted => ({
+  kind: 'accepted',
+  at: '2026-01-01T00:00:00.000Z',
+  sourceId: 's',
+  messageId,
+  type: 'track',
+  event: 'e',
+  userId: 'u',
+  anonymousId: null,
+  duplicate: false,
+  bytes: 1,
+  message: {},
+})
+const attempt = (success: boolean): LiveAttempt => ({ kind: 'attempt', success }) as LiveAttempt
+
+function setUp() {
+  const clock = new Clock()
+  const feed = new Feed(clock)
+  let renders = 0
+  const leave = feed.subscribe(() => renders++)
+  const ids = (): unknown[] => feed.view().rows.map(({ told }) => (told.kind === 'accepted' ? told.messageId : told.kind))
+  return { clock, feed, leave, ids, renders: () => renders }
+}
+
+test('however much comes, it is shown at most five times a second, newest first, and no more than the last ones', () => {
+  const { clock, feed, ids, renders } = setUp()
+  let sent = 0
+  for (let step = 0; step < 1_000; step++) {
+    feed.add([accepted(`m-${sent++}`), accepted(`m-${sent++}`)])
+    clock.pass(1)
+  }
+  assert.ok(renders() >= 5 && renders() <= 6, String(renders()))
+  clock.pass(200)
+  assert.equal(feed.view().rows.length, MAX_ENTRIES)
+  assert.deepEqual(ids().slice(0, 2), ['m-1999', 'm-1998'])
+  assert.equal(new Set(feed.view().rows.map(({ seq }) => seq)).size, MAX_ENTRIES)
+})
+
+test('the first event is shown at once, and the view is the same until something changes', () => {
+  const { clock, feed, ids } = setUp()
+  feed.add([accepted('m')])
+  clock.pass(0)
+  assert.deepEqual(ids(), ['m'])
+  assert.equal(feed.view(), feed.view())
+})
+
+test('held still, rows stay and what comes is counted; let go, the newest are there', () => {
+  const { clock, feed, ids } = setUp()
+  feed.add([accepted('a')])
+  clock.pass(300)
+  feed.hold()
+  feed.add([accepted('b'), { kind: 'dropped', count: 40 }])
+  clock.pass(300)
+  assert.deepEqual([ids(), feed.view().isHeld, feed.view().meanwhile], [['a'], true, 41])
+  feed.resume()
+  assert.deepEqual([ids(), feed.view().isHeld, feed.view().meanwhile], [['b', 'a'], false, 0])
+})
+
+test('cleared, also while held, nothing is left but what comes after', () => {
+  const { clock, feed, ids } = setUp()
+  feed.add([accepted('a')])
+  feed.hold()
+  feed.clear()
+  assert.deepEqual(ids(), [])
+  feed.add([accepted('b')])
+  clock.pass(300)
+  assert.deepEqual([ids(), feed.view().meanwhile], [[], 1])
+  feed.resume()
+  assert.deepEqual(ids(), ['b'])
+})
+
+test('rates count what was left out, too, and fall to nothing when nothing comes', () => {
+  const { clock, feed } = setUp()
+  const second: LiveEvent[] = [
+    accepted('a'),
+    attempt(true),
+    attempt(false),
+    { kind: 'dropped', count: 97, accepted: 49, rejected: 1, attempts: 47, failures: 10 },
+  ]
+  for (let at = 0; at < 8; at++) {
+    feed.add(second)
+    clock.pass(1_000)
+  }
+  feed.add([])
+  clock.pass(200)
+  assert.deepEqual(feed.view().rates, { accepted: 50, attempts: 49, failures: 12, shown: 3, leftOut: 97, isAtLeast: false })
+  clock.pass(7_000)
+  assert.deepEqual(feed.view().rates, { accepted: 0, attempts: 0, failures: 0, shown: 0, leftOut: 0, isAtLeast: false })
+  assert.equal(clock.waiting, 0, 'and then it rests')
+})
+
+test('what was left out without a kind makes the others a lower bound', () => {
+  const { clock, feed } = setUp()
+  feed.add([{ kind: 'dropped', count: 10, accepted: 4 }])
+  clock.pass(0)
+  assert.deepEqual([feed.view().rates.isAtLeast, feed.view().rates.leftOut], [true, 10])
+})
+
+test('a gap is a row, and who left is told nothing more', () => {
+  const { clock, feed, leave, ids } = setUp()
+  feed.gap(0, 5_000)
+  clock.pass(200)
+  assert.deepEqual(ids(), ['gap'])
+  leave()
+  feed.add([accepted('a')])
+  assert.equal(clock.waiting, 0)
+})

@@ -1,0 +1,29 @@
+// What is listened for, as it stands in the address and as the service is asked. Pure.
+
+import type { LiveQuery } from '../../api/live.ts'
+
+export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
+
+/** What may be shown, and its name. */
+export const KINDS = { accepted: 'Messages accepted', rejected: 'Calls rejected', attempt: 'Attempts', failure: 'Failures only' } as const
+
+export const FILTERS = ['what', 'sourceId', 'destinationId', 'type', 'event', 'userId', 'messageId'] as const
+
+/** A type or kind that there is not is left out: the service would refuse it. */
+export function filtersOf(params: URLSearchParams): LiveQuery {
+  const given = (name: (typeof FILTERS)[number]): string | undefined => params.get(name)?.trim() || undefined
+  const type = TYPES.find((each) => each === given('type'))
+  const what = (Object.keys(KINDS) as (keyof typeof KINDS)[]).find((each) => each === given('what'))
+  const texts = {
+    sourceId: given('sourceId'),
+    destinationId: given('destinationId'),
+    event: given('event'),
+    userId: given('userId'),
+    messageId: given('messageId'),
+  }
+  return Object.fromEntries(Object.entries({ what, type, ...texts }).filter(([, value]) => value !== undefined))
+}
+
+export function isFiltered(query: LiveQuery): boolean {
+  return Object.keys(query).length > 0
+}

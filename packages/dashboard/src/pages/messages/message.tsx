@@ -1,0 +1,224 @@
+// One message's story: where it is, what happened to it and what will, its deliveries, and itself.
+
+import { Alert, Badge, Card, Group, Stack, Text, Title } from '@mantine/core'
+import { useApi, useStandingProblem } from '../../api/queries.ts'
+import { Copyable } from '../../parts/copy.tsx'
+import { Countdown } from '../../parts/countdown.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { count } from '../../parts/format.ts'
+import { Json } from '../../parts/json.tsx'
+import { ViewLink } from '../../parts/link.tsx'
+import { Page } from '../../parts/page.tsx'
+import { reasonSentence } from '../../parts/reasons.ts'
+import { usePathPart } from '../../parts/search.ts'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Loaded, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { ReplayButton } from '../deliveries/replay-button.tsx'
+import { MessageNotFound } from './not-found.tsx'
+import {
+  lookAgainMs,
+  type MessageStory,
+  outcomes,
+  replayRefusal,
+  routingSentence,
+  type StoryDelivery,
+  titleOf,
+  waitingOf,
+  whereabouts,
+} from './story.ts'
+import { StoryTimeline } from './timeline.tsx'
+
+const LOOK_FOR_MS = 5_000
+
+export default function Message() {
+  const id = usePathPart(1)
+  const query = useApi('GET /api/messages/{id}', {
+    params: { id },
+    // Not there yet may be there soon.
+    everyMs: (story) => (story === undefined ? LOOK_FOR_MS : lookAgainMs(story.deliveries, Date.now())),
+  })
+  const { data } = query
+  const error = useStandingProblem(query, id)
+  if (error?.code === 'message_not_found' && data === undefined) {
+    return (
+      <Page title="Where is my event?">
+        <MessageNotFound id={id} problem={error} onRetry={() => void query.refetch()} />
+      </Page>
+    )
+  }
+  return (
+    <Page title={data === undefined ? 'Message' : titleOf(data)} about={data === undefined ? undefined : whereabouts(data)}>
+      {data !== undefined && error !== null && <Problem problem={error} onRetry={() => void query.refetch()} />}
+      <Loaded query={query} lines={8}>
+        {(story) => <Story story={story} />}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Story({ story }: { story: MessageStory }) {
+  const {
+    id,
+    messageId,
+    sourceId,
+    sourceName,
+    userId,
+    anonymousId,
+    receivedAt,
+    timestamp,
+    ip,
+    browser,
+    traceId,
+    message,
+    purged,
+    deliveries,
+    duplicates,
+    others,
+  } = story
+  return (
+    <Stack gap="lg">
+      {purged && (
+        <Alert color="gray" variant="light" title="Its content was deleted">
+          A deletion was asked for its user. What is told here was kept beside the content: that it came, where it went, and when.{' '}
+          <ViewLink to="/deletions">Deletions</ViewLink>
+        </Alert>
+      )}
+      <Card withBorder>
+        <Facts
+          facts={[
+            ['messageId', messageId === null ? null : <Copyable text={messageId} label="the messageId" />],
+            ['Id in the store', <Copyable text={id} label="the id" />],
+            ['Source', <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sourceName ?? `${sourceId} (deleted)`}</ViewLink>],
+            ['User', userId === null ? null : <ViewLink to={`/messages?userId=${encodeURIComponent(userId)}`}>{userId}</ViewLink>],
+            ['Anonymous id', anonymousId],
+            ['Received', <Time at={receivedAt} precise />],
+            ['Happened', timestamp === null || Number.isNaN(Date.parse(timestamp)) ? timestamp : <Time at={timestamp} precise />],
+            ['Sent from', ip === null ? null : `${ip}${browser ? ', by a page in a browser' : ''}`],
+            ['Trace', traceId === null ? null : <Copyable text={traceId} label="the trace id" />],
+            [
+              'Came again',
+              duplicates === null ? null : (
+                <>
+                  {count(duplicates.count)} times, last <Time at={duplicates.lastAt} relative />. Dropped as duplicates.
+                </>
+              ),
+            ],
+          ]}
+        />
+      </Card>
+      <Stack gap="sm" component="section" aria-labelledby="deliveries">
+        <Title order={2} size="h4" id="deliveries">
+          Deliveries
+        </Title>
+        {deliveries.length === 0 && (
+          <Text size="sm" c="dimmed">
+            There are none: it goes nowhere. What happened, below, says why.
+          </Text>
+        )}
+        {deliveries.map((delivery) => (
+          <DeliveryCard key={delivery.id} delivery={delivery} isMessageGone={purged} waiting={waitingOf(story.story, delivery.id)} />
+        ))}
+      </Stack>
+      <Stack gap="md" component="section" aria-labelledby="story">
+        <Title order={2} size="h4" id="story">
+          What happened
+        </Title>
+        <StoryTimeline story={story.story} deliveries={deliveries} routing={routingSentence(story)} />
+      </Stack>
+      <Stack gap="sm" component="section" aria-labelledby="content">
+        <Title order={2} size="h4" id="content">
+          The message
+        </Title>
+        {message === null ? <Text size="sm">Its content was deleted.</Text> : <Json value={message} label="the message" />}
+      </Stack>
+      {others.length > 0 && <Others others={others} />}
+    </Stack>
+  )
+}
+
+function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDelivery; isMessageGone: boolean; waiting: string | null }) {
+  const { id, destinationId, destinationName, state, reason, attemptCount, replay, replayOf, nextAttemptAt, settledAt } = delivery
+  const name = destinationName ?? `${destinationId} (deleted)`
+  return (
+    <Card withBorder padding="sm" data-delivery={id}>
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <Stack gap={4} miw={0} style={{ flex: '1 1 260px' }}>
+          <Group gap="xs">
+            <StateBadge state={state} />
+            <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+              {name}
+            </ViewLink>
+            {replay && (
+              <Badge variant="outline" color="gray" size="sm" tt="none">
+                replay
+              </Badge>
+            )}
+          </Group>
+          <Text size="sm" c="dimmed" component="div">
+            {attemptCount === 0 ? 'Not attempted yet' : attemptCount === 1 ? '1 attempt' : `${count(attemptCount)} attempts`}
+            {state === 'pending'
+              ? // What is due and still not sent waits for something else, which the sentence below tells.
+                nextAttemptAt !== null &&
+                Date.parse(nextAttemptAt) > Date.now() && (
+                  <>
+                    , the next one <Countdown at={nextAttemptAt} />
+                  </>
+                )
+              : settledAt !== null && (
+                  <>
+                    , {state} <Time at={settledAt} relative />
+                  </>
+                )}
+            {replayOf !== null && (
+              <>
+                , repeats <ViewLink to={`/deliveries/${encodeURIComponent(replayOf)}`}>{replayOf}</ViewLink>
+              </>
+            )}
+          </Text>
+          {waiting !== null && <Text size="sm">{waiting}</Text>}
+          {reason !== null && state !== 'delivered' && <Text size="sm">{reasonSentence(reason)}</Text>}
+        </Stack>
+        <Group gap="xs">
+          <ViewLink to={`/deliveries/${encodeURIComponent(id)}`} aria-label={`Request, answer and curl of the delivery to ${name}`}>
+            Request and curl
+          </ViewLink>
+          <ReplayButton delivery={delivery} destination={name} refusal={replayRefusal(delivery, isMessageGone, destinationName === null)} />
+        </Group>
+      </Group>
+    </Card>
+  )
+}
+
+/** The same messageId from another source, or from another day, when it was not known any more. */
+function Others({ others }: { others: MessageStory['others'] }) {
+  return (
+    <Stack gap="sm" component="section" aria-labelledby="others">
+      <Title order={2} size="h4" id="others">
+        Older messages of the same messageId
+      </Title>
+      <Text size="sm" c="dimmed">
+        They came from another source, or so long before that the messageId was no longer taken for a duplicate.
+      </Text>
+      {others.map((other) => (
+        <Card key={other.id} withBorder padding="sm">
+          <Stack gap="sm">
+            <Group gap="xs">
+              <ViewLink to={`/messages/${encodeURIComponent(other.id)}`}>{other.id}</ViewLink>
+              <Text size="sm" c="dimmed" component="div">
+                of {other.sourceName ?? `${other.sourceId} (deleted)`}, <Time at={other.receivedAt} precise />
+              </Text>
+            </Group>
+            <Stack gap={2} component="ul" m={0} pl="md">
+              {outcomes(other.story).map(({ sentence }, at) => (
+                <Text key={at} component="li" size="sm" style={{ overflowWrap: 'anywhere' }}>
+                  {sentence}
+                </Text>
+              ))}
+            </Stack>
+          </Stack>
+        </Card>
+      ))}
+    </Stack>
+  )
+}

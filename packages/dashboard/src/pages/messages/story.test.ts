@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  attemptTitle,
+  folded,
+  grouped,
+  lookAgainMs,
+  replayRefusal,
+  routingSentence,
+  type StoryAttempt,
+  type StoryDelivery,
+  type StoryEntry,
+  titleOf,
+  toldEntries,
+  whereabouts,
+} from './story.ts'
+
+const NOON = Date.parse('2026-11-15T12:00:00.000Z')
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+function attempt(number: number, startedMs: number, totalMs: number, url = 'http://a/'): StoryAttempt {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs }
+  return {
+    attempt: number,
+    url,
+    address: null,
+    startedAt: iso(startedMs),
+    status: 500,
+    reason: 'http_500',
+    error: 'No.',
+    timings,
+    responseStart: null,
+  }
+}
+
+function delivery(id: string, changes: Partial<StoryDelivery> = {}): StoryDelivery {
+  return {
+    id,
+    messageId: 'm',
+    storedMessageId: 's-0',
+    destinationId: `d-${id}`,
+    state: 'delivered',
+    reason: null,
+    attemptCount: 1,
+    replay: false,
+    replayOf: null,
+    replayJobId: null,
+    replayedBy: null,
+    nextAttemptAt: null,
+    settledAt: null,
+    destinationName: null,
+    attempts: [],
+    ...changes,
+  } as StoryDelivery
+}
+
+const entry = (
+  what: StoryEntry['what'],
+  deliveryId: string | null = null,
+  at: string | null = null,
+  sentence = what as string,
+): StoryEntry => ({ at, what, sentence, destinationId: null, deliveryId })
+
+test('every attempt is found by when it was over, though several have one number', () => {
+  const slow = attempt(1, NOON, 900.4, 'http://slow/')
+  const quick = attempt(1, NOON, 10.2, 'http://quick/')
+  const story = [entry('attempted', '1', iso(NOON + 10)), entry('attempted', '1', iso(NOON + 900)), entry('failed', '1', iso(NOON + 901))]
+  const told = toldEntries(story, [delivery('1', { attempts: [slow, quick] })])
+  assert.deepEqual(
+    told.map((one) => one.attempt?.url),
+    ['http://quick/', 'http://slow/', undefined],
+  )
+})
+
+test('an attempt of another clock is taken in turn, and one that is missing is none', () => {
+  const told = toldEntries(
+    [entry('attempted', '1', iso(1)), entry('attempted', '1', iso(2))],
+    [delivery('1', { attempts: [attempt(1, NOON, 5)] })],
+  )
+  assert.deepEqual(
+    told.map((one) => one.attempt?.attempt),
+    [1, undefined],
+  )
+})
+
+test('what waits says so without a time in UTC, and when it is due', () => {
+  const dueAt = iso(NOON)
+  const told = toldEntries(
+    [
+      entry('waiting', '1', dueAt, `Waits for attempt 2 at "CRM", due at ${dueAt}.`),
+      entry('waiting', '2', null, 'Waits for attempt 1 at "X", which is due at once.'),
+    ],
+    [delivery('1', { state: 'pending', nextAttemptAt: dueAt }), delivery('2', { state: 'pending' })],
+  )
+  assert.deepEqual(
+    told.map(({ sentence, dueAt }) => [sentence, dueAt]),
+    [
+      ['Waits for attempt 2 at "CRM".', dueAt],
+      ['Waits for attempt 1 at "X".', null],
+    ],
+  )
+})
+
+test('long rows of attempts are folded, and nothing else is', () => {
+  const attempts = Array.from({ length: 30 }, () => ({ ...entry('attempted', '1'), attempt: null }))
+  const rows = folded(grouped([{ ...entry('received'), attempt: null }, ...attempts, { ...entry('delivered', '1'), attempt: null }]))
+  assert.deepEqual(
+    rows.map((row) => (row.kind === 'fold' ? row.count : row.entry.what)),
+    ['received', ...Array(3).fill('attempted'), 24, ...Array(3).fill('attempted'), 'delivered'],
+  )
+  assert.equal(folded(grouped(attempts.slice(0, 9))).length, 9)
+})
+
+const filtered = { destinationId: 'x', reason: 'filtered', message: 'No.' }
+const cases: [
+  title: string,
+  deliveries: StoryDelivery[],
+  skips: (typeof filtered | { destinationId: null; reason: string; message: string })[],
+  purged: boolean,
+  says: string,
+][] = [
+  ['one delivered', [delivery('1')], [], false, 'Delivered to its destination.'],
+  ['all delivered', [delivery('1'), delivery('2')], [], false, 'Delivered to all 2 destinations.'],
+  [
+    'some of each',
+    [delivery('1'), delivery('2', { state: 'pending' }), delivery('3', { state: 'failed' }), delivery('4', { state: 'failed' })],
+    [filtered],
+    false,
+    'Delivered to 1 of 4 destinations, 1 waits, 2 failed. Not sent to one other, and below is why.',
+  ],
+  ['one that waits', [delivery('1', { state: 'pending' })], [], false, 'It waits to be delivered to its destination.'],
+  [
+    'a replay in the place of what failed',
+    [delivery('1', { state: 'failed', destinationId: 'd', replayedBy: '2' }), delivery('2', { destinationId: 'd', replayOf: '1' })],
+    [],
+    false,
+    'Delivered to its destination.',
+  ],
+  [
+    'nowhere to go',
+    [],
+    [{ destinationId: null, reason: 'no_destination', message: 'The source has no destination.' }],
+    false,
+    'It goes nowhere. The source has no destination.',
+  ],
+  ['nobody takes it', [], [filtered, filtered], false, 'It goes nowhere: no destination takes it.'],
+  ['purged', [delivery('1', { state: 'cancelled' })], [], true, 'Its delivery was cancelled. Its content was deleted.'],
+]
+for (const [title, deliveries, skips, purged, says] of cases)
+  test(`where it is: ${title}`, () => assert.equal(whereabouts({ deliveries, skips, purged }), says))
+
+test('it is looked at again while something is pending, and more often when something is due', () => {
+  assert.equal(lookAgainMs([{ state: 'failed', nextAttemptAt: null }], NOON), undefined)
+  assert.equal(lookAgainMs([{ state: 'pending', nextAttemptAt: null }], NOON), 2_000)
+  assert.equal(lookAgainMs([{ state: 'pending', nextAttemptAt: iso(NOON + 5_000) }], NOON), 2_000)
+  assert.equal(lookAgainMs([{ state: 'pending', nextAttemptAt: iso(NOON + 600_000) }], NOON), 10_000)
+})
+
+test('titles and refusals', () => {
+  assert.equal(titleOf({ type: 'track', event: 'Signed Up' }), 'track: Signed Up')
+  assert.equal(titleOf({ type: 'identify', event: null }), 'identify')
+  assert.equal(titleOf({ type: null, event: null }), 'A deleted message')
+  assert.equal(replayRefusal({ state: 'failed' }, false, false), null)
+  assert.match(replayRefusal({ state: 'pending' }, false, false) ?? '', /still pending/)
+  assert.match(replayRefusal({ state: 'failed' }, true, false) ?? '', /no longer stored/)
+})
+
+test('the title of an attempt leaves out what is shown below it', () => {
+  assert.equal(
+    attemptTitle('Attempt 2 at "a: POST b", in a batch: POST http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
+      url: 'http://a/b?key=1',
+    }),
+    'Attempt 2 at "a: POST b", in a batch.',
+  )
+  assert.equal(attemptTitle('Attempt 1: something else', { url: 'http://a/' }), 'Attempt 1: something else')
+})
+
+test('routing in a sentence; a replay is no further destination', () => {
+  const deliveries = [delivery('1', { destinationId: 'd' }), delivery('2', { destinationId: 'd', replay: true })]
+  assert.equal(
+    routingSentence({ type: 'track', deliveries, skips: [filtered], purged: false }),
+    'Validated as track and stored. Routed to one destination, not to one other.',
+  )
+  assert.equal(routingSentence({ type: null, deliveries: [], skips: [], purged: true }), 'Validated and stored. Routed to no destination.')
+})
+
+test('what was decided at the same moment is one item', () => {
+  const at = (what: StoryEntry['what'], ms: number) => ({ ...entry(what, String(ms), iso(ms)), attempt: null })
+  const rows = grouped([
+    at('received', 1),
+    at('skipped', 1),
+    at('skipped', 1),
+    at('owed', 1),
+    at('owed', 1),
+    at('owed', 2),
+    at('attempted', 3),
+    at('attempted', 3),
+  ])
+  assert.deepEqual(
+    rows.map((row) => (row.kind === 'entry' ? [row.entry.what, row.also.length] : [])),
+    [
+      ['received', 0],
+      ['skipped', 1],
+      ['owed', 1],
+      ['owed', 0],
+      ['attempted', 0],
+      ['attempted', 0],
+    ],
+  )
+})

@@ -1,0 +1,132 @@
+// What happened to a message, in order: the API's sentences, each attempt with its phases and answer, and what is still to come counted down.
+
+import { Button, Stack, Text, Timeline } from '@mantine/core'
+import type { ReactElement } from 'react'
+import { AttemptView } from '../../parts/attempt.tsx'
+import { Countdown } from '../../parts/countdown.tsx'
+import { ViewLink } from '../../parts/link.tsx'
+import { changeSearch, useSearchState } from '../../parts/search.ts'
+import { Time } from '../../parts/time.tsx'
+import { STATE_COLORS } from '../../theme.ts'
+import { attemptTitle, folded, grouped, type MessageStory, type ToldEntry, toldEntries } from './story.ts'
+
+const COLORS: Readonly<Record<ToldEntry['what'], string>> = {
+  ...STATE_COLORS,
+  received: 'blue',
+  duplicate: 'gray',
+  owed: 'blue',
+  skipped: 'gray',
+  attempted: 'gray',
+  deleted: 'gray',
+  waiting: 'blue',
+}
+
+/** On the bullet; the sentence says the same. */
+const SIGNS: Readonly<Record<ToldEntry['what'], string>> = {
+  received: '↓',
+  duplicate: '=',
+  owed: '→',
+  skipped: '–',
+  attempted: '↗',
+  delivered: '✓',
+  failed: '✕',
+  expired: '✕',
+  cancelled: '–',
+  deleted: '–',
+  waiting: '…',
+}
+
+export function StoryTimeline({
+  story,
+  deliveries,
+  routing,
+}: {
+  story: MessageStory['story']
+  deliveries: MessageStory['deliveries']
+  routing?: string
+}) {
+  const [params] = useSearchState()
+  const isWhole = params.get('all') === 'yes'
+  const all = grouped(toldEntries(story, deliveries))
+  const rows = isWhole ? all : folded(all)
+  // What to do about a failure is said once, where the delivery stands.
+  const lastAttempts = new Set(deliveries.map(({ attempts }) => attempts.at(-1)))
+  return (
+    <Timeline bulletSize={22} lineWidth={2} active={rows.length} role="list" aria-label="What happened, in order">
+      {rows.map((row, at) =>
+        row.kind === 'fold' ? (
+          <Timeline.Item key={`fold-${at}`} role="listitem" color="gray" lineVariant="dashed">
+            <Button variant="subtle" size="compact-sm" onClick={() => changeSearch({ all: 'yes' }, { replace: true })}>
+              Show {row.count} attempts in between
+            </Button>
+          </Timeline.Item>
+        ) : (
+          item(row.entry, at, {
+            also: row.also,
+            withAdvice: lastAttempts.has(row.entry.attempt ?? undefined),
+            extra: row.entry.what === 'received' ? routing : undefined,
+          })
+        ),
+      )}
+    </Timeline>
+  )
+}
+
+/** An element and not a component: the timeline gives its items what they need by cloning them. */
+function item(
+  entry: ToldEntry,
+  key: number,
+  { also, withAdvice, extra }: { also: readonly ToldEntry[]; withAdvice: boolean; extra: string | undefined },
+): ReactElement {
+  const { what, at, sentence, attempt, dueAt } = entry
+  const color = what === 'attempted' && attempt !== null ? (attempt.reason === null ? 'teal' : 'red') : COLORS[what]
+  return (
+    <Timeline.Item
+      key={key}
+      role="listitem"
+      color={color}
+      lineVariant={what === 'waiting' ? 'dashed' : 'solid'}
+      bullet={<span aria-hidden="true">{SIGNS[what]}</span>}
+      data-what={what}
+    >
+      <Stack gap={4} miw={0}>
+        <Text size="xs" c="dimmed" component="div">
+          {dueAt !== undefined ? (
+            <>
+              {dueAt !== null && (
+                <>
+                  <Time at={dueAt} precise size="xs" />
+                  {', '}
+                </>
+              )}
+              <Countdown at={dueAt} size="xs" />
+            </>
+          ) : at === null ? (
+            'now'
+          ) : (
+            <Time at={at} precise size="xs" />
+          )}
+        </Text>
+        {[entry, ...also].map((each, at) => (
+          <Text key={at} size="sm" fw={what === 'attempted' ? 400 : 500} style={{ overflowWrap: 'anywhere' }}>
+            {attempt === null ? each.sentence : attemptTitle(sentence, attempt)}
+            {what === 'owed' && each.deliveryId !== null && (
+              <>
+                {' '}
+                <ViewLink to={`/deliveries/${encodeURIComponent(each.deliveryId)}`} size="xs" fw={400}>
+                  Delivery {each.deliveryId}
+                </ViewLink>
+              </>
+            )}
+          </Text>
+        ))}
+        {extra !== undefined && (
+          <Text size="sm" c="dimmed">
+            {extra}
+          </Text>
+        )}
+        {attempt !== null && <AttemptView attempt={attempt} withAdvice={withAdvice} />}
+      </Stack>
+    </Timeline.Item>
+  )
+}

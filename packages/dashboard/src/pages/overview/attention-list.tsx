@@ -1,0 +1,149 @@
+// What needs attention, each with what it is, since when, and a way to its cause. It says that all is well only when all of it was checked.
+
+import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Title, Tooltip } from '@mantine/core'
+import { Link } from 'wouter'
+import type { ApiProblem } from '../../api/client.ts'
+import { dateTime, duration } from '../../parts/format.ts'
+import { CheckIcon } from '../../parts/icons.tsx'
+import { changeSearch } from '../../parts/search.ts'
+import { Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import type { Finding, Severity } from './attention.ts'
+
+const SHOWN = 6
+const LOOKS: Readonly<Record<Severity, { color: string; word: string }>> = {
+  critical: { color: 'red', word: 'Act now' },
+  warning: { color: 'orange', word: 'Look soon' },
+  notice: { color: 'blue', word: 'Good to know' },
+}
+
+export function Attention({
+  findings,
+  isWhole,
+  failed,
+  retry,
+  isNew,
+  isAll,
+}: {
+  findings: Finding[] | undefined
+  isWhole: boolean
+  failed: { error: ApiProblem | null } | undefined
+  retry: () => void
+  isNew: boolean
+  isAll: boolean
+}) {
+  const shown = isAll ? findings : findings?.slice(0, SHOWN)
+  const hidden = (findings?.length ?? 0) - (shown?.length ?? 0)
+  const isWell = findings?.length === 0 && isWhole
+  // A new installation is told what to do, not that all is well.
+  if (isWell && isNew) return null
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="attention">
+      <Group gap="xs">
+        <Title order={2} size="h4" id="attention">
+          Needs attention
+        </Title>
+        {findings !== undefined && findings.length > 0 && (
+          <Badge color={LOOKS[findings[0]?.severity ?? 'notice'].color} variant="light" aria-label={`${findings.length} findings`}>
+            {findings.length}
+          </Badge>
+        )}
+      </Group>
+      {failed?.error && <Problem problem={failed.error} onRetry={retry} />}
+      {isWell && (
+        <Paper withBorder p="md" role="status">
+          <Group gap="sm" wrap="nowrap">
+            <ThemeIcon color="teal" variant="light" radius="xl">
+              <CheckIcon size={16} />
+            </ThemeIcon>
+            <div>
+              <Text fw={600}>Nothing needs attention</Text>
+              <Text size="sm" c="dimmed">
+                No breaker is open, nothing has waited for more than 5 minutes, failures and rejections are not up, and the books add up.
+              </Text>
+            </div>
+          </Group>
+        </Paper>
+      )}
+      {shown !== undefined && shown.length > 0 && (
+        <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }}>
+          {shown.map((finding, at) => (
+            <Item key={finding.id} finding={finding} isFirst={at === 0} />
+          ))}
+        </Paper>
+      )}
+      {hidden > 0 && (
+        <Button variant="subtle" size="xs" style={{ alignSelf: 'flex-start' }} onClick={() => changeSearch({ findings: 'all' })}>
+          Show {hidden} more
+        </Button>
+      )}
+      {isAll && (findings?.length ?? 0) > SHOWN && (
+        <Button variant="subtle" size="xs" style={{ alignSelf: 'flex-start' }} onClick={() => changeSearch({ findings: null })}>
+          Show fewer
+        </Button>
+      )}
+      {!isWhole && !failed && (findings === undefined || findings.length === 0) && (
+        <Loading lines={2} label="Checking what needs attention" />
+      )}
+    </Stack>
+  )
+}
+
+function Item({
+  finding: { severity, subject, text, since, isRough = false, href, link },
+  isFirst,
+}: {
+  finding: Finding
+  isFirst: boolean
+}) {
+  const { color, word } = LOOKS[severity]
+  return (
+    <Box
+      component="li"
+      p="sm"
+      style={{
+        borderTop: isFirst ? undefined : '1px solid var(--mantine-color-default-border)',
+        borderInlineStart: `4px solid var(--mantine-color-${color}-filled)`,
+      }}
+    >
+      <Group justify="space-between" align="flex-start" gap="xs">
+        <Stack gap={2} miw={0} style={{ flex: '1 1 260px' }}>
+          <Group gap="xs">
+            <Badge color={color} variant="light" size="sm" tt="none" style={{ flexShrink: 0 }}>
+              {word}
+            </Badge>
+            <Text fw={600} size="sm" style={{ overflowWrap: 'anywhere' }}>
+              {subject}
+            </Text>
+          </Group>
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {text}
+          </Text>
+        </Stack>
+        <Group gap="md">
+          {since !== null && (
+            <Text size="xs" c="dimmed">
+              began {isRough ? <Rough at={since} /> : <Time at={since} relative size="xs" />}
+            </Text>
+          )}
+          {/* On this page the browser finds it; elsewhere the router does. */}
+          <Anchor {...(href.startsWith('#') ? {} : { component: Link })} href={href} size="sm" fw={600} aria-label={`${link}: ${subject}`}>
+            {link} →
+          </Anchor>
+        </Group>
+      </Group>
+    </Box>
+  )
+}
+
+/** Of a step: to the minute. */
+function Rough({ at }: { at: string }) {
+  const minutes = Math.max(1, Math.floor((Date.now() - Date.parse(at)) / 60_000))
+  return (
+    <Tooltip label={`in the minutes after ${dateTime(at)}`} events={{ hover: true, focus: true, touch: true }}>
+      <Text component="time" dateTime={at} span size="xs" tabIndex={0}>
+        about {duration(minutes * 60_000)} ago
+      </Text>
+    </Tooltip>
+  )
+}

@@ -1,0 +1,208 @@
+// What came in and what went out, over time: as bars, or the same numbers as a table. A chunk of its own, since charts are heavy.
+
+import '@mantine/charts/styles.css'
+import { BarChart, ChartTooltip } from '@mantine/charts'
+import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
+import { count, exactCount } from '../../parts/format.ts'
+import { changeSearch } from '../../parts/search.ts'
+import { type Bar, barsOf, type Period, type Point, STEP_MS, type Step, type Totals, totalsOf } from './periods.ts'
+
+interface Series {
+  name: keyof Totals
+  label: string
+  color: string
+}
+
+const CAME_IN: readonly Series[] = [
+  { name: 'accepted', label: 'Accepted', color: 'blue.6' },
+  { name: 'duplicates', label: 'Duplicates', color: 'gray.5' },
+  { name: 'rejected', label: 'Rejected', color: 'grape.6' },
+]
+const WENT_OUT: readonly Series[] = [
+  { name: 'delivered', label: 'Delivered', color: 'teal.6' },
+  { name: 'retried', label: 'Retried', color: 'yellow.6' },
+  { name: 'failed', label: 'Failed', color: 'red.6' },
+  { name: 'expired', label: 'Expired', color: 'orange.7' },
+]
+/** On a scale of its own: one in a hundred is not seen beside the rest. */
+const NOT_YET = WENT_OUT.filter(({ name }) => name !== 'delivered')
+
+export default function Charts({
+  points,
+  step,
+  period,
+  isOld,
+  isTable,
+}: {
+  points: Point[]
+  step: Step
+  period: Period
+  isOld: boolean
+  isTable: boolean
+}) {
+  const bars = barsOf(points, STEP_MS[step], period.barOf)
+  const totals = totalsOf(points)
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="over-time" aria-busy={isOld} style={{ opacity: isOld ? 0.5 : 1 }}>
+      <Group justify="space-between">
+        <Title order={2} size="h4" id="over-time">
+          Over time
+        </Title>
+        <SegmentedControl
+          size="xs"
+          aria-label="Show as"
+          value={isTable ? 'table' : 'chart'}
+          onChange={(value) => changeSearch({ as: value === 'table' ? 'table' : null })}
+          data={[
+            { value: 'chart', label: 'Charts' },
+            { value: 'table', label: 'Table' },
+          ]}
+        />
+      </Group>
+      {isTable ? (
+        <Numbers bars={bars} period={period} />
+      ) : (
+        <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }} spacing="sm">
+          <Chart title="Came in" unit="messages" series={CAME_IN} bars={bars} totals={totals} period={period} />
+          <Chart title="Went out" unit="deliveries" series={WENT_OUT} bars={bars} totals={totals} period={period} />
+          <Chart title="Did not arrive" unit="tries" series={NOT_YET} bars={bars} totals={totals} period={period} />
+        </SimpleGrid>
+      )}
+    </Stack>
+  )
+}
+
+function Chart({
+  title,
+  unit,
+  series,
+  bars,
+  totals,
+  period,
+}: {
+  title: string
+  unit: string
+  series: readonly Series[]
+  bars: Bar[]
+  totals: Totals
+  period: Period
+}) {
+  const sums = series.map(({ name, label }) => `${label.toLowerCase()} ${exactCount(totals[name])}`).join(', ')
+  const isQuiet = series.every(({ name }) => totals[name] === 0)
+  return (
+    <Paper
+      withBorder
+      p="sm"
+      component="figure"
+      m={0}
+      miw={0}
+      aria-label={`${title}, ${unit} in the last ${period.words}: ${sums}. The same as a table: choose Table above.`}
+    >
+      <Text component="figcaption" size="sm" fw={600} mb="xs">
+        {title}{' '}
+        <Text span size="xs" c="dimmed">
+          {unit} per {BAR_WORDS[period.id]}
+        </Text>
+      </Text>
+      {isQuiet ? (
+        <Stack h={240} align="center" justify="center">
+          <Text c="dimmed" size="sm">
+            Nothing in the last {period.words}.
+          </Text>
+        </Stack>
+      ) : (
+        <BarChart
+          h={240}
+          type="stacked"
+          data={bars}
+          dataKey="at"
+          series={series.map(({ name, label, color }) => ({ name, label, color }))}
+          withLegend
+          legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
+          valueFormatter={count}
+          gridAxis="x"
+          tickLine="none"
+          xAxisProps={{ tickFormatter: (at: string) => tick(at, period), minTickGap: 24 }}
+          yAxisProps={{ allowDecimals: false, width: 44, interval: 0, tickFormatter: (value: number) => short.format(value) }}
+          barChartProps={{ margin: { top: 10 } }}
+          barProps={{ isAnimationActive: false }}
+          tooltipAnimationDuration={0}
+          tooltipProps={{
+            content: ({ label, payload }) => (
+              <ChartTooltip
+                label={spanText(bars.find(({ at }) => at === label))}
+                payload={[...(payload ?? [])]}
+                series={[...series]}
+                valueFormatter={exactCount}
+              />
+            ),
+          }}
+        />
+      )}
+    </Paper>
+  )
+}
+
+const BAR_WORDS: Readonly<Record<Period['id'], string>> = { '1h': 'minute', '24h': 'half an hour', '7d': '6 hours', '30d': 'day' }
+
+const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+const dayAndClock = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hour12: false,
+})
+
+function tick(at: string, { id }: Period): string {
+  return (id === '1h' || id === '24h' ? clock : day).format(new Date(at))
+}
+
+function spanText(bar: Bar | undefined): string {
+  return bar === undefined ? '' : dayAndClock.formatRange(new Date(bar.at), new Date(bar.until))
+}
+
+/** The newest first: what is looked for is what has just happened. */
+function Numbers({ bars, period }: { bars: Bar[]; period: Period }) {
+  const series = [...CAME_IN, ...WENT_OUT]
+  return (
+    <Paper withBorder>
+      <ScrollArea.Autosize
+        mah={420}
+        type="auto"
+        viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Counts of the last ${period.words}, newest first` }}
+      >
+        <Table stickyHeader striped captionSide="top" miw={640} style={{ fontVariantNumeric: 'tabular-nums' }}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Time</Table.Th>
+              {series.map(({ name, label }) => (
+                <Table.Th key={name} scope="col" ta="right">
+                  {label}
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {[...bars]
+              .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
+              .map((bar) => (
+                <Table.Tr key={bar.at}>
+                  <Table.Th scope="row" fw={400} style={{ whiteSpace: 'nowrap' }}>
+                    {spanText(bar)}
+                  </Table.Th>
+                  {series.map(({ name }) => (
+                    <Table.Td key={name} ta="right" {...(bar[name] === 0 ? { c: 'dimmed' } : {})}>
+                      {exactCount(bar[name])}
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+              ))}
+          </Table.Tbody>
+        </Table>
+      </ScrollArea.Autosize>
+    </Paper>
+  )
+}

@@ -1,0 +1,275 @@
+// The books of each destination as an equation: owed = delivered + pending + failed + expired + cancelled, every number a link to what it
+// counts. A row that does not add up is marked in words. On a narrow window each destination is a card.
+
+import { Anchor, Badge, Button, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { Fragment } from 'react'
+import { Link } from 'wouter'
+import { exactCount } from '../../parts/format.ts'
+import { changeSearch } from '../../parts/search.ts'
+import { Empty } from '../../parts/states.tsx'
+import {
+  deliveriesPath,
+  LEDGER_STATES,
+  type LedgerEntry,
+  type LedgerLine,
+  type LedgerState,
+  ledgerLines,
+  ledgerSum,
+  missingFrom,
+} from './ledger.ts'
+
+const SHOWN = 20
+const COLORS: Readonly<Partial<Record<LedgerState, string>>> = { failed: 'red', expired: 'orange' }
+
+export function LedgerBooks({
+  entries,
+  destinations,
+  isAll,
+}: {
+  entries: LedgerEntry[]
+  destinations: { id: string; name: string; enabled: boolean }[]
+  isAll: boolean
+}) {
+  const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
+  const lines = ledgerLines(entries, destinations)
+  const shown = isAll ? lines : lines.slice(0, SHOWN)
+  const sum = ledgerSum(entries)
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="ledger">
+      <Stack gap={0}>
+        <Title order={2} size="h4" id="ledger" style={{ scrollMarginTop: 64 }}>
+          Ledger
+        </Title>
+        <Text size="sm" c="dimmed">
+          Since the beginning: what each destination is owed, and what became of it. Nothing may be missing.
+        </Text>
+      </Stack>
+      {lines.length === 0 ? (
+        <Paper withBorder>
+          <Empty
+            title="No destination yet"
+            action={
+              <Button component={Link} href="/destinations">
+                To the destinations
+              </Button>
+            }
+          >
+            A destination is owed every message that it is meant to get. Its books begin with the first.
+          </Empty>
+        </Paper>
+      ) : isWide ? (
+        <Wide lines={shown} sum={sum} all={lines.length} />
+      ) : (
+        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
+          {shown.map((line) => (
+            <Card key={line.destinationId} line={line} />
+          ))}
+        </SimpleGrid>
+      )}
+      {lines.length > SHOWN && (
+        <Button
+          variant="subtle"
+          size="xs"
+          style={{ alignSelf: 'flex-start' }}
+          onClick={() => changeSearch({ ledger: isAll ? null : 'all' })}
+        >
+          {isAll ? `Show the first ${SHOWN}` : `Show all ${exactCount(lines.length)} destinations`}
+        </Button>
+      )}
+    </Stack>
+  )
+}
+
+function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry, 'destinationId'>; all: number }) {
+  return (
+    <Paper withBorder>
+      <Table.ScrollContainer
+        minWidth={860}
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': 'Ledger of each destination' } }}
+      >
+        <Table verticalSpacing="xs" style={{ fontVariantNumeric: 'tabular-nums' }}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Destination</Table.Th>
+              <Table.Th scope="col" ta="right">
+                Owed
+              </Table.Th>
+              {LEDGER_STATES.map((state, at) => (
+                <Fragment key={state}>
+                  <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
+                    {at === 0 ? '=' : '+'}
+                  </Table.Td>
+                  <Table.Th scope="col" ta="right" tt="capitalize">
+                    {state}
+                  </Table.Th>
+                </Fragment>
+              ))}
+              <Table.Th scope="col">Adds up</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {lines.map((line) => (
+              <Table.Tr key={line.destinationId}>
+                <Table.Th scope="row" fw={500} maw={320}>
+                  <Name line={line} />
+                </Table.Th>
+                <Table.Td ta="right">
+                  <Number
+                    value={line.owed}
+                    href={deliveriesPath({ destination: line.destinationId })}
+                    label={`Owed to ${line.name ?? line.destinationId}`}
+                  />
+                </Table.Td>
+                {LEDGER_STATES.map((state, at) => (
+                  <Fragment key={state}>
+                    <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
+                      {at === 0 ? '=' : '+'}
+                    </Table.Td>
+                    <Table.Td ta="right">
+                      <StateNumber line={line} state={state} />
+                    </Table.Td>
+                  </Fragment>
+                ))}
+                <Table.Td>
+                  <AddsUp missing={line.missing} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+          {all > 1 && (
+            <Table.Tfoot>
+              <Table.Tr style={{ borderTop: '2px solid var(--table-border-color)', borderBottom: 'none' }}>
+                <Table.Th scope="row">All {exactCount(all)}</Table.Th>
+                <Table.Th ta="right">{exactCount(sum.owed)}</Table.Th>
+                {LEDGER_STATES.map((state, at) => (
+                  <Fragment key={state}>
+                    <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
+                      {at === 0 ? '=' : '+'}
+                    </Table.Td>
+                    <Table.Th ta="right">{exactCount(sum[state])}</Table.Th>
+                  </Fragment>
+                ))}
+                <Table.Td>
+                  <AddsUp missing={missingFrom(sum)} />
+                </Table.Td>
+              </Table.Tr>
+            </Table.Tfoot>
+          )}
+        </Table>
+      </Table.ScrollContainer>
+    </Paper>
+  )
+}
+
+/** Of what is nothing, nothing is said: the equation is as true without it. */
+function Card({ line }: { line: LedgerLine }) {
+  const states = LEDGER_STATES.filter((state) => line[state] !== 0)
+  return (
+    <Paper withBorder p="sm" miw={0}>
+      <Group justify="space-between" align="flex-start" wrap="nowrap" gap="xs">
+        <Name line={line} />
+        <AddsUp missing={line.missing} />
+      </Group>
+      <Text size="sm" mt={6} style={{ fontVariantNumeric: 'tabular-nums' }}>
+        <Number
+          value={line.owed}
+          href={deliveriesPath({ destination: line.destinationId })}
+          label={`Owed to ${line.name ?? line.destinationId}`}
+          isInText
+        />{' '}
+        owed
+        {states.map((state, at) => (
+          <Fragment key={state}>
+            {at === 0 ? ' = ' : ' + '}
+            <span style={{ whiteSpace: 'nowrap' }}>
+              <StateNumber line={line} state={state} isInText /> {state}
+            </span>
+          </Fragment>
+        ))}
+      </Text>
+    </Paper>
+  )
+}
+
+function Name({ line: { destinationId, name, enabled } }: { line: LedgerLine }) {
+  if (name === null)
+    return (
+      <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+        {destinationId} (deleted)
+      </Text>
+    )
+  return (
+    <Group gap="xs" wrap="nowrap" miw={0}>
+      <Anchor component={Link} href={`/destinations/${encodeURIComponent(destinationId)}`} size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {name}
+      </Anchor>
+      {!enabled && (
+        <Badge size="xs" color="gray" variant="light" tt="none" style={{ flexShrink: 0 }}>
+          paused
+        </Badge>
+      )}
+    </Group>
+  )
+}
+
+function StateNumber({ line, state, isInText = false }: { line: LedgerLine; state: LedgerState; isInText?: boolean }) {
+  const color = COLORS[state]
+  return (
+    <Number
+      value={line[state]}
+      href={deliveriesPath({ destination: line.destinationId, state })}
+      label={`${state}, ${line.name ?? line.destinationId}`}
+      isInText={isInText}
+      {...(color === undefined ? {} : { color })}
+    />
+  )
+}
+
+/** Zero leads nowhere. */
+function Number({
+  value,
+  href,
+  label,
+  color,
+  isInText = false,
+}: {
+  value: number
+  href: string
+  label: string
+  color?: string
+  isInText?: boolean
+}) {
+  if (value === 0)
+    return (
+      <Text span size="sm" c="dimmed">
+        0
+      </Text>
+    )
+  return (
+    <Anchor
+      component={Link}
+      href={href}
+      size="sm"
+      underline={isInText ? 'always' : 'hover'}
+      aria-label={`${exactCount(value)} ${label}`}
+      {...(color === undefined ? {} : { c: `var(--mantine-color-${color}-text)` })}
+    >
+      {exactCount(value)}
+    </Anchor>
+  )
+}
+
+function AddsUp({ missing }: { missing: number }) {
+  if (missing === 0)
+    return (
+      <Badge color="teal" variant="light" size="sm" tt="none" style={{ flexShrink: 0 }}>
+        adds up
+      </Badge>
+    )
+  return (
+    <Badge color="red" variant="filled" size="sm" tt="none" style={{ flexShrink: 0 }}>
+      {missing > 0 ? `${exactCount(missing)} missing` : `${exactCount(-missing)} too many`}
+    </Badge>
+  )
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { deliveriesPath, type LedgerEntry, ledgerLines, ledgerSum, missingFrom } from './ledger.ts'
+
+const ZERO = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
+
+function entry(destinationId: string, given: Partial<LedgerEntry> = {}): LedgerEntry {
+  return { destinationId, ...ZERO, ...given }
+}
+
+test('what is owed is what became of it', () => {
+  assert.equal(missingFrom(ZERO), 0)
+  assert.equal(missingFrom(entry('d', { owed: 15, delivered: 5, pending: 4, failed: 3, expired: 2, cancelled: 1 })), 0)
+  assert.equal(missingFrom(entry('d', { owed: 16, delivered: 15 })), 1)
+  assert.equal(missingFrom(entry('d', { owed: 14, delivered: 15 })), -1)
+})
+
+test('what does not add up comes first, then what did not arrive, the deleted last', () => {
+  const entries = [
+    entry('gone', { owed: 9, failed: 9 }),
+    entry('quiet'),
+    entry('busy', { owed: 100, delivered: 100 }),
+    entry('failing', { owed: 10, delivered: 5, failed: 5 }),
+    entry('wrong', { owed: 3 }),
+  ]
+  const known = ['quiet', 'busy', 'failing', 'wrong'].map((id) => ({ id, name: `The ${id}`, enabled: id !== 'quiet' }))
+  const lines = ledgerLines(entries, known)
+  assert.deepEqual(
+    lines.map(({ destinationId, name, missing }) => [destinationId, name, missing]),
+    [
+      ['wrong', 'The wrong', 3],
+      ['failing', 'The failing', 0],
+      ['busy', 'The busy', 0],
+      ['quiet', 'The quiet', 0],
+      ['gone', null, 0],
+    ],
+  )
+  assert.deepEqual(ledgerSum(entries), { ...ZERO, owed: 122, delivered: 105, failed: 14 })
+})
+
+test('addresses of deliveries', () => {
+  assert.equal(deliveriesPath({}), '/deliveries')
+  assert.equal(deliveriesPath({ destination: 'a&b', state: undefined }), '/deliveries?destination=a%26b')
+  assert.equal(deliveriesPath({ destination: 'd', state: 'failed' }), '/deliveries?destination=d&state=failed')
+})

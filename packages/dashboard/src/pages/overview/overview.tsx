@@ -1,0 +1,115 @@
+// Is everything all right? What needs attention first, then what came in and went out over time, then the books. Everything is asked
+// for again by itself while somebody looks; the period and the way of showing it are in the address.
+
+import { Alert, Button, SegmentedControl, Stack, Title } from '@mantine/core'
+import { lazy, type ReactNode, Suspense } from 'react'
+import { Page } from '../../parts/page.tsx'
+import { changeSearch, useSearchState } from '../../parts/search.ts'
+import { Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { Attention } from './attention-list.tsx'
+import { FirstRun } from './first-run.tsx'
+import { LedgerBooks } from './ledger-books.tsx'
+import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, periodOf, span, totalsOf } from './periods.ts'
+import { Tiles } from './tiles.tsx'
+import { useOverview } from './use-overview.ts'
+
+// What needs attention is drawn before the code for charts is there.
+const Charts = lazy(() => import('./charts.tsx'))
+
+export default function OverviewPage() {
+  const [params] = useSearchState()
+  const period = periodOf(params.get('period'))
+  const { nowMs, destinations, totals, ledger, series, earlier, attention, stale, retry } = useOverview(period)
+
+  const hasAccepted = totals.data?.data.some(({ accepted }) => accepted > 0)
+  const hasDestination = destinations.data && destinations.data.data.length > 0
+  const isNew = hasAccepted === false || hasDestination === false
+  const isEmpty = hasAccepted === false && ledger.data?.data.every(({ owed }) => owed === 0) === true
+
+  const ledgerProblem = ledger.error ?? destinations.error
+
+  return (
+    <Page
+      title="Overview"
+      about="What needs attention, what came in and went out, and whether the books add up."
+      {...(isEmpty
+        ? {}
+        : {
+            actions: (
+              <SegmentedControl
+                aria-label="Period"
+                size="xs"
+                value={period.id}
+                onChange={(id) => changeSearch({ period: id === DEFAULT_PERIOD ? null : id })}
+                data={PERIOD_IDS.map((id) => ({ value: id, label: PERIODS[id].short }))}
+              />
+            ),
+          })}
+    >
+      {stale?.error && (
+        <Alert color="orange" title="What is shown is old" role="alert">
+          {stale.error.message} What is shown is from <Time at={new Date(stale.dataUpdatedAt).toISOString()} relative />.{' '}
+          <Button size="compact-xs" variant="light" color="orange" onClick={retry}>
+            Try again
+          </Button>
+        </Alert>
+      )}
+      {isNew && <FirstRun hasAccepted={hasAccepted === true} hasDestination={hasDestination === true} />}
+      <Attention {...attention} retry={retry} isNew={isNew} isAll={params.get('findings') === 'all'} />
+      {!isEmpty && (
+        <>
+          {series.data ? (
+            <Tiles
+              now={totalsOf(series.data.data)}
+              before={earlier.data === undefined ? null : totalsOf(earlier.data.data)}
+              period={period}
+              from={span(period, nowMs).from}
+              isOld={series.isPlaceholderData || earlier.isPlaceholderData}
+            />
+          ) : series.error ? (
+            <Section title="Over time">
+              <Problem problem={series.error} onRetry={retry} />
+            </Section>
+          ) : (
+            <Loading lines={3} label="Loading the numbers" />
+          )}
+          {series.data ? (
+            <Suspense fallback={<Loading lines={8} label="Loading the charts" />}>
+              <Charts
+                points={series.data.data}
+                step={series.data.step}
+                period={period}
+                isOld={series.isPlaceholderData}
+                isTable={params.get('as') === 'table'}
+              />
+            </Suspense>
+          ) : (
+            !series.error && <Loading lines={8} label="Loading the charts" />
+          )}
+          {ledger.data && destinations.data ? (
+            <LedgerBooks entries={ledger.data.data} destinations={destinations.data.data} isAll={params.get('ledger') === 'all'} />
+          ) : ledgerProblem ? (
+            <Section title="Ledger">
+              <Problem problem={ledgerProblem} onRetry={retry} />
+            </Section>
+          ) : (
+            <Loading lines={5} label="Loading the ledger" />
+          )}
+        </>
+      )}
+    </Page>
+  )
+}
+
+/** What could not be asked for is named. */
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack component="section" gap="xs">
+      <Title order={2} size="h4">
+        {title}
+      </Title>
+      {children}
+    </Stack>
+  )
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { share } from '../../parts/format.ts'
+import { barsOf, change, failureRate, NOTHING, PERIOD_IDS, PERIODS, type Point, periodOf, STEP_MS, span, totalsOf } from './periods.ts'
+
+const AT_MS = Date.parse('2026-11-15T10:07:30.000Z')
+
+function points(fromMs: number, stepMs: number, count: number, each: Partial<Point> = { accepted: 1 }): Point[] {
+  return Array.from({ length: count }, (_, at) => Object.assign({ at: new Date(fromMs + at * stepMs).toISOString() }, each))
+}
+
+test('a period of the address, or the usual one', () => {
+  assert.equal(periodOf('7d').id, '7d')
+  for (const wrong of [null, '', '2h', 'constructor']) assert.equal(periodOf(wrong).id, '24h')
+})
+
+test('a period ends with the step that is under way, and the one before ends where it begins', () => {
+  assert.deepEqual(span(PERIODS['1h'], AT_MS), { from: '2026-11-15T09:08:00.000Z', before: '2026-11-15T08:08:00.000Z' })
+  assert.deepEqual(span(PERIODS['24h'], AT_MS), { from: '2026-11-14T10:10:00.000Z', before: '2026-11-13T10:10:00.000Z' })
+  for (const id of PERIOD_IDS) {
+    const { from } = span(PERIODS[id], AT_MS)
+    const stepMs = STEP_MS[PERIODS[id].step]
+    assert.equal(Date.parse(from) % stepMs, 0)
+    // The API answers with at most 2,000.
+    assert.ok(Math.ceil((AT_MS - Date.parse(from)) / stepMs) <= 2_000)
+  }
+})
+
+test('steps become bars, and nothing is lost or counted twice', () => {
+  for (const id of PERIOD_IDS) {
+    const { step, barOf, lengthMs } = PERIODS[id]
+    const fromMs = Date.parse(span(PERIODS[id], AT_MS).from)
+    const bars = barsOf(points(fromMs, STEP_MS[step], lengthMs / STEP_MS[step]), STEP_MS[step], barOf)
+    assert.equal(
+      bars.reduce((sum, { accepted }) => sum + accepted, 0),
+      lengthMs / STEP_MS[step],
+    )
+    assert.ok(bars.length >= 28 && bars.length <= 62, `${id}: ${bars.length}`)
+    for (const [at, bar] of bars.entries()) assert.equal(bar.until, bars[at + 1]?.at ?? new Date(fromMs + lengthMs).toISOString())
+  }
+  assert.deepEqual(
+    barsOf([], 60_000, (ms) => ms),
+    [],
+  )
+})
+
+test('sums, with the rejected of every code', () => {
+  const [one] = points(AT_MS, 60_000, 1, {
+    accepted: 2,
+    rejected: { a: 3, b: 4 },
+    delivered: 5,
+    retried: 6,
+    failed: 7,
+    expired: 8,
+    duplicates: 9,
+  })
+  assert.deepEqual(totalsOf([one as Point, one as Point]), {
+    accepted: 4,
+    rejected: 14,
+    delivered: 10,
+    retried: 12,
+    failed: 14,
+    expired: 16,
+    duplicates: 18,
+  })
+  assert.deepEqual(totalsOf([]), NOTHING)
+})
+
+test('the failure rate is of tries', () => {
+  assert.equal(failureRate(NOTHING), null)
+  assert.deepEqual(failureRate({ ...NOTHING, accepted: 100, delivered: 60, retried: 20, failed: 15, expired: 5 }), {
+    rate: 0.4,
+    tries: 100,
+  })
+})
+
+test('a change in words', () => {
+  const words = (now: number, before: number): string | null => change(now, before, share)
+  assert.equal(words(0, 0), null)
+  assert.equal(words(5, 0), 'none')
+  assert.equal(words(5, 5), 'the same')
+  assert.equal(words(100_001, 100_000), 'about the same')
+  assert.equal(words(112, 100), '12% more')
+  assert.equal(words(75, 100), '25% fewer')
+  assert.equal(words(0, 100), '100% fewer')
+  assert.equal(words(900, 100), '9 times as many')
+})

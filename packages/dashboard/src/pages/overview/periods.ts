@@ -1,0 +1,139 @@
+// Counts over time as the overview asks for them and shows them: which steps a period is made of, which steps become one bar, what
+// they come to, and how that compares with the period before. Bars of hours and days follow the viewer's calendar. Pure.
+
+import type { Answer } from '../../api/client.ts'
+
+export type Point = Answer<'GET /api/stats'>['data'][number]
+export type Step = Answer<'GET /api/stats'>['step']
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+export const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '1h': HOUR_MS, '1d': DAY_MS } as const satisfies Record<Step, number>
+
+export interface Period {
+  id: PeriodId
+  /** On the button. */
+  short: string
+  /** In a sentence: in the last hour. */
+  words: string
+  lengthMs: number
+  step: Step
+  /** The beginning of the bar that a moment belongs to. */
+  barOf: (ms: number) => number
+  /** How often it is worth asking again. */
+  everyMs: number
+}
+
+export const PERIOD_IDS = ['1h', '24h', '7d', '30d'] as const
+export type PeriodId = (typeof PERIOD_IDS)[number]
+
+export const PERIODS: Readonly<Record<PeriodId, Period>> = {
+  '1h': { id: '1h', short: '1 hour', words: 'hour', lengthMs: HOUR_MS, step: '1m', barOf: (ms) => ms, everyMs: 10_000 },
+  '24h': {
+    id: '24h',
+    short: '24 hours',
+    words: '24 hours',
+    lengthMs: DAY_MS,
+    step: '5m',
+    barOf: (ms) => Math.floor(ms / (30 * MINUTE_MS)) * 30 * MINUTE_MS,
+    everyMs: 20_000,
+  },
+  '7d': { id: '7d', short: '7 days', words: '7 days', lengthMs: 7 * DAY_MS, step: '1h', barOf: (ms) => localHours(ms, 6), everyMs: 60_000 },
+  // Hours, not days: the days of the API are those of UTC, and the viewer's may begin elsewhere.
+  '30d': {
+    id: '30d',
+    short: '30 days',
+    words: '30 days',
+    lengthMs: 30 * DAY_MS,
+    step: '1h',
+    barOf: (ms) => localHours(ms, 24),
+    everyMs: 120_000,
+  },
+}
+
+export const DEFAULT_PERIOD: PeriodId = '24h'
+
+export function periodOf(text: string | null): Period {
+  return PERIODS[PERIOD_IDS.find((id) => id === text) ?? DEFAULT_PERIOD]
+}
+
+function localHours(ms: number, hours: number): number {
+  const date = new Date(ms)
+  return date.setHours(Math.floor(date.getHours() / hours) * hours, 0, 0, 0)
+}
+
+/** The step that is under way is the last of the period. */
+export function span({ lengthMs, step }: Pick<Period, 'lengthMs' | 'step'>, nowMs: number): { from: string; before: string } {
+  const stepMs = STEP_MS[step]
+  const fromMs = Math.floor(nowMs / stepMs) * stepMs + stepMs - lengthMs
+  return { from: new Date(fromMs).toISOString(), before: new Date(fromMs - lengthMs).toISOString() }
+}
+
+export interface Totals {
+  accepted: number
+  duplicates: number
+  rejected: number
+  delivered: number
+  retried: number
+  failed: number
+  expired: number
+}
+
+export interface Bar extends Totals {
+  /** Where it begins, or where the period does. */
+  at: string
+  /** Where its last step ends. */
+  until: string
+}
+
+export const NOTHING: Readonly<Totals> = { accepted: 0, duplicates: 0, rejected: 0, delivered: 0, retried: 0, failed: 0, expired: 0 }
+
+export function totalsOf(points: readonly Point[]): Totals {
+  const sum: Totals = { ...NOTHING }
+  for (const point of points) addPoint(sum, point)
+  return sum
+}
+
+function addPoint(sum: Totals, point: Point): void {
+  sum.accepted += point.accepted ?? 0
+  sum.duplicates += point.duplicates ?? 0
+  for (const count of Object.values(point.rejected ?? {})) sum.rejected += count
+  sum.delivered += point.delivered ?? 0
+  sum.retried += point.retried ?? 0
+  sum.failed += point.failed ?? 0
+  sum.expired += point.expired ?? 0
+}
+
+export function barsOf(points: readonly Point[], stepMs: number, barOf: Period['barOf']): Bar[] {
+  const bars: Bar[] = []
+  let key: number | undefined
+  for (const point of points) {
+    const atMs = Date.parse(point.at)
+    if (bars.length === 0 || barOf(atMs) !== key) {
+      key = barOf(atMs)
+      bars.push({ ...NOTHING, at: point.at, until: point.at })
+    }
+    const bar = bars.at(-1) as Bar
+    addPoint(bar, point)
+    bar.until = new Date(atMs + stepMs).toISOString()
+  }
+  return bars
+}
+
+/** How many times a delivery was tried and did not arrive, of all tries: null where nothing was tried. */
+export function failureRate({ delivered, retried, failed, expired }: Totals): { rate: number; tries: number } | null {
+  const tries = delivered + retried + failed + expired
+  return tries === 0 ? null : { rate: (retried + failed + expired) / tries, tries }
+}
+
+/** In words, against the period before: `12 % more`. Null where there is nothing to compare. */
+export function change(now: number, before: number, share: (value: number) => string): string | null {
+  if (before === 0) return now === 0 ? null : 'none'
+  if (now === before) return 'the same'
+  if (share(Math.abs(now - before) / before) === share(0)) return 'about the same'
+  // Of several times as many, a per cent says little.
+  if (now >= before * 3) return `${Math.round(now / before)} times as many`
+  return now > before ? `${share((now - before) / before)} more` : `${share((before - now) / before)} fewer`
+}

@@ -1,0 +1,103 @@
+// The period in numbers, each against the period before, each a link to what it counts.
+
+import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
+import { Link } from 'wouter'
+import { count, exactCount, share } from '../../parts/format.ts'
+import { deliveriesPath } from './ledger.ts'
+import { change, failureRate, type Period, type Totals } from './periods.ts'
+
+interface Tile {
+  label: string
+  name: keyof Totals
+  about: string
+  href: string
+  color: string
+}
+
+export function Tiles({
+  now,
+  before,
+  period,
+  from,
+  isOld,
+}: {
+  now: Totals
+  before: Totals | null
+  period: Period
+  from: string
+  isOld: boolean
+}) {
+  const rate = failureRate(now)
+  const tiles: Tile[] = [
+    {
+      label: 'Accepted',
+      name: 'accepted',
+      about: 'Messages that were taken and stored.',
+      href: `/messages?from=${encodeURIComponent(from)}`,
+      color: 'blue',
+    },
+    {
+      label: 'Delivered',
+      name: 'delivered',
+      about: 'Deliveries that a destination took.',
+      href: deliveriesPath({ state: 'delivered', from }),
+      color: 'teal',
+    },
+    {
+      label: 'Retried',
+      name: 'retried',
+      about: 'Times that a delivery was put off to another attempt.',
+      href: deliveriesPath({ state: 'pending' }),
+      color: 'yellow',
+    },
+    {
+      label: 'Failed',
+      name: 'failed',
+      about: 'Deliveries that a destination refused for good.',
+      href: deliveriesPath({ state: 'failed', from }),
+      color: 'red',
+    },
+    {
+      label: 'Expired',
+      name: 'expired',
+      about: 'Deliveries whose retry window was over.',
+      href: deliveriesPath({ state: 'expired', from }),
+      color: 'orange',
+    },
+    { label: 'Rejected', name: 'rejected', about: 'Messages that were refused at the door.', href: '/sources', color: 'grape' },
+  ]
+  return (
+    <Stack
+      component="section"
+      gap="xs"
+      aria-label={`The last ${period.words} in numbers`}
+      aria-busy={isOld}
+      style={{ opacity: isOld ? 0.5 : 1 }}
+    >
+      <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm">
+        {tiles.map(({ label, name, about, href, color }) => {
+          const compared = before === null ? null : change(now[name], before[name], share)
+          return (
+            <Paper key={name} withBorder p="sm" style={{ borderTop: `3px solid var(--mantine-color-${color}-6)` }}>
+              <Tooltip label={about}>
+                <Anchor component={Link} href={href} size="sm" c="dimmed">
+                  {label}
+                </Anchor>
+              </Tooltip>
+              <Text fz={26} fw={650} lh={1.25} title={exactCount(now[name])} style={{ fontVariantNumeric: 'tabular-nums' }}>
+                {count(now[name])}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {compared === null ? ' ' : compared === 'none' ? 'none before' : compared}
+              </Text>
+            </Paper>
+          )
+        })}
+      </SimpleGrid>
+      <Text size="xs" c="dimmed">
+        The last {period.words}, against the {period.words} before.
+        {rate !== null && ` ${share(rate.rate)} of ${exactCount(rate.tries)} tries to deliver did not arrive.`}
+      </Text>
+    </Stack>
+  )
+}

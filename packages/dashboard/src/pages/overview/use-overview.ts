@@ -1,0 +1,154 @@
+// What the overview asks for, and how often. Which destinations are asked about one by one depends on what all of them together say:
+// where nothing failed nothing is asked, and never more than a few are.
+
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { type Answer, type ApiProblem, call, type Schemas } from '../../api/client.ts'
+import { useApi } from '../../api/queries.ts'
+import { useNow } from '../../parts/countdown.tsx'
+import { type AttentionInput, expiredIn, findAttention, followNodes, hourAndBefore } from './attention.ts'
+import { type Period, span } from './periods.ts'
+
+const NEWS_MS = 10_000
+const HOUR = { lengthMs: 3_600_000, step: '5m' } as const
+const DAY = { lengthMs: 24 * 3_600_000, step: '1h' } as const
+const MAX_ASKED = 20
+/** The longest list the API answers with. */
+const ALL = { limit: 1_000 }
+const FORGET_NODE_MS = 30 * 60_000
+/** A viewer's clock that is nearly right is taken as it is: one corrected by every answer would never ask the same twice. */
+const WRONG_CLOCK_MS = 60_000
+
+interface Asked<T = unknown> {
+  data: T | undefined
+  error: ApiProblem | null
+  isPending: boolean
+  refetch: () => unknown
+}
+
+/** The present of the service, to the minute. */
+export function useServiceNow(nodes: readonly Schemas['Node'][] | undefined, askedAtMs: number): number {
+  const nowMs = useNow(5_000)
+  const seenAt = nodes?.find(({ current }) => current)?.seenAt
+  const aheadMs = seenAt === undefined ? 0 : Date.parse(seenAt) - askedAtMs
+  return nowMs + (Math.abs(aheadMs) < WRONG_CLOCK_MS ? 0 : aheadMs)
+}
+
+export function useOverview(period: Period) {
+  const nodes = useApi('GET /api/nodes', { everyMs: NEWS_MS })
+  const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
+  const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
+  const sources = useApi('GET /api/sources', { query: ALL, everyMs: 60_000 })
+  const totals = useApi('GET /api/stats/totals', { everyMs: NEWS_MS })
+  const ledger = useApi('GET /api/ledger', { query: {}, everyMs: NEWS_MS })
+  const health = useApi('GET /api/destinations/health', { everyMs: NEWS_MS })
+  const rejections = useApi('GET /api/rejections', { everyMs: 30_000 })
+  const store = useStoreCheck()
+
+  const { from, before } = span(period, nowMs)
+  const series = useApi('GET /api/stats', { query: { from, step: period.step }, everyMs: period.everyMs, keep: true })
+  const earlier = useApi('GET /api/stats', { query: { from: before, to: from, step: period.step }, keep: true })
+
+  const hourFrom = span(HOUR, nowMs).before
+  const hour = useApi('GET /api/stats', { query: { from: hourFrom, step: HOUR.step }, everyMs: 20_000, keep: true })
+  const hourTotals = hour.data === undefined ? undefined : hourAndBefore(hour.data.data)
+  const hasFailed = hourTotals !== undefined && hourTotals.now.failed + hourTotals.now.expired + hourTotals.now.retried > 0
+  const books = ledger.data?.data ?? []
+  const known = new Set(destinations.data?.data.map(({ id }) => id))
+  const askedHours = !hasFailed
+    ? []
+    : worst(
+        books.filter(({ destinationId }) => known.has(destinationId)),
+        (row) => row.pending + row.failed + row.expired,
+      )
+  const askedDays = worst(
+    books.filter(({ destinationId }) => known.has(destinationId)),
+    (row) => row.expired,
+  )
+  const hours = useSeries(askedHours, { from: hourFrom, step: HOUR.step })
+  const days = useSeries(askedDays, { from: span(DAY, nowMs).from, step: DAY.step })
+
+  const remembered = useRef<ReadonlyMap<string, Schemas['Node']>>(new Map())
+  const followed = nodes.data === undefined ? undefined : followNodes(remembered.current, nodes.data.data, FORGET_NODE_MS)
+  if (followed) remembered.current = followed.remembered
+
+  const needed: Asked[] = [nodes, destinations, sources, ledger, health, rejections, hour, ...hours, ...days]
+  const input: AttentionInput | undefined =
+    nodes.data && destinations.data && sources.data && ledger.data && health.data && rejections.data && hourTotals
+      ? {
+          nowMs,
+          destinations: destinations.data.data,
+          sources: sources.data.data,
+          health: health.data.data,
+          ledger: ledger.data.data,
+          hour: hourTotals,
+          hours: new Map(
+            hours.flatMap(({ data }, at) => (data === undefined ? [] : [[askedHours[at] as string, hourAndBefore(data.data)]])),
+          ),
+          expired: new Map(days.flatMap(({ data }, at) => (data === undefined ? [] : [[askedDays[at] as string, expiredIn(data.data)]]))),
+          rejections: rejections.data.data,
+          nodes: nodes.data.data,
+          goneNodes: followed?.gone ?? [],
+          store: store.data ?? null,
+        }
+      : undefined
+
+  return {
+    nowMs,
+    destinations,
+    totals,
+    ledger,
+    series,
+    earlier,
+    attention: {
+      findings: input === undefined ? undefined : findAttention(input),
+      isWhole: needed.every(({ data }) => data !== undefined),
+      failed: needed.find(({ data, error }) => data === undefined && error !== null),
+    },
+    /** Asked before, and now without an answer: what is shown is old. */
+    stale: [nodes, ledger, health, series].find(({ data, error }) => data !== undefined && error !== null),
+    retry: () => {
+      for (const query of [...needed, totals, series, earlier]) if (query.error !== null) void query.refetch()
+    },
+  }
+}
+
+function worst<Row extends { destinationId: string }>(rows: readonly Row[], weight: (row: Row) => number): string[] {
+  return rows
+    .filter((row) => weight(row) > 0)
+    .sort((a, b) => weight(b) - weight(a))
+    .slice(0, MAX_ASKED)
+    .map(({ destinationId }) => destinationId)
+}
+
+/** Until the next step is answered, of each the one before: what needs attention must not blink. */
+function useSeries(ids: readonly string[], query: { from: string; step: Period['step'] }): Asked<Answer<'GET /api/stats'>>[] {
+  const last = useRef(new Map<string, Answer<'GET /api/stats'>>())
+  const asked = useQueries({
+    queries: ids.map((destinationId) => ({
+      queryKey: ['GET /api/stats', { query: { ...query, destinationId } }],
+      queryFn: ({ signal }: { signal: AbortSignal }) => call('GET /api/stats', { query: { ...query, destinationId }, signal }),
+      refetchInterval: 30_000,
+    })),
+  })
+  return asked.map(({ data, error, isPending, refetch }, at) => {
+    const id = ids[at] as string
+    if (data !== undefined) last.current.set(id, data)
+    return { data: data ?? last.current.get(id), error: error as ApiProblem | null, isPending, refetch }
+  })
+}
+
+/** Tries a commit, as a load balancer would ask; it is no part of the control API. */
+function useStoreCheck() {
+  return useQuery({
+    queryKey: ['GET /readyz'],
+    queryFn: async ({ signal }) => {
+      const response = await fetch('/readyz', { signal })
+      if (response.status !== 503) return { isWell: true, message: '' }
+      const { message = 'the store is unavailable.' } = (await response.json().catch(() => ({}))) as { message?: string }
+      return { isWell: false, message }
+    },
+    refetchInterval: 30_000,
+    retry: false,
+  })
+}

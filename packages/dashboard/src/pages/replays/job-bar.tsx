@@ -1,0 +1,42 @@
+// How far a job has come, as a bar with a word for each of its colours.
+
+import { Group, Progress, Stack, Text } from '@mantine/core'
+import { exactCount } from '../../parts/format.ts'
+import { STATE_COLORS } from '../../theme.ts'
+import { donePercent, type Job, shares } from './progress.ts'
+
+const COLORS = { ...STATE_COLORS, skipped: 'gray' } as const
+
+export function JobBar({ job, withLegend = false }: { job: Job; withLegend?: boolean }) {
+  const parts = shares(job)
+  const label = `${donePercent(job)} % done: ${parts.map(({ name, count }) => `${count} ${name}`).join(', ') || 'nothing yet'}`
+  return (
+    <Stack gap={6}>
+      <Progress.Root size={withLegend ? 'xl' : 'md'} role="img" aria-label={label}>
+        {parts.map(({ name, percent }) => (
+          <Progress.Section key={name} value={percent} color={COLORS[name]} withAria={false} striped={name === 'skipped'} />
+        ))}
+      </Progress.Root>
+      {withLegend && (
+        <Group gap="md">
+          {parts.map(({ name, count }) => (
+            <Group key={name} gap={6} wrap="nowrap">
+              <span
+                aria-hidden="true"
+                style={{ width: 10, height: 10, borderRadius: 3, background: `var(--mantine-color-${COLORS[name]}-filled)` }}
+              />
+              <Text size="sm">
+                {exactCount(count)} {name}
+              </Text>
+            </Group>
+          ))}
+          {job.total > job.done && (
+            <Text size="sm" c="dimmed">
+              {exactCount(job.total - job.done)} still to come
+            </Text>
+          )}
+        </Group>
+      )}
+    </Stack>
+  )
+}

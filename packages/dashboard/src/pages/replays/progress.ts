@@ -1,0 +1,56 @@
+// How far a replay job has come, in words and shares. Pure.
+
+import type { Answer } from '../../api/client.ts'
+
+export type Job = Answer<'GET /api/replays'>['data'][number]
+export type Outcome = keyof Job['outcomes']
+
+export const OUTCOMES = ['delivered', 'pending', 'failed', 'expired', 'cancelled'] as const satisfies readonly Outcome[]
+
+export const JOB_STATE_COLORS = { running: 'blue', paused: 'yellow', finished: 'teal', cancelled: 'gray' } as const
+
+export const SKIPS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
+  already_replayed: 'pending at the destination again, or delivered there since',
+  not_found: 'no delivery has this id',
+  still_pending: 'has not come to an end yet',
+  message_gone: 'the message is no longer stored',
+  destination_gone: 'the destination was deleted',
+}
+
+/** Whether something may still change without anybody's doing. */
+export function isMoving({ state, outcomes }: Pick<Job, 'state' | 'outcomes'>): boolean {
+  return state === 'running' || outcomes.pending > 0
+}
+
+export function isOver({ state }: Pick<Job, 'state'>): boolean {
+  return state === 'finished' || state === 'cancelled'
+}
+
+/** Percentages of the total, in the order of OUTCOMES, then what was skipped; the rest is still to come. */
+export function shares({
+  total,
+  outcomes,
+  skipped,
+}: Pick<Job, 'total' | 'outcomes' | 'skipped'>): { name: Outcome | 'skipped'; count: number; percent: number }[] {
+  const share = (name: Outcome | 'skipped', count: number) => ({ name, count, percent: total === 0 ? 0 : (count / total) * 100 })
+  return [...OUTCOMES.map((name) => share(name, outcomes[name])), share('skipped', skipped)].filter(({ count }) => count > 0)
+}
+
+export function donePercent({ total, done }: Pick<Job, 'total' | 'done'>): number {
+  return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100))
+}
+
+/** How long the rest takes at its rate; null when nobody can say. */
+export function leftMs({ state, total, done, ratePerSecond }: Pick<Job, 'state' | 'total' | 'done' | 'ratePerSecond'>): number | null {
+  return state !== 'running' || ratePerSecond === null ? null : (Math.max(0, total - done) / ratePerSecond) * 1_000
+}
+
+export function rateWords(ratePerSecond: number | null): string {
+  return ratePerSecond === null ? 'as fast as the destinations take them' : `at most ${ratePerSecond.toLocaleString()} a second`
+}
+
+/** What the job was made for, in a line. */
+export function selectionWords({ states, reason, total }: Pick<Job, 'states' | 'reason' | 'total'>): string {
+  if (states === null) return total === 1 ? 'one delivery by its id' : `${total.toLocaleString()} deliveries by their ids`
+  return `${states.join(' or ')}${reason === null ? '' : ` with ${reason}`}`
+}

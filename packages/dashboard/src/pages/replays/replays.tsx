@@ -1,0 +1,102 @@
+// Replay jobs, newest first, and how far each has come.
+
+import { Badge, Button, Card, Group, SegmentedControl, Stack, Text } from '@mantine/core'
+import { Link } from 'wouter'
+import { useList } from '../../api/queries.ts'
+import { exactCount } from '../../parts/format.ts'
+import { ViewLink } from '../../parts/link.tsx'
+import { Page } from '../../parts/page.tsx'
+import { useSearchState } from '../../parts/search.ts'
+import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { useDestinationNames } from '../deliveries/destination-names.ts'
+import { JobBar } from './job-bar.tsx'
+import { donePercent, JOB_STATE_COLORS, type Job, rateWords, selectionWords } from './progress.ts'
+
+const STATES = ['running', 'paused', 'finished', 'cancelled'] as const
+
+export default function ReplaysPage() {
+  const [params, change] = useSearchState()
+  const state = STATES.find((each) => each === params.get('state'))
+  const list = useList('GET /api/replays', { query: { state, limit: 50 }, everyMs: 3_000 })
+  const { nameOf } = useDestinationNames()
+  return (
+    <Page
+      title="Replays"
+      about="Deliveries that are sent again, as jobs that survive a restart."
+      actions={
+        <Button component={Link} href="/deliveries?state=failed" variant="light">
+          Find what to send again
+        </Button>
+      }
+    >
+      <SegmentedControl
+        aria-label="State of the jobs"
+        value={state ?? 'all'}
+        onChange={(value) => change({ state: value === 'all' ? null : value })}
+        data={['all', ...STATES]}
+        style={{ alignSelf: 'flex-start', maxWidth: '100%' }}
+        size="xs"
+      />
+      {list.problem !== null && <Problem problem={list.problem} onRetry={() => void list.refetch()} />}
+      {list.isPending && <Loading lines={4} />}
+      {list.isSuccess && list.rows.length === 0 && (
+        <Empty
+          title={state === undefined ? 'Nothing was sent again yet' : `No job is ${state}`}
+          action={
+            <Button component={Link} href="/deliveries?state=failed" variant="light" mt="xs">
+              Deliveries that failed
+            </Button>
+          }
+        >
+          When a receiver is well again, what failed meanwhile can be sent once more: one delivery, a selection, or all of a cause.
+        </Empty>
+      )}
+      <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
+        {list.rows.map((job) => (
+          <li key={job.id}>
+            <JobCard job={job} nameOf={nameOf} />
+          </li>
+        ))}
+      </Stack>
+      {list.hasNextPage && (
+        <Button
+          variant="default"
+          onClick={() => void list.fetchNextPage()}
+          loading={list.isFetchingNextPage}
+          style={{ alignSelf: 'center' }}
+        >
+          Older jobs
+        </Button>
+      )}
+    </Page>
+  )
+}
+
+function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) {
+  return (
+    <Card withBorder padding="sm">
+      <Stack gap={8}>
+        <Group justify="space-between" gap="xs">
+          <Group gap="xs" miw={0}>
+            <Badge color={JOB_STATE_COLORS[job.state]} variant="light" tt="none">
+              {job.state}
+            </Badge>
+            <ViewLink to={`/replays/${encodeURIComponent(job.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+              {exactCount(job.total)} {job.total === 1 ? 'delivery' : 'deliveries'}
+              {job.destinationId !== null && ` to ${nameOf(job.destinationId)}`}
+            </ViewLink>
+          </Group>
+          <Time at={job.createdAt} relative />
+        </Group>
+        <JobBar job={job} />
+        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          {donePercent(job)} % done · {exactCount(job.outcomes.delivered)} delivered
+          {job.outcomes.failed + job.outcomes.expired > 0 && `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} not again`} ·{' '}
+          {selectionWords(job)} · {rateWords(job.ratePerSecond)}
+          {job.createdBy !== null && ` · by ${job.createdBy.name}`}
+        </Text>
+      </Stack>
+    </Card>
+  )
+}

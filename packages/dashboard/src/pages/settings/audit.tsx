@@ -1,0 +1,245 @@
+// The audit log: who did what and when, with the difference that it made. Filters are in the address.
+
+import { Badge, Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { type Schemas, useApi, useList } from '../../api/queries.ts'
+import { ViewLink } from '../../parts/link.tsx'
+import { More } from '../../parts/rows.tsx'
+import { useSearchState } from '../../parts/search.ts'
+import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { ACTIONS, sentenceOf, subjectPath } from './actions.ts'
+import { differences } from './difference.ts'
+import { fromField, timeOf, toField } from './moments.ts'
+
+type Entry = Schemas['AuditEntry']
+
+const FILTERS = ['actor', 'action', 'subject', 'user', 'from', 'to'] as const
+
+export default function Audit() {
+  const [params, change] = useSearchState()
+  const text = (name: (typeof FILTERS)[number]): string => params.get(name) ?? ''
+  const [typed] = useDebouncedValue(`${text('subject')}\n${text('user')}`, 300)
+  const [subject = '', userId = ''] = typed.split('\n')
+  const query = {
+    actor: params.get('actor') || undefined,
+    action: params.get('action') || undefined,
+    subject: subject || undefined,
+    userId: userId || undefined,
+    from: timeOf(params.get('from')),
+    to: timeOf(params.get('to')),
+  }
+  const list = useList('GET /api/audit', { query, everyMs: 15_000 })
+  const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
+  const isFiltered = FILTERS.some((name) => text(name) !== '')
+  // Tokens that were revoked are still in the log: by the entries that are here, or as the address names them.
+  const actors = new Map<string, string>([
+    ...(text('actor') === '' ? [] : [[text('actor'), text('actor')] as const]),
+    ...list.rows.map(({ actor }) => [actor.id, actor.name] as const),
+    ...(tokens.data?.data ?? []).map(({ id, name }) => [id, name] as const),
+  ])
+  const actions = [
+    ...new Set([...ACTIONS, ...list.rows.map(({ action }) => action), ...(text('action') === '' ? [] : [text('action')])]),
+  ].sort()
+  const opened = params.get('entry')
+  return (
+    <Stack>
+      <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
+        <Select
+          label="Who"
+          placeholder="Anybody"
+          data={[...actors].map(([value, label]) => ({ value, label }))}
+          value={text('actor') || null}
+          onChange={(actor) => change({ actor })}
+          searchable
+          clearable
+        />
+        <Select
+          label="Action"
+          placeholder="Any"
+          data={actions}
+          value={text('action') || null}
+          onChange={(action) => change({ action })}
+          searchable
+          clearable
+        />
+        <TextInput
+          label="Subject"
+          placeholder="Id of the source, destination, …"
+          value={text('subject')}
+          onChange={(event) => change({ subject: event.currentTarget.value, user: null }, { replace: true })}
+        />
+        <TextInput
+          label="Suppressed user"
+          placeholder="User id"
+          value={text('user')}
+          onChange={(event) => change({ user: event.currentTarget.value, subject: null }, { replace: true })}
+        />
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
+        <TextInput
+          label="From"
+          type="datetime-local"
+          value={toField(params.get('from'))}
+          onChange={(event) => change({ from: fromField(event.currentTarget.value) }, { replace: true })}
+        />
+        <TextInput
+          label="To"
+          type="datetime-local"
+          value={toField(params.get('to'))}
+          onChange={(event) => change({ to: fromField(event.currentTarget.value) }, { replace: true })}
+        />
+      </SimpleGrid>
+      {isFiltered && (
+        <Group>
+          <Button size="compact-sm" variant="subtle" onClick={() => change(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
+            Take all filters away
+          </Button>
+        </Group>
+      )}
+      {list.problem !== null && list.rows.length === 0 ? (
+        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Loading />
+      ) : list.rows.length === 0 ? (
+        <Empty title={isFiltered ? 'Nothing fits these filters' : 'Nothing was changed yet'}>
+          {isFiltered ? undefined : 'Every change that is made here, by the command line or by the API is written down with who made it.'}
+        </Empty>
+      ) : (
+        <Stack gap="xs" role="list" aria-label="Audit log">
+          {list.rows.map((entry) => (
+            <EntryRow
+              key={entry.id}
+              entry={entry}
+              isOpen={opened === entry.id}
+              onToggle={() => change({ entry: opened === entry.id ? null : entry.id }, { replace: true })}
+            />
+          ))}
+        </Stack>
+      )}
+      <More list={list} />
+    </Stack>
+  )
+}
+
+function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; onToggle: () => void }) {
+  const { id, at, actor, action, subject, before, after } = entry
+  const changed = differences(before, after)
+  const path = subject === null ? null : subjectPath(action, subject)
+  const name = nameOf(after) ?? nameOf(before)
+  return (
+    <Paper withBorder p="sm" role="listitem">
+      <UnstyledButton onClick={onToggle} aria-expanded={isOpen} aria-controls={`entry-${id}`} w="100%">
+        <Group justify="space-between" gap="xs" align="flex-start">
+          <Stack gap={2} miw={0} style={{ flex: '1 1 220px' }}>
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <b>{actor.name}</b> {sentenceOf(action)}
+              {name !== null && (
+                <>
+                  {' '}
+                  <b>{name}</b>
+                </>
+              )}
+            </Text>
+            <Text size="xs" c="dimmed" lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
+              {before !== null && after !== null
+                ? `Changed: ${changed.length === 0 ? 'nothing that is shown' : changed.map(({ field }) => field).join(', ')}`
+                : action}
+            </Text>
+          </Stack>
+          <Time at={at} />
+        </Group>
+      </UnstyledButton>
+      {isOpen && (
+        <Stack gap="sm" mt="sm" id={`entry-${id}`}>
+          <Group gap="md">
+            <Text size="sm">
+              <Text span size="sm" c="dimmed">
+                Action{' '}
+              </Text>
+              <Code>{action}</Code>
+            </Text>
+            {subject !== null && (
+              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+                <Text span size="sm" c="dimmed">
+                  Subject{' '}
+                </Text>
+                {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
+              </Text>
+            )}
+            <Text size="sm">
+              <Text span size="sm" c="dimmed">
+                Token{' '}
+              </Text>
+              <Code>{actor.id}</Code>
+            </Text>
+          </Group>
+          {changed.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              {before === null && after === null
+                ? 'Nothing was written down beside this.'
+                : 'Before and after look alike: what was changed is not shown here.'}
+            </Text>
+          ) : (
+            <Table.ScrollContainer
+              minWidth={before !== null && after !== null ? 420 : 0}
+              type="native"
+              tabIndex={0}
+              role="region"
+              aria-label="Difference"
+            >
+              <Table verticalSpacing={4} withTableBorder>
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>Field</Table.Th>
+                    {before !== null && <Table.Th>Before</Table.Th>}
+                    {after !== null && <Table.Th>After</Table.Th>}
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {changed.map((each) => (
+                    <Table.Tr key={each.field}>
+                      <Table.Td style={{ verticalAlign: 'top' }}>
+                        <Group gap={6}>
+                          <Code>{each.field}</Code>
+                          {before !== null && after !== null && each.kind !== 'changed' && (
+                            <Badge size="xs" variant="light" color={each.kind === 'added' ? 'teal' : 'red'} tt="none">
+                              {each.kind}
+                            </Badge>
+                          )}
+                        </Group>
+                      </Table.Td>
+                      {before !== null && <Value text={each.before} />}
+                      {after !== null && <Value text={each.after} />}
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          )}
+        </Stack>
+      )}
+    </Paper>
+  )
+}
+
+function Value({ text }: { text: string | null }) {
+  return (
+    <Table.Td style={{ verticalAlign: 'top' }}>
+      {text === null ? (
+        <Text span size="sm" c="dimmed">
+          –
+        </Text>
+      ) : (
+        <Text span size="xs" ff="monospace" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
+          {text}
+        </Text>
+      )}
+    </Table.Td>
+  )
+}
+
+function nameOf(thing: Record<string, unknown> | null): string | null {
+  const name = thing?.['name']
+  return typeof name === 'string' ? name : null
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { differences } from './difference.ts'
+
+test('only what differs is told, by its path', () => {
+  const before = { id: 'd1', name: 'Warehouse', enabled: true, batch: { size: 1, lingerMs: 1_000 }, filter: {} }
+  const after = {
+    id: 'd1',
+    name: 'Warehouse',
+    enabled: false,
+    batch: { size: 100, lingerMs: 1_000 },
+    filter: { events: { deny: ['Debug'] } },
+  }
+  assert.deepEqual(differences(before, after), [
+    { field: 'enabled', kind: 'changed', before: 'true', after: 'false' },
+    { field: 'batch.size', kind: 'changed', before: '1', after: '100' },
+    { field: 'filter.events.deny', kind: 'added', before: null, after: 'Debug' },
+  ])
+})
+
+test('of lists, what came and what went; of a new order, both', () => {
+  assert.deepEqual(differences({ urls: ['a', 'b'] }, { urls: ['b', 'c'] }), [{ field: 'urls', kind: 'changed', before: 'a', after: 'c' }])
+  assert.deepEqual(differences({ urls: ['a'] }, { urls: ['a', 'b'] }), [{ field: 'urls', kind: 'added', before: null, after: 'b' }])
+  assert.deepEqual(differences({ urls: ['a', 'b'] }, { urls: ['b', 'a'] }), [
+    { field: 'urls', kind: 'changed', before: 'a\nb', after: 'b\na' },
+  ])
+  assert.deepEqual(differences({ keys: [{ id: 'k1', pem: 'x' }] }, { keys: [] }), [
+    { field: 'keys', kind: 'removed', before: '{"id":"k1","pem":"x"}', after: null },
+  ])
+})
+
+test('a thing that is made or deleted is told whole, and nothing is told of nothing', () => {
+  assert.deepEqual(differences(null, { name: 'x', sourceIds: null, list: [], empty: {} }), [
+    { field: 'name', kind: 'added', before: null, after: 'x' },
+    { field: 'sourceIds', kind: 'added', before: null, after: 'none' },
+    { field: 'list', kind: 'added', before: null, after: 'none' },
+    { field: 'empty', kind: 'added', before: null, after: 'none' },
+  ])
+  assert.deepEqual(differences({ name: 'x' }, null), [{ field: 'name', kind: 'removed', before: 'x', after: null }])
+  assert.deepEqual(differences(null, null), [])
+  assert.deepEqual(differences({ a: { x: 1, y: 2 } }, { a: { y: 2, x: 1 } }), [])
+})
+
+test('names that mean something to JavaScript are fields as any other', () => {
+  const after = JSON.parse('{"__proto__": "x", "constructor": 1}') as Record<string, unknown>
+  assert.deepEqual(
+    differences({}, after).map(({ field }) => field),
+    ['__proto__', 'constructor'],
+  )
+})

@@ -1,0 +1,60 @@
+// The settings of the installation, each in a tab with an address of its own.
+
+import { Tabs } from '@mantine/core'
+import { type ComponentType, lazy, Suspense } from 'react'
+import { useLocation } from 'wouter'
+import { Page } from '../../parts/page.tsx'
+import { usePathPart } from '../../parts/search.ts'
+import { Empty, Loading } from '../../parts/states.tsx'
+
+const TABS: readonly { name: string; label: string; about: string; View: ComponentType }[] = [
+  { name: 'tokens', label: 'Tokens', about: 'Who may use the control API and this dashboard.', View: lazy(() => import('./tokens.tsx')) },
+  {
+    name: 'oauth',
+    label: 'OAuth applications',
+    about: 'Who may get access tokens for sources that ask for them, and with which keys.',
+    View: lazy(() => import('./oauth-apps.tsx')),
+  },
+  { name: 'audit', label: 'Audit log', about: 'Who changed what, and when.', View: lazy(() => import('./audit.tsx')) },
+  {
+    name: 'configuration',
+    label: 'Configuration',
+    about: 'Sources, destinations and OAuth applications as one file, for git or another installation.',
+    View: lazy(() => import('./configuration.tsx')),
+  },
+  { name: 'nodes', label: 'Nodes', about: 'The processes that serve this installation.', View: lazy(() => import('./nodes.tsx')) },
+  {
+    name: 'about',
+    label: 'About',
+    about: 'Version, store, checks of the installation, and backups.',
+    View: lazy(() => import('./about.tsx')),
+  },
+]
+
+export default function SettingsPage() {
+  const [, go] = useLocation()
+  const part = usePathPart(1)
+  const name = part === '' ? 'tokens' : part
+  const tab = TABS.find((each) => each.name === name)
+  return (
+    <Page title="Settings" about={tab?.about}>
+      <Tabs value={tab?.name ?? null} onChange={(value) => go(`/settings/${value ?? ''}`)} keepMounted={false}>
+        <Tabs.List>
+          {TABS.map((each) => (
+            <Tabs.Tab key={each.name} value={each.name}>
+              {each.label}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {TABS.map(({ name: value, View }) => (
+          <Tabs.Panel key={value} value={value} pt="md">
+            <Suspense fallback={<Loading />}>
+              <View />
+            </Suspense>
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+      {tab === undefined && <Empty title="There are no such settings">Choose one of the tabs.</Empty>}
+    </Page>
+  )
+}

@@ -1,0 +1,207 @@
+// Tokens of the control API: made with a role and shown once, listed with their last use, revoked at once.
+
+import { Alert, Badge, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { type FormEvent, useState } from 'react'
+import { type ApiProblem, type Schemas, useChange, useList } from '../../api/queries.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { Copyable } from '../../parts/copy.tsx'
+import { ViewLink } from '../../parts/link.tsx'
+import { More, Rows } from '../../parts/rows.tsx'
+import { useSearchState } from '../../parts/search.ts'
+import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { useSession } from '../../session.tsx'
+import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
+
+type Token = Schemas['Token']
+
+export default function Tokens() {
+  const { isAdmin, actor } = useSession()
+  const [params, change] = useSearchState()
+  const list = useList('GET /api/tokens', { everyMs: 30_000 })
+  const revoke = useChange('DELETE /api/tokens/{id}', 'GET /api/tokens', 'GET /api/audit')
+  const [revoked, setRevoked] = useState<Token | null>(null)
+  if (list.problem !== null && list.rows.length === 0) return <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+  if (list.isPending) return <Loading />
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Text size="sm" c="dimmed" maw={640}>
+          Give each person and each program a token of its own: the audit log names it, and it can be revoked without the others.
+        </Text>
+        <Button size="sm" disabled={!isAdmin} title={isAdmin ? undefined : ADMIN_ONLY} onClick={() => change({ new: '1' })}>
+          Make a token
+        </Button>
+      </Group>
+      <NeedsAdmin />
+      {list.rows.length === 0 ? (
+        <Empty title="There are no tokens" />
+      ) : (
+        <Rows<Token>
+          label="Control tokens"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              label: 'Name',
+              cell: ({ id, name }) => (
+                <Group gap={6}>
+                  <Text span size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+                    {name}
+                  </Text>
+                  {id === actor.id && (
+                    <Badge size="xs" variant="light" tt="none">
+                      yours
+                    </Badge>
+                  )}
+                </Group>
+              ),
+            },
+            { label: 'Role', cell: ({ role }) => role, isShort: true },
+            { label: 'Made', cell: ({ createdAt }) => (createdAt === null ? 'by the settings' : <Time at={createdAt} />) },
+            { label: 'Last use', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
+            {
+              label: 'Log',
+              cell: ({ id, name }) => (
+                <ViewLink to={`/settings/audit?actor=${encodeURIComponent(id)}`} aria-label={`what it did: ${name}`}>
+                  what it did
+                </ViewLink>
+              ),
+              isShort: true,
+            },
+            {
+              label: 'Change',
+              isActions: true,
+              cell: (token) =>
+                token.createdAt === null ? (
+                  <Text size="xs" c="dimmed">
+                    changed by SWITCHYARD_ADMIN_TOKEN
+                  </Text>
+                ) : (
+                  <Button
+                    size="compact-sm"
+                    variant="light"
+                    color="red"
+                    disabled={!isAdmin}
+                    onClick={() => setRevoked(token)}
+                    aria-label={`Revoke ${token.name}`}
+                  >
+                    Revoke
+                  </Button>
+                ),
+            },
+          ]}
+        />
+      )}
+      <More list={list} />
+      <NewToken opened={isAdmin && params.get('new') !== null} onClose={() => change({ new: null }, { replace: true })} />
+      <Confirm
+        opened={revoked !== null}
+        onClose={() => setRevoked(null)}
+        title="Revoke this token?"
+        verb="Revoke"
+        onConfirm={async () => {
+          if (revoked !== null) await revoke.mutateAsync({ params: { id: revoked.id } })
+        }}
+      >
+        {revoked !== null && (
+          <Stack gap="xs">
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              Whoever uses <b>{revoked.name}</b> is refused from now on, sessions of the dashboard that were begun with it end at once, and
+              live feeds are closed. It cannot be brought back; make a new one instead.
+            </Text>
+            {revoked.lastUsedAt !== null && (
+              <Text size="sm">
+                It was last used <Time at={revoked.lastUsedAt} relative />.
+              </Text>
+            )}
+            {revoked.id === actor.id && (
+              <Alert color="orange">This is the token that you are logged in with: you will be logged out.</Alert>
+            )}
+          </Stack>
+        )}
+      </Confirm>
+    </Stack>
+  )
+}
+
+function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const [name, setName] = useState('')
+  const [role, setRole] = useState<Token['role']>('viewer')
+  const [made, setMade] = useState<{ name: string; token: string } | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const create = useChange('POST /api/tokens', 'GET /api/tokens', 'GET /api/audit')
+  const close = (): void => {
+    setName('')
+    setRole('viewer')
+    setMade(null)
+    setProblem(null)
+    onClose()
+  }
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
+    setProblem(null)
+    try {
+      setMade(await create.mutateAsync({ body: { name: name.trim(), role } }))
+    } catch (error) {
+      setProblem((error as ApiProblem).message)
+    }
+  }
+  // A click beside the window would lose the token.
+  const isShown = made !== null
+  return (
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={isShown ? 'Copy it now' : 'Make a token'}
+      closeOnClickOutside={!isShown}
+      closeOnEscape={!isShown}
+      withCloseButton={!isShown}
+    >
+      {isShown ? (
+        <Stack>
+          <Text size="sm">
+            This is the token of <b>{made.name}</b>. It is shown this once and stored nowhere in this form: who loses it makes another.
+          </Text>
+          <Copyable text={made.token} label="the token" />
+          <Group justify="flex-end">
+            <Button onClick={close}>I have stored it</Button>
+          </Group>
+        </Stack>
+      ) : (
+        <form onSubmit={(event) => void submit(event)}>
+          <Stack>
+            <TextInput
+              label="Name"
+              description="Of the person or the program; it is in the audit log."
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+              maxLength={100}
+              required
+              data-autofocus
+              error={problem}
+            />
+            <Radio.Group label="Role" value={role} onChange={(value) => setRole(value === 'admin' ? 'admin' : 'viewer')}>
+              <Stack gap="xs" mt={6}>
+                <Radio
+                  value="viewer"
+                  label="Viewer"
+                  description="Looks at everything, changes nothing, and does not see the values of headers and of URLs’ queries."
+                />
+                <Radio value="admin" label="Admin" description="Changes everything, tokens included." />
+              </Stack>
+            </Radio.Group>
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={create.isPending} disabled={name.trim() === ''}>
+                Make it
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      )}
+    </Modal>
+  )
+}

@@ -1,0 +1,53 @@
+// What sources sent in a period: asked for each that is shown, and of each the answer before is shown until the next one is there.
+
+import { useQueries } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { type ApiProblem, call } from '../../api/client.ts'
+import { useApi } from '../../api/queries.ts'
+import { barsOf, type Period, type Point, STEP_MS, span, type Totals, totalsOf } from '../overview/periods.ts'
+import { useServiceNow } from '../overview/use-overview.ts'
+
+export interface Volume extends Totals {
+  suppressed: number
+  /** Accepted and rejected over time, for a sparkline. */
+  bars: { accepted: number; rejected: number }[]
+}
+
+export interface VolumeState {
+  data: Volume | undefined
+  error: ApiProblem | null
+  isPending: boolean
+  refetch: () => unknown
+}
+
+export function volumeOf(points: readonly Point[], period: Period): Volume {
+  return {
+    ...totalsOf(points),
+    suppressed: points.reduce((sum, { suppressed = 0 }) => sum + suppressed, 0),
+    bars: barsOf(points, STEP_MS[period.step], period.barOf).map(({ accepted, rejected }) => ({ accepted, rejected })),
+  }
+}
+
+export function useVolumes(ids: readonly string[], period: Period): ReadonlyMap<string, VolumeState> {
+  const nodes = useApi('GET /api/nodes', { everyMs: 60_000 })
+  const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
+  const { from } = span(period, nowMs)
+  const last = useRef(new Map<string, Volume>())
+  const asked = useQueries({
+    queries: ids.map((sourceId) => ({
+      queryKey: ['GET /api/stats', { query: { from, step: period.step, sourceId } }],
+      queryFn: async ({ signal }: { signal: AbortSignal }) =>
+        call('GET /api/stats', { query: { from, step: period.step, sourceId }, signal }),
+      refetchInterval: period.everyMs,
+    })),
+  })
+  return new Map(
+    ids.map((id, at) => {
+      const { data, error = null, isPending = true, refetch = () => undefined } = asked[at] ?? {}
+      const key = `${period.id} ${id}`
+      const volume = data === undefined ? last.current.get(key) : volumeOf(data.data, period)
+      if (volume !== undefined) last.current.set(key, volume)
+      return [id, { data: volume, error: error as ApiProblem | null, isPending, refetch }]
+    }),
+  )
+}

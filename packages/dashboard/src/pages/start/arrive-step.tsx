@@ -1,0 +1,188 @@
+// The last step: a real message, followed from the door to the webhook's answer.
+
+import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { Link } from 'wouter'
+import type { Answer, Schemas } from '../../api/client.ts'
+import { useLive } from '../../api/live.ts'
+import { useApi } from '../../api/queries.ts'
+import { Countdown } from '../../parts/countdown.tsx'
+import { duration } from '../../parts/format.ts'
+import { ViewLink } from '../../parts/link.tsx'
+import { reasonAdvice, reasonSentence } from '../../parts/reasons.ts'
+import { useSearchState } from '../../parts/search.ts'
+import { Snippets } from '../../parts/snippets.tsx'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Loading, Problem } from '../../parts/states.tsx'
+import { useSession } from '../../session.tsx'
+import { SendFromHere } from './send-from-here.tsx'
+
+type Source = Schemas['Source']
+type Destination = Schemas['Destination']
+type Story = Answer<'GET /api/messages/{id}'>
+type Delivery = Story['deliveries'][number]
+
+const isOver = (story: Story | undefined): boolean => story !== undefined && story.deliveries.every(({ state }) => state !== 'pending')
+
+export function ArriveStep({ source, destinations }: { source: Source; destinations: readonly Destination[] }) {
+  const { isAdmin } = useSession()
+  const client = useQueryClient()
+  const [params, change] = useSearchState()
+  const followed = params.get('message')
+  const story = useApi('GET /api/messages/{id}', {
+    params: { id: followed ?? '' },
+    enabled: followed !== null,
+    everyMs: (answer) => (isOver(answer) ? undefined : 2_000),
+  })
+  const follow = (messageId: string): void => change({ message: messageId }, { replace: followed === null })
+  useLive({
+    query: { sourceId: source.id },
+    onEvents(events) {
+      for (const event of events) {
+        if (event.kind === 'accepted' && !event.duplicate && event.messageId !== null && followed === null) return follow(event.messageId)
+      }
+      if (followed === null || !events.some(({ kind }) => kind === 'attempt')) return
+      // The outcome is recorded right after the attempt is told.
+      void client.invalidateQueries({ queryKey: ['GET /api/messages/{id}'] })
+    },
+  })
+  // What has come to its end may be what the step waits for.
+  const isSettled = isOver(story.data)
+  useEffect(() => {
+    if (isSettled) void client.invalidateQueries({ queryKey: ['GET /api/ledger'] })
+  }, [isSettled, client])
+  const fed = destinations.filter(({ sourceIds, enabled }) => enabled && sourceIds.includes(source.id))
+  const other = destinations[0]
+  return (
+    <Stack gap="lg">
+      {destinations.length === 0 ? (
+        <Alert color="orange" title="There is no webhook yet">
+          A message would be stored and go nowhere. <ViewLink to="/start?step=webhook">Add a webhook first</ViewLink>.
+        </Alert>
+      ) : fed.length === 0 && other !== undefined ? (
+        <Alert color="orange" title={`No webhook takes what ${source.name} sends`}>
+          It is not chosen there, or the webhook is paused.{' '}
+          <ViewLink to={`/destinations/${other.id}?tab=settings`}>Look at {other.name}</ViewLink>.
+        </Alert>
+      ) : null}
+      {isAdmin && (
+        <SendFromHere source={source} onSent={follow} label={followed === null ? 'Send a message from this page' : 'Send another'} />
+      )}
+      {followed === null ? (
+        <>
+          <Text size="sm">{isAdmin ? 'Or send one yourself:' : 'Send one:'}</Text>
+          <Snippets writeKey={source.writeKeys.at(-1) ?? ''} requireOAuth={source.requireOAuth} />
+          <Group gap="sm" role="status">
+            <Loader size="sm" aria-hidden="true" />
+            <Text size="sm" c="dimmed">
+              The next message of the source {source.name} is followed from here.
+            </Text>
+          </Group>
+        </>
+      ) : (
+        <Paper withBorder p="md" component="section" aria-label="The message that is followed">
+          {story.data !== undefined ? (
+            <Followed story={story.data} names={new Map(destinations.map(({ id, name }) => [id, name]))} />
+          ) : story.error !== null ? (
+            <Stack gap="sm">
+              <Problem problem={story.error} onRetry={() => void story.refetch()} />
+              <Group>
+                <Button variant="default" size="xs" onClick={() => change({ message: null })}>
+                  Follow another
+                </Button>
+              </Group>
+            </Stack>
+          ) : (
+            <Loading lines={3} label="Loading the message" />
+          )}
+        </Paper>
+      )}
+    </Stack>
+  )
+}
+
+function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, string> }) {
+  const { id, type, event, deliveries, skips } = story
+  const delivered = deliveries.filter(({ state }) => state === 'delivered')
+  const isWell = deliveries.length > 0 && delivered.length === deliveries.length
+  const nameOf = (destinationId: string, name: string | null = null): string => name ?? names.get(destinationId) ?? destinationId
+  return (
+    <Stack gap="md">
+      <Title order={3} size="h5" aria-live="polite" style={{ overflowWrap: 'anywhere' }}>
+        {isWell
+          ? 'It arrived'
+          : deliveries.some(({ state }) => state === 'pending')
+            ? 'It is on its way'
+            : deliveries.length === 0
+              ? 'It was stored, and goes nowhere'
+              : 'It did not arrive everywhere'}
+        : {event ?? type}
+      </Title>
+      <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Where it goes">
+        {deliveries.map((delivery) => (
+          <li key={delivery.id}>
+            <DeliveryLine delivery={delivery} name={nameOf(delivery.destinationId, delivery.destinationName)} />
+          </li>
+        ))}
+        {skips.map(({ destinationId, reason, message }) => (
+          <Text key={`${destinationId}:${reason}`} component="li" size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {destinationId !== null && `${nameOf(destinationId)}: `}
+            {message}
+          </Text>
+        ))}
+      </Stack>
+      {isWell && (
+        <Alert color="teal" variant="light" title="That is all of it" role="status">
+          From here on every message takes this way, is retried for hours if a webhook does not answer, and can be looked up and sent again.
+        </Alert>
+      )}
+      <Group>
+        {isWell && (
+          <Button component={Link} href="/">
+            To the overview
+          </Button>
+        )}
+        <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
+          Its whole story
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) {
+  const { state, attempts, nextAttemptAt, reason } = delivery
+  const last = attempts.at(-1)
+  const why = reason ?? last?.reason ?? null
+  return (
+    <Stack gap={4}>
+      <Group gap="xs">
+        <StateBadge state={state} />
+        <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {name}
+        </Text>
+        {last !== undefined && last.reason === null && (
+          <Text size="sm" component="span">
+            answered {last.status} in {duration(last.timings.totalMs)}
+            {attempts.length > 1 && `, at attempt ${last.attempt}`}
+          </Text>
+        )}
+      </Group>
+      {state !== 'delivered' && why !== null && (
+        <Text size="sm">
+          {last?.error ?? reasonSentence(why)}{' '}
+          <Text span size="sm" c="dimmed">
+            {reasonAdvice(why)}
+          </Text>
+        </Text>
+      )}
+      {state === 'pending' && (
+        <Text size="sm" c="dimmed" component="div">
+          {last === undefined ? 'The first attempt is ' : 'The next attempt is '}
+          <Countdown at={nextAttemptAt} />
+        </Text>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { doneSteps, listenCommand, newsOfRefusals, nextStep } from './progress.ts'
+
+const row = (code: string, lastAt: string, count = 1) => ({ sourceId: null, code, count, lastAt, lastSample: 'x' })
+const told = (code: string, at: string) => ({ kind: 'rejected' as const, sourceId: null, code, messages: 1, at, sample: 'y' })
+
+test('an installation says by itself what is done and what is next', () => {
+  const next = (accepted: number, destinations: number, delivered: number) => nextStep(doneSteps({ accepted, destinations, delivered }))
+  assert.equal(next(0, 0, 0), 'send')
+  assert.equal(next(5, 0, 0), 'webhook')
+  assert.equal(next(0, 1, 0), 'send')
+  assert.equal(next(5, 1, 0), 'arrive')
+  assert.equal(next(5, 1, 4), 'arrive')
+})
+
+test('refusals: old ones are no news, the last comes first', () => {
+  const since = Date.parse('2026-01-01T10:00:00.000Z')
+  const rows = [row('a', '2026-01-01T09:00:00.000Z'), row('b', '2026-01-01T10:01:00.000Z'), row('c', '2026-01-01T10:02:00.000Z')]
+  assert.deepEqual(
+    newsOfRefusals(rows, [], since).map(({ code }) => code),
+    ['c', 'b'],
+  )
+})
+
+test('refusals: what was told is counted once, whether the store has it yet or not', () => {
+  const since = Date.parse('2026-01-01T10:00:00.000Z')
+  const events = [told('a', '2026-01-01T10:01:00.000Z'), told('a', '2026-01-01T10:02:00.000Z')]
+  assert.deepEqual(newsOfRefusals([], events, since), [
+    { sourceId: null, code: 'a', count: 2, lastAt: '2026-01-01T10:02:00.000Z', lastSample: 'y' },
+  ])
+  assert.equal(newsOfRefusals([row('a', '2026-01-01T10:02:00.000Z', 2)], events, since)[0]?.count, 2)
+  assert.equal(newsOfRefusals([row('a', '2026-01-01T10:01:59.998Z', 2)], events, since)[0]?.count, 2)
+  // The first of them is in the store, with forty before.
+  assert.equal(newsOfRefusals([row('a', '2026-01-01T10:01:00.000Z', 41)], events, since)[0]?.count, 42)
+})
+
+test('the command names the source unless it is the one it takes anyway', () => {
+  assert.equal(
+    listenCommand('http://localhost:8080', { id: 's1', name: 'default' }),
+    'npx switchyard listen --connect --url http://localhost:8080',
+  )
+  assert.match(listenCommand('http://localhost:8080', { id: 's1', name: 'web shop' }), / --source s1$/)
+})

@@ -1,0 +1,173 @@
+// The first run: send a message, add a webhook, see one arrive. What is done is told by the installation itself, so the way can be left and
+// come back to, and each step has its own address.
+
+import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
+import { useEffect } from 'react'
+import { Link } from 'wouter'
+import { useApi, useChange } from '../../api/queries.ts'
+import { CheckIcon } from '../../parts/icons.tsx'
+import { Page } from '../../parts/page.tsx'
+import { useSearchState } from '../../parts/search.ts'
+import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { useSession } from '../../session.tsx'
+import { ArriveStep } from './arrive-step.tsx'
+import { doneSteps, nextStep, STEPS, type Step } from './progress.ts'
+import { SendStep } from './send-step.tsx'
+import classes from './start.module.css'
+import { WebhookStep } from './webhook-step.tsx'
+
+const ALL = { limit: 1_000 }
+
+const ABOUT: Readonly<Record<Step, { title: string; about: string }>> = {
+  send: { title: 'Send a message', about: 'Copy the lines, run them, and watch the message come in.' },
+  webhook: { title: 'Add a webhook', about: 'Say where messages are to go, and send a test there.' },
+  arrive: { title: 'See it arrive', about: 'Send a real message and follow it to the answer of the webhook.' },
+}
+
+export default function StartPage() {
+  const [params, change] = useSearchState()
+  const sources = useApi('GET /api/sources', { query: ALL, everyMs: 10_000 })
+  const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 3_000 })
+  const totals = useApi('GET /api/stats/totals', { everyMs: 3_000 })
+  const ledger = useApi('GET /api/ledger', { query: {}, everyMs: 3_000 })
+
+  const isLoaded = sources.data !== undefined && destinations.data !== undefined && totals.data !== undefined && ledger.data !== undefined
+  const done = doneSteps({
+    accepted: totals.data?.data.reduce((sum, { accepted }) => sum + accepted, 0) ?? 0,
+    destinations: destinations.data?.data.length ?? 0,
+    delivered: ledger.data?.data.reduce((sum, { delivered }) => sum + delivered, 0) ?? 0,
+  })
+  const asked = STEPS.find((step) => step === params.get('step'))
+  const next = nextStep(done)
+  // Set once: a step that is done while it is looked at must not be swept away.
+  useEffect(() => {
+    if (isLoaded && asked === undefined) change({ step: next }, { replace: true })
+  }, [isLoaded, asked, next, change])
+
+  const failed = [sources, destinations, totals, ledger].find(({ data, error }) => data === undefined && error !== null)
+  if (failed?.error)
+    return (
+      <Page title="Get started">
+        <Problem
+          problem={failed.error}
+          onRetry={() => void Promise.all([sources, destinations, totals, ledger].map((query) => query.refetch()))}
+        />
+      </Page>
+    )
+  if (!isLoaded)
+    return (
+      <Page title="Get started">
+        <Loading lines={6} />
+      </Page>
+    )
+
+  const all = sources.data.data
+  const source =
+    all.find(({ id }) => id === params.get('source')) ?? all.find(({ enabled, requireOAuth }) => enabled && !requireOAuth) ?? all[0]
+  const hooks = destinations.data.data
+  const chosen = hooks.find(({ id }) => id === params.get('destination')) ?? hooks.at(-1)
+  const step = asked ?? next
+  const goTo = (to: Step): void => change({ step: to, add: null, message: null })
+  const isAllDone = STEPS.every((each) => done[each])
+
+  return (
+    <Page title="Get started" about="Three steps from nothing to a message that arrives. Leave at any time: what is done stays checked.">
+      {isAllDone && (
+        <Alert color="teal" variant="light" title="All three steps are done">
+          <Group gap="sm">
+            <Text size="sm">This installation accepts messages and delivers them.</Text>
+            <Button component={Link} href="/" size="xs" variant="default">
+              To the overview
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      <StepList step={step} done={done} onStep={goTo} />
+      <Stack component="section" aria-labelledby="step-title" gap="md" maw={860}>
+        <div>
+          <Title order={2} size="h3" id="step-title">
+            {ABOUT[step].title}
+          </Title>
+          <Text c="dimmed" size="sm">
+            {ABOUT[step].about}
+          </Text>
+        </div>
+        {source === undefined ? (
+          <NoSource />
+        ) : step === 'send' ? (
+          <SendStep source={source} sources={all} onSource={(id) => change({ source: id })} onNext={() => goTo('webhook')} />
+        ) : step === 'webhook' ? (
+          <WebhookStep
+            source={source}
+            destinations={hooks}
+            chosen={chosen}
+            onChoose={(id) => change({ destination: id })}
+            onNext={() => goTo('arrive')}
+          />
+        ) : (
+          <ArriveStep source={source} destinations={hooks} />
+        )}
+      </Stack>
+    </Page>
+  )
+}
+
+function StepList({ step, done, onStep }: { step: Step; done: Readonly<Record<Step, boolean>>; onStep: (step: Step) => void }) {
+  return (
+    <nav aria-label="Steps">
+      <SimpleGrid component="ol" cols={{ base: 1, sm: 3 }} spacing="xs" verticalSpacing={4} p={0} m={0} style={{ listStyle: 'none' }}>
+        {STEPS.map((each, at) => (
+          <li key={each}>
+            <UnstyledButton
+              className={classes['step'] ?? ''}
+              w="100%"
+              onClick={() => onStep(each)}
+              aria-current={each === step ? 'step' : undefined}
+            >
+              <Group gap="sm" wrap="nowrap">
+                <ThemeIcon
+                  size={28}
+                  radius="xl"
+                  variant={done[each] || each === step ? 'filled' : 'light'}
+                  color={done[each] ? 'teal' : 'blue'}
+                >
+                  {done[each] ? <CheckIcon size={16} /> : at + 1}
+                </ThemeIcon>
+                <Text size="sm" fw={each === step ? 650 : 500} style={{ flex: 1 }}>
+                  {ABOUT[each].title}
+                </Text>
+                <Badge variant="light" color={done[each] ? 'teal' : 'gray'} tt="none" size="sm">
+                  {done[each] ? 'done' : 'to do'}
+                </Badge>
+              </Group>
+            </UnstyledButton>
+          </li>
+        ))}
+      </SimpleGrid>
+    </nav>
+  )
+}
+
+function NoSource() {
+  const { isAdmin } = useSession()
+  const create = useChange('POST /api/sources', 'GET /api/sources')
+  return (
+    <Stack>
+      <Empty
+        title="There is no source"
+        action={
+          isAdmin ? (
+            <Button loading={create.isPending} onClick={() => create.mutate({ body: { name: 'default' } })}>
+              Create one
+            </Button>
+          ) : (
+            <Text size="sm">Somebody with an admin token can create one.</Text>
+          )
+        }
+      >
+        Messages come from a source, which has the write key. Without one every call is refused.
+      </Empty>
+      {create.error !== null && <Problem problem={create.error} />}
+    </Stack>
+  )
+}

@@ -1,0 +1,58 @@
+// One attempt: where it went, what came back or why nothing did, how long each phase took, and the start of the answer. Of a delivery, or of a
+// test.
+
+import { Badge, Code, Group, Stack, Text } from '@mantine/core'
+import type { Schemas } from '../api/client.ts'
+import { Block } from './copy.tsx'
+import { preciseTime } from './format.ts'
+import { reasonAdvice, reasonSentence } from './reasons.ts'
+import { Waterfall } from './waterfall.tsx'
+
+export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['Attempt']; withAdvice?: boolean }) {
+  const { url, address, startedAt, status, reason, error, timings, responseStart } = attempt
+  const advice = reason === null ? '' : reasonAdvice(reason)
+  return (
+    <Stack gap={6}>
+      <Group gap="xs" style={{ rowGap: 4 }}>
+        <Badge color={reason === null ? 'teal' : 'red'} variant="light" tt="none" size="sm" style={{ flexShrink: 0 }}>
+          {reason === null ? `answered ${status}` : reason}
+        </Badge>
+        <Code style={{ overflowWrap: 'anywhere' }}>POST {url}</Code>
+        {address !== null && (
+          <Text size="xs" c="dimmed">
+            at {address}
+          </Text>
+        )}
+      </Group>
+      {reason !== null && (
+        <Text size="sm">
+          {error ?? reasonSentence(reason)}
+          {withAdvice && advice !== '' && (
+            <Text span c="dimmed" size="sm">
+              {' '}
+              {advice}
+            </Text>
+          )}
+        </Text>
+      )}
+      <Waterfall timings={timings} />
+      {responseStart !== null &&
+        (responseStart === '' ? (
+          <Text size="xs" c="dimmed">
+            The answer had no body.
+          </Text>
+        ) : (
+          <Stack gap={2}>
+            <Text size="xs" c="dimmed">
+              The answer began with
+            </Text>
+            <Block
+              text={responseStart}
+              label={`the start of the answer to the attempt of ${preciseTime(startedAt)} at ${url}`}
+              maxHeight={160}
+            />
+          </Stack>
+        ))}
+    </Stack>
+  )
+}

@@ -1,0 +1,71 @@
+// Asks before something that cannot be undone, and says what it does.
+
+import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import type { ApiProblem } from '../api/client.ts'
+
+export interface ConfirmProps {
+  opened: boolean
+  onClose: () => void
+  title: string
+  /** What will happen, in full sentences. */
+  children: ReactNode
+  /** On the button: a verb. */
+  verb: string
+  /** Has to be typed where a slip would be costly. */
+  typed?: string | undefined
+  onConfirm: () => Promise<unknown>
+  /** Red unless nothing can be lost by it. */
+  color?: string
+}
+
+export function Confirm({ opened, onClose, title, children, verb, typed, onConfirm, color = 'red' }: ConfirmProps) {
+  const [text, setText] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  const close = (): void => {
+    setText('')
+    setProblem(null)
+    onClose()
+  }
+  const confirm = async (): Promise<void> => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      await onConfirm()
+      close()
+    } catch (error) {
+      setProblem((error as ApiProblem).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Modal opened={opened} onClose={close} title={title} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack gap="md">
+        <div>{children}</div>
+        {typed !== undefined && (
+          <TextInput
+            label={`Type ${typed} to go on`}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            data-autofocus
+          />
+        )}
+        {problem !== null && (
+          <Alert color="red" role="alert">
+            {problem}
+          </Alert>
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button color={color} loading={isBusy} disabled={typed !== undefined && text !== typed} onClick={() => void confirm()}>
+            {verb}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

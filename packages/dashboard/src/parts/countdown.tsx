@@ -1,0 +1,44 @@
+// A time to come, counted down in seconds while somebody looks.
+
+import { Text, Tooltip } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import { dateTime, duration } from './format.ts'
+
+/** The present, anew every second. */
+export function useNow(everyMs = 1_000): number {
+  const [nowMs, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs])
+  return nowMs
+}
+
+/** `in 12 s`; `due now` once it has come. */
+export function Countdown({ at, size = 'sm' }: { at: string | null; size?: string }) {
+  const nowMs = useNow()
+  if (at === null)
+    return (
+      <Text span size={size}>
+        due now
+      </Text>
+    )
+  const leftMs = Date.parse(at) - nowMs
+  return (
+    <Tooltip
+      label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
+      events={{ hover: true, focus: true, touch: true }}
+    >
+      <Text
+        component="time"
+        dateTime={at}
+        span
+        size={size}
+        tabIndex={0}
+        style={{ whiteSpace: 'nowrap', fontVariantNumeric: 'tabular-nums' }}
+      >
+        {leftMs <= 0 ? 'due now' : `in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
+      </Text>
+    </Tooltip>
+  )
+}

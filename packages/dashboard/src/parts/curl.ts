@@ -1,0 +1,55 @@
+// A request as a curl command that sends the same bytes. Pure. Everything is quoted for a POSIX shell: bodies and headers hold what
+// strangers wrote, and the command is pasted into a terminal.
+
+export interface CurlRequest {
+  url: string
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+export interface Curl {
+  command: string
+  /** Whether the body is too long for a command line and has to be saved beside, under this name. */
+  bodyFile: string | null
+}
+
+/** Linux takes no single argument beyond 128 KB. */
+const MAX_ARGUMENT_BYTES = 100_000
+
+export const BODY_FILE = 'body.json'
+
+/** What curl would add by itself and the service does not send. */
+const NOT_SENT = ['Accept']
+
+export function curlOf({ url, headers, body }: CurlRequest): Curl {
+  const given = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
+  const parts = [`curl --globoff --include --request POST ${quoted(url)}`]
+  for (const [name, value] of Object.entries(headers)) parts.push(`--header ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`)
+  for (const name of NOT_SENT) if (!given.has(name.toLowerCase())) parts.push(`--header ${quoted(`${name}:`)}`)
+  const isLong = new TextEncoder().encode(body).length > MAX_ARGUMENT_BYTES
+  parts.push(isLong ? `--data-binary @${BODY_FILE}` : `--data-raw ${quoted(body)}`)
+  return { command: parts.join(' \\\n  '), bodyFile: isLong ? BODY_FILE : null }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Which of the headers are signatures, and what each is made of. */
+export function signaturesIn(headers: Readonly<Record<string, string>>): { header: string; madeOf: string }[] {
+  const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
+  const found: { header: string; madeOf: string }[] = []
+  if (names.has('x-signature')) {
+    found.push({
+      header: 'X-Signature',
+      madeOf: "HMAC-SHA1 of the body (of a batch: of its first message alone) with the destination's shared secret",
+    })
+  }
+  if (names.has('webhook-signature')) {
+    found.push({
+      header: 'webhook-signature',
+      madeOf: "HMAC-SHA256 of webhook-id, webhook-timestamp and the body with the destination's signing secrets",
+    })
+  }
+  return found
+}

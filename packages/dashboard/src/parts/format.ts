@@ -1,0 +1,74 @@
+// Numbers and times as people read them, in the viewer's language and zone.
+
+const number = new Intl.NumberFormat()
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
+
+export function count(value: number): string {
+  return Math.abs(value) >= 100_000 ? compact.format(value) : number.format(value)
+}
+
+export function exactCount(value: number): string {
+  return number.format(value)
+}
+
+export function share(value: number): string {
+  return percent.format(value)
+}
+
+const UNITS: readonly [name: string, ms: number][] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+]
+
+/** `1 h 5 min`, `350 ms`: the two largest units. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms * 10) / 10 >= 10 ? Math.round(ms) : Math.round(ms * 10) / 10} ms`
+  const at = UNITS.findIndex(([, unit]) => ms >= unit)
+  const [name, unit] = UNITS[at] as [string, number]
+  if (name === 's') return `${Math.round(ms / 100) / 10} s`
+  const whole = Math.floor(ms / unit)
+  const [nextName, nextUnit] = UNITS[at + 1] as [string, number]
+  const rest = Math.floor((ms - whole * unit) / nextUnit)
+  return rest === 0 ? `${whole} ${name}` : `${whole} ${name} ${rest} ${nextName}`
+}
+
+export function ago(iso: string, nowMs: number = Date.now()): string {
+  const ms = nowMs - Date.parse(iso)
+  if (ms < -1_000) return `in ${duration(-ms)}`
+  return ms < 1_000 ? 'now' : `${duration(ms)} ago`
+}
+
+export function clockTime(iso: string): string {
+  return new Date(iso).toLocaleTimeString(undefined, { hour12: false })
+}
+
+export function dateTime(iso: string): string {
+  return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+}
+
+/** To the millisecond, for things that follow each other closely. */
+export function preciseTime(iso: string): string {
+  return new Date(iso).toLocaleString(undefined, {
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    fractionalSecondDigits: 3,
+    hourCycle: 'h23',
+  })
+}
+
+export function bytes(value: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB']
+  let at = 0
+  let left = value
+  while (left >= 1_000 && at < units.length - 1) {
+    left /= 1_000
+    at++
+  }
+  return `${at === 0 ? left : left.toFixed(1)} ${units[at]}`
+}

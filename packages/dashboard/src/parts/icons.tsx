@@ -1,0 +1,51 @@
+// The few icons there are, drawn as lines on a grid of 24. Decoration only: what they stand for is always written beside them, or in a label.
+
+import type { ReactNode } from 'react'
+
+function icon(paths: ReactNode) {
+  return function Icon({ size = 18 }: { size?: number }) {
+    return (
+      <svg
+        width={size}
+        height={size}
+        viewBox="0 0 24 24"
+        fill="none"
+        stroke="currentColor"
+        strokeWidth={1.8}
+        strokeLinecap="round"
+        strokeLinejoin="round"
+        aria-hidden="true"
+      >
+        {paths}
+      </svg>
+    )
+  }
+}
+
+export const OverviewIcon = icon(<path d="M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z" />)
+export const LiveIcon = icon(<path d="M3 12h4l3-8 4 16 3-8h4" />)
+export const SourceIcon = icon(<path d="M4 6h9M4 12h6M4 18h9M16 8l4 4-4 4" />)
+export const DestinationIcon = icon(
+  <path d="M12 21s-7-6-7-11a7 7 0 0 1 14 0c0 5-7 11-7 11zM12 12.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5z" />,
+)
+export const MessageIcon = icon(<path d="M4 5h16v11H9l-5 4z" />)
+export const DeliveryIcon = icon(<path d="M3 7l9-4 9 4v10l-9 4-9-4zM3 7l9 4 9-4M12 11v10" />)
+export const ReplayIcon = icon(<path d="M4 12a8 8 0 1 0 2.500-5.800M4 4v4h4" />)
+export const DeletionIcon = icon(<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v6M14 11v6" />)
+export const SettingsIcon = icon(<path d="M4 7h10M18 7h2M4 17h2M10 17h10M14 4v6M6 14v6" />)
+export const SignatureIcon = icon(<path d="M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM9 12l2 2 4-4" />)
+export const SearchIcon = icon(<path d="M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13zM15.500 15.500L20 20" />)
+export const SunIcon = icon(
+  <path d="M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.400 1.400M17.600 17.600L19 19M19 5l-1.400 1.400M6.400 17.600L5 19" />,
+)
+export const MoonIcon = icon(<path d="M20 14.500A8 8 0 1 1 9.500 4a6.500 6.500 0 0 0 10.500 10.500z" />)
+export const LogoutIcon = icon(<path d="M14 4H5v16h9M10 12h11M17 8l4 4-4 4" />)
+export const CopyIcon = icon(<path d="M9 9h11v11H9zM5 15H4V4h11v1" />)
+export const CheckIcon = icon(<path d="M5 12l5 5 9-10" />)
+export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />)
+export const PauseIcon = icon(<path d="M8 5v14M16 5v14" />)
+export const PlayIcon = icon(<path d="M7 4l13 8-13 8z" />)
+export const WarningIcon = icon(<path d="M12 3l10 18H2zM12 10v5M12 18v.500" />)
+export const DocsIcon = icon(<path d="M5 4h11l3 3v13H5zM9 9h6M9 13h6M9 17h4" />)
+export const EyeIcon = icon(<path d="M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7zM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6z" />)
+export const EyeOffIcon = icon(<path d="M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7zM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM4 4l16 16" />)

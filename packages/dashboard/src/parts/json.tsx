@@ -1,0 +1,60 @@
+// JSON to be read and copied: coloured while it is small, plain text above that, so that a message of 500 KB does not hold up the page.
+
+import { Box, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
+import { useMemo } from 'react'
+import { bytes } from './format.ts'
+import classes from './json.module.css'
+import { jsonTokens } from './json-tokens.ts'
+
+/** Beyond this many characters, thousands of coloured pieces cost more than they help. */
+const MAX_COLOURED = 40_000
+
+/** `value`: as data, which is laid out; or `text`, which is shown as it is. */
+export function Json({
+  value,
+  text: given,
+  label,
+  maxHeight = 480,
+}: {
+  value?: unknown
+  text?: string
+  label: string
+  maxHeight?: number
+}) {
+  const text = useMemo(() => given ?? JSON.stringify(value, null, 2), [given, value])
+  const size = useMemo(() => new TextEncoder().encode(text).length, [text])
+  const isColoured = text.length <= MAX_COLOURED
+  const tokens = useMemo(() => (isColoured ? jsonTokens(text) : null), [text, isColoured])
+  return (
+    <Stack gap={6}>
+      <Group justify="space-between" gap="xs">
+        <Text size="xs" c="dimmed">
+          {bytes(size)}
+          {!isColoured && ', shown as plain text for its size'}
+        </Text>
+        <CopyButton value={text}>
+          {({ copied, copy }) => (
+            <Button size="compact-sm" variant="default" onClick={copy} aria-label={`Copy ${label}`}>
+              {copied ? 'Copied' : 'Copy'}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+      <Box>
+        <Code block tabIndex={0} role="region" aria-label={label} style={{ maxHeight, overflow: 'auto', whiteSpace: 'pre' }}>
+          {tokens === null
+            ? text
+            : tokens.map(([kind, part], at) =>
+                kind === 'plain' ? (
+                  part
+                ) : (
+                  <span key={at} className={classes[kind]}>
+                    {part}
+                  </span>
+                ),
+              )}
+        </Code>
+      </Box>
+    </Stack>
+  )
+}

@@ -1,0 +1,26 @@
+// Sources and destinations by id, for lists that know only ids.
+
+import { useMemo } from 'react'
+import { useApi } from '../api/queries.ts'
+
+export interface Names {
+  sources: ReadonlyMap<string, string>
+  destinations: ReadonlyMap<string, string>
+  /** Whether both are here. Until then, and for what was deleted since, an id stands for itself. */
+  isLoaded: boolean
+}
+
+const ALL = { limit: 1_000 }
+
+export function useNames(): Names {
+  const sources = useApi('GET /api/sources', { query: ALL })
+  const destinations = useApi('GET /api/destinations', { query: ALL })
+  return useMemo(
+    () => ({
+      sources: new Map((sources.data?.data ?? []).map(({ id, name }) => [id, name])),
+      destinations: new Map((destinations.data?.data ?? []).map(({ id, name }) => [id, name])),
+      isLoaded: sources.data !== undefined && destinations.data !== undefined,
+    }),
+    [sources.data, destinations.data],
+  )
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { changedSearch, pathPart } from './search-text.ts'
+
+test('parameters are set, kept and taken away', () => {
+  assert.equal(changedSearch('?a=1&b=2', { a: '3', c: '4' }), '?a=3&b=2&c=4')
+  assert.equal(changedSearch('?a=1&b=2', { a: null, b: '' }), '')
+  assert.equal(changedSearch('', { a: undefined }), '')
+})
+
+test('what is odd comes back as it was', () => {
+  for (const value of ['50%', '%41', 'a+b', 'a&b=c', 'a b', 'ü/#?', '%2541']) {
+    assert.equal(new URLSearchParams(changedSearch('', { value })).get('value'), value)
+    assert.equal(pathPart(`/messages/${encodeURIComponent(value)}`, 1), value)
+  }
+})
+
+test('a path that was not encoded, or is too short', () => {
+  assert.equal(pathPart('/messages/50%', 1), '50%')
+  assert.equal(pathPart('/messages', 1), '')
+})

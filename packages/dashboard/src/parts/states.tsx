@@ -1,0 +1,67 @@
+// What a list or a page shows when there is nothing to show: that it is being asked for, that there is nothing, or what went wrong and how
+// to try again. Every view uses these, so that they look and read alike.
+
+import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { ApiProblem } from '../api/client.ts'
+import { useStandingProblem } from '../api/queries.ts'
+
+export function Loading({ lines = 4, label = 'Loading' }: { lines?: number; label?: string }) {
+  return (
+    <Stack gap="sm" aria-busy="true" aria-label={label} role="status">
+      {Array.from({ length: lines }, (_, at) => (
+        <Skeleton key={at} height={28} radius="sm" />
+      ))}
+    </Stack>
+  )
+}
+
+export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <Stack align="center" gap="xs" py="xl" ta="center">
+      <Title order={2} size="h4">
+        {title}
+      </Title>
+      {children !== undefined && (
+        <Text c="dimmed" maw={480}>
+          {children}
+        </Text>
+      )}
+      {action}
+    </Stack>
+  )
+}
+
+export function Problem({ problem, onRetry }: { problem: Pick<ApiProblem, 'message' | 'code'>; onRetry?: () => void }) {
+  return (
+    <Alert color="red" variant="light" title="That did not work" role="alert">
+      <Stack gap="xs">
+        <Text size="sm">{problem.message}</Text>
+        <Group gap="sm">
+          <Text size="xs">{problem.code}</Text>
+          {onRetry && (
+            <Button size="xs" variant="light" color="red" onClick={onRetry}>
+              Try again
+            </Button>
+          )}
+        </Group>
+      </Stack>
+    </Alert>
+  )
+}
+
+/** One of the three, or the children with what was asked for. */
+export function Loaded<T>({
+  query,
+  children,
+  lines,
+}: {
+  query: { data: T | undefined; error: ApiProblem | null; isPending: boolean; refetch: () => unknown }
+  children: (data: T) => ReactNode
+  lines?: number
+}) {
+  const problem = useStandingProblem(query)
+  if (query.data !== undefined) return <>{children(query.data)}</>
+  if (problem) return <Problem problem={problem} onRetry={() => void query.refetch()} />
+  return <Loading {...(lines === undefined ? {} : { lines })} />
+}

@@ -1,0 +1,34 @@
+// A time: how long ago or when in the viewer's zone, with both and UTC on hover or focus.
+
+import { Text, Tooltip } from '@mantine/core'
+import { ago, dateTime, preciseTime } from './format.ts'
+
+/** `precise`: to the millisecond. */
+export function Time({
+  at,
+  relative = false,
+  precise = false,
+  size = 'sm',
+}: {
+  at: string | null | undefined
+  relative?: boolean
+  precise?: boolean
+  size?: string
+}) {
+  if (at === null || at === undefined)
+    return (
+      <Text span size={size} c="dimmed">
+        –
+      </Text>
+    )
+  return (
+    <Tooltip
+      label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
+      events={{ hover: true, focus: true, touch: true }}
+    >
+      <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap' }}>
+        {relative ? ago(at) : precise ? preciseTime(at) : dateTime(at)}
+      </Text>
+    </Tooltip>
+  )
+}

@@ -1,0 +1,64 @@
+// The phases of an attempt as one bar, each as long as it took, with the same in words beside it: the bar itself says nothing to those
+// who cannot see it.
+
+import { Box, Group, Text } from '@mantine/core'
+import { duration } from './format.ts'
+import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from './phases.ts'
+
+const COLORS: Readonly<Record<PhaseName, string>> = {
+  dns: 'grape',
+  connect: 'orange',
+  tls: 'yellow',
+  wait: 'blue',
+  answer: 'teal',
+  lost: 'red',
+}
+
+const colorOf = (name: PhaseName): string => `var(--mantine-color-${COLORS[name]}-5)`
+
+/** `scaleMs`: what the whole width stands for, to compare several; its own total unless given. */
+export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: number }) {
+  const phases = phasesOf(timings)
+  const wholeMs = Math.max(scaleMs ?? timings.totalMs, Number.MIN_VALUE)
+  return (
+    <Box>
+      <Box
+        pos="relative"
+        h={10}
+        bg="var(--mantine-color-default-hover)"
+        style={{ borderRadius: 3, overflow: 'hidden' }}
+        aria-hidden="true"
+        data-waterfall
+      >
+        {phases.map(({ name, startMs, ms }) => (
+          <Box
+            key={name}
+            pos="absolute"
+            top={0}
+            h="100%"
+            bg={colorOf(name)}
+            style={{ left: `${(startMs / wholeMs) * 100}%`, width: `max(1px, ${(ms / wholeMs) * 100}%)` }}
+          />
+        ))}
+      </Box>
+      <Group gap="xs" mt={4} style={{ rowGap: 2 }}>
+        {phases.map(({ name, ms }) => (
+          <Group key={name} gap={4} wrap="nowrap">
+            <Box w={8} h={8} bg={colorOf(name)} style={{ borderRadius: 2, flexShrink: 0 }} aria-hidden="true" />
+            <Text size="xs" c="dimmed">
+              {PHASE_LABELS[name]} {duration(ms)}
+            </Text>
+          </Group>
+        ))}
+        <Text size="xs" fw={600}>
+          {duration(timings.totalMs)} in all
+        </Text>
+        {isReused(timings) && (
+          <Text size="xs" c="dimmed">
+            over a connection that stood
+          </Text>
+        )}
+      </Group>
+    </Box>
+  )
+}

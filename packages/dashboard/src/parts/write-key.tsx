@@ -1,0 +1,37 @@
+// A write key: masked, because screens are shared and keys are good until they are removed; shown when asked, and copied without being shown.
+
+import { ActionIcon, Code, CopyButton, Group, Tooltip } from '@mantine/core'
+import { useState } from 'react'
+import { CheckIcon, CopyIcon, EyeIcon, EyeOffIcon } from './icons.tsx'
+import { maskedKey } from './snippet-text.ts'
+
+export function WriteKey({ writeKey, name = 'the write key' }: { writeKey: string; name?: string }) {
+  const [isShown, setShown] = useState(false)
+  return (
+    <Group gap={4} wrap="nowrap" miw={0}>
+      <Code fz="sm" style={isShown ? { overflowWrap: 'anywhere' } : { whiteSpace: 'nowrap' }}>
+        {isShown ? writeKey : maskedKey(writeKey)}
+      </Code>
+      <Tooltip label={isShown ? 'Hide' : 'Show'}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          onClick={() => setShown(!isShown)}
+          aria-label={`${isShown ? 'Hide' : 'Show'} ${name}`}
+          aria-pressed={isShown}
+        >
+          {isShown ? <EyeOffIcon /> : <EyeIcon />}
+        </ActionIcon>
+      </Tooltip>
+      <CopyButton value={writeKey}>
+        {({ copied, copy }) => (
+          <Tooltip label={copied ? 'Copied' : 'Copy'}>
+            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} onClick={copy} aria-label={`Copy ${name}`}>
+              {copied ? <CheckIcon /> : <CopyIcon />}
+            </ActionIcon>
+          </Tooltip>
+        )}
+      </CopyButton>
+    </Group>
+  )
+}

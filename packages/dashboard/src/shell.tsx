@@ -1,0 +1,146 @@
+// The frame around every page: where one can go, who is logged in, light or dark, and ⌘K to anywhere.
+
+import {
+  ActionIcon,
+  AppShell,
+  Badge,
+  Burger,
+  Button,
+  Group,
+  Kbd,
+  NavLink,
+  ScrollArea,
+  Text,
+  Tooltip,
+  UnstyledButton,
+  useComputedColorScheme,
+  useMantineColorScheme,
+  VisuallyHidden,
+} from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { Suspense } from 'react'
+import { Link, Route, Switch, useLocation } from 'wouter'
+import { call } from './api/client.ts'
+import { Boundary } from './parts/boundary.tsx'
+import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './parts/icons.tsx'
+import { Page } from './parts/page.tsx'
+import { Empty, Loading } from './parts/states.tsx'
+import { NAVIGATION, VIEWS } from './routes.tsx'
+import { useSession } from './session.tsx'
+import { openSpotlight, Spotlights } from './spotlights.tsx'
+
+export function Shell() {
+  const [isOpen, { toggle, close }] = useDisclosure(false)
+  const [location] = useLocation()
+  const session = useSession()
+  return (
+    <AppShell header={{ height: 52 }} navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
+      <Button component="a" href="#content" className="skip-link" size="xs">
+        Skip to the content
+      </Button>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+            <Link href="/" asChild>
+              <UnstyledButton aria-label="Switchyard, overview">
+                <Group gap={8} wrap="nowrap">
+                  <img src="/icon.svg" alt="" width={24} height={24} />
+                  <Text fw={700}>Switchyard</Text>
+                </Group>
+              </UnstyledButton>
+            </Link>
+          </Group>
+          <Group gap={6} wrap="nowrap">
+            <Button
+              variant="default"
+              size="xs"
+              leftSection={<SearchIcon size={15} />}
+              onClick={openSpotlight}
+              visibleFrom="xs"
+              rightSection={<Kbd size="xs">⌘K</Kbd>}
+            >
+              Search
+            </Button>
+            <ActionIcon variant="default" size="md" onClick={openSpotlight} hiddenFrom="xs" aria-label="Search">
+              <SearchIcon size={15} />
+            </ActionIcon>
+            <SchemeButton />
+            <Tooltip label={`Log out (${session.actor.name})`}>
+              <ActionIcon
+                variant="default"
+                size="md"
+                aria-label="Log out"
+                onClick={() => void call('POST /api/logout').finally(() => window.location.reload())}
+              >
+                <LogoutIcon size={15} />
+              </ActionIcon>
+            </Tooltip>
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label="Pages">
+        <AppShell.Section grow component={ScrollArea}>
+          {NAVIGATION.map(({ path, label, Icon }) => (
+            <NavLink
+              key={path}
+              component={Link}
+              href={path}
+              label={label}
+              leftSection={<Icon />}
+              active={path === '/' ? location === '/' : location.startsWith(path)}
+              onClick={close}
+            />
+          ))}
+        </AppShell.Section>
+        <AppShell.Section>
+          <NavLink component="a" href="/docs" label="API reference" leftSection={<DocsIcon />} />
+          {!session.isAdmin && (
+            <Badge variant="light" color="gray" m="xs">
+              read only
+            </Badge>
+          )}
+        </AppShell.Section>
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <Boundary at={location}>
+          <Suspense fallback={<Loading lines={6} />}>
+            <Switch>
+              {VIEWS.map(({ path, page: View }) => (
+                <Route key={path} path={path}>
+                  {(params) => <View {...(params as Record<string, string>)} />}
+                </Route>
+              ))}
+              <Route>
+                <Page title="Not found">
+                  <Empty
+                    title="There is no such page"
+                    action={
+                      <Button component={Link} href="/">
+                        To the overview
+                      </Button>
+                    }
+                  >
+                    The address may be from another version, or a part of it is missing.
+                  </Empty>
+                </Page>
+              </Route>
+            </Switch>
+          </Suspense>
+        </Boundary>
+      </AppShell.Main>
+      <Spotlights />
+    </AppShell>
+  )
+}
+
+function SchemeButton() {
+  const { setColorScheme } = useMantineColorScheme()
+  const isDark = useComputedColorScheme('light') === 'dark'
+  return (
+    <ActionIcon variant="default" size="md" onClick={() => setColorScheme(isDark ? 'light' : 'dark')}>
+      {isDark ? <SunIcon size={15} /> : <MoonIcon size={15} />}
+      <VisuallyHidden>{isDark ? 'Light colours' : 'Dark colours'}</VisuallyHidden>
+    </ActionIcon>
+  )
+}

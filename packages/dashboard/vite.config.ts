@@ -1,0 +1,13 @@
+// One build: files with hashed names that the service serves at /. Nothing in them comes from elsewhere.
+
+import { join } from 'node:path'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+import { usedStyles } from './used-styles.ts'
+
+export default defineConfig({
+  plugins: [usedStyles(join(import.meta.dirname, 'src')), react()],
+  build: { outDir: 'dist', target: 'es2022', assetsInlineLimit: 0, chunkSizeWarningLimit: 800, reportCompressedSize: false },
+  // For work on the page itself: `npm run dashboard` beside a running service.
+  server: { proxy: { '/api': 'http://127.0.0.1:8080', '/v1': 'http://127.0.0.1:8080', '/docs': 'http://127.0.0.1:8080' } },
+})

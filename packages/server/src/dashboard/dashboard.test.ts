@@ -1,0 +1,213 @@
+// How the dashboard comes to the browser: which addresses it has, what may be kept and for how long, compressed or not, and that
+// nothing but the files of the build can be had.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { brotliCompressSync, brotliDecompressSync, gunzipSync } from 'node:zlib'
+import Fastify from 'fastify'
+import { registerDashboard } from './dashboard.ts'
+import { FILE_PATHS, PAGE_PATHS } from './paths.ts'
+
+const SCRIPT = `// ${'a script that is long enough to be worth it '.repeat(200)}`
+const SECRET = 'what lies beside the build'
+
+async function serve(t: TestContext, { isBuilt = true } = {}): Promise<{ url: string; folder: string; build: () => void }> {
+  const place = mkdtempSync(join(tmpdir(), 'switchyard-dashboard-'))
+  const folder = join(place, 'dist')
+  const build = (): void => {
+    mkdirSync(join(folder, 'assets'), { recursive: true })
+    writeFileSync(join(folder, 'index.html'), '<!doctype html><meta name="csp-nonce" content="NONCE"><title>Built</title>')
+    writeFileSync(join(folder, 'assets', 'index-abc.js'), SCRIPT)
+    writeFileSync(join(folder, 'assets', 'index-abc.css'), 'a{}')
+    writeFileSync(join(folder, 'icon.svg'), '<svg/>')
+    writeFileSync(join(folder, 'scheme.js'), '1')
+    writeFileSync(join(folder, '.built-from'), SECRET)
+    writeFileSync(join(place, 'secret.js'), SECRET)
+  }
+  if (isBuilt) build()
+  const app = Fastify({ routerOptions: { maxParamLength: 1_000 } })
+  registerDashboard(app, { folder })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.after(async () => {
+    await app.close()
+    rmSync(place, { recursive: true })
+  })
+  return { url, folder, build }
+}
+
+const plain = { headers: { 'accept-encoding': 'identity' } }
+
+test('the service answers exactly the addresses that the page has views for', () => {
+  const routes = readFileSync(join(import.meta.dirname, '../../../dashboard/src/routes.tsx'), 'utf8')
+  const [, views = ''] = /VIEWS[^=]*= \[\n([^]*?)\n\]/.exec(routes) ?? []
+  const paths = [...views.matchAll(/path: '([^']+)'/g)].map(([, path]) => path as string)
+  assert.ok(paths.length > 10)
+  assert.deepEqual(paths.sort(), [...PAGE_PATHS].sort())
+})
+
+test('every view is the one page, whatever its ids are; nothing else is', async (t) => {
+  const { url } = await serve(t)
+  for (const path of PAGE_PATHS) {
+    const address = path.replace(/:\w+/, encodeURIComponent('<id>/../ü'))
+    const response = await fetch(`${url}${address}?state=failed`)
+    assert.equal(response.status, 200, address)
+    assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.match(await response.text(), /<title>Built/)
+  }
+  for (const path of [
+    '/nothing',
+    '/sources/a/b',
+    '/assets',
+    '/assets/',
+    '/index.html',
+    '/.built-from',
+    '/assets/nothing.js',
+    '/dist/index.html',
+  ])
+    assert.equal((await fetch(url + path)).status, 404, path)
+})
+
+test('the page is asked for anew, runs only its own files, and its nonce is another each time', async (t) => {
+  const { url } = await serve(t)
+  const nonces = new Set<string>()
+  for (let at = 0; at < 3; at++) {
+    const response = await fetch(`${url}/deliveries`)
+    const { headers } = response
+    const policy = headers.get('content-security-policy') ?? ''
+    const [, nonce = ''] = /'nonce-([^']+)'/.exec(policy) ?? []
+    assert.ok(Buffer.from(nonce, 'base64').length >= 16)
+    nonces.add(nonce)
+    assert.ok((await response.text()).includes(`<meta name="csp-nonce" content="${nonce}">`))
+    assert.deepEqual(policy.split('; ').sort(), [
+      "base-uri 'none'",
+      "connect-src 'self'",
+      "default-src 'none'",
+      "font-src 'self'",
+      "form-action 'self'",
+      "frame-ancestors 'none'",
+      "img-src 'self' data:",
+      "script-src 'self'",
+      `style-src 'self' 'nonce-${nonce}'`,
+    ])
+    assert.deepEqual(
+      ['x-content-type-options', 'x-frame-options', 'referrer-policy', 'cross-origin-opener-policy', 'cache-control'].map((name) =>
+        headers.get(name),
+      ),
+      ['nosniff', 'DENY', 'no-referrer', 'same-origin', 'no-cache'],
+    )
+  }
+  assert.equal(nonces.size, 3)
+})
+
+test('files with hashed names are kept for ever, the others asked for anew', async (t) => {
+  const { url } = await serve(t)
+  for (const [path, type, cacheControl] of [
+    ['/assets/index-abc.js', 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
+    ['/assets/index-abc.css', 'text/css; charset=utf-8', 'public, max-age=31536000, immutable'],
+    ['/icon.svg', 'image/svg+xml', 'no-cache'],
+    ['/scheme.js', 'text/javascript; charset=utf-8', 'no-cache'],
+  ] as const) {
+    const { status, headers } = await fetch(url + path)
+    assert.deepEqual([status, headers.get('content-type'), headers.get('cache-control')], [200, type, cacheControl], path)
+    assert.deepEqual([headers.get('x-content-type-options'), headers.get('vary')], ['nosniff', 'accept-encoding'], path)
+  }
+  assert.deepEqual([...FILE_PATHS].sort(), ['/assets/:name', '/icon.svg', '/scheme.js'])
+})
+
+test('files are compressed as the browser takes them', async (t) => {
+  const { url } = await serve(t)
+  for (const [accepted, encoding] of [
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip;q=1.0, br;q=0.5', 'br'],
+    ['gzip, br;q=0', 'gzip'],
+    ['gzip', 'gzip'],
+    ['identity', null],
+    ['gzip;q=0, br;q=0.0', null],
+  ] as const) {
+    const answer = await raw(
+      url,
+      `GET /assets/index-abc.js HTTP/1.1\r\nhost: x\r\naccept-encoding: ${accepted}\r\nconnection: close\r\n\r\n`,
+    )
+    assert.equal(/^content-encoding: (.*)\r$/m.exec(answer.head)?.[1] ?? null, encoding, accepted)
+    const body = encoding === 'br' ? brotliDecompressSync(answer.body) : encoding === 'gzip' ? gunzipSync(answer.body) : answer.body
+    assert.equal(body.toString(), SCRIPT, accepted)
+    if (encoding !== null) assert.ok(answer.body.length < SCRIPT.length / 10)
+  }
+})
+
+test('what the build has compressed is sent as it is', async (t) => {
+  const { url, folder } = await serve(t)
+  const small = brotliCompressSync(SCRIPT)
+  writeFileSync(join(folder, 'assets', 'index-abc.js.br'), small)
+  const { body } = await raw(url, 'GET /assets/index-abc.js HTTP/1.1\r\nhost: x\r\naccept-encoding: br\r\nconnection: close\r\n\r\n')
+  assert.ok(body.equals(small))
+  assert.equal((await fetch(`${url}/assets/index-abc.js.br`)).status, 404)
+})
+
+test('HEAD answers as GET does, without a body', async (t) => {
+  const { url } = await serve(t)
+  for (const path of ['/', '/destinations/d_1', '/assets/index-abc.js', '/icon.svg']) {
+    const [get, head] = [await fetch(url + path, plain), await fetch(url + path, { ...plain, method: 'HEAD' })]
+    assert.equal(head.status, 200, path)
+    for (const name of ['content-type', 'content-length', 'cache-control'])
+      assert.equal(head.headers.get(name), get.headers.get(name), `${path} ${name}`)
+    assert.equal(await head.text(), '')
+    await get.body?.cancel()
+  }
+  assert.equal((await fetch(url, { method: 'POST' })).status, 404)
+})
+
+test('no path leads out of the build', async (t) => {
+  const { url } = await serve(t)
+  for (const path of [
+    '/assets/../secret.js',
+    '/assets/..%2fsecret.js',
+    '/assets/..%2F..%2Fsecret.js',
+    '/assets/%2e%2e%2f%2e%2e%2fsecret.js',
+    '/assets/..%5c..%5csecret.js',
+    '/assets/....//....//secret.js',
+    '/assets/..%2f.built-from',
+    '/assets/..%252f..%252fsecret.js',
+    '/assets/%00',
+    '/assets/index-abc.js%00',
+    '/assets/%2fetc%2fpasswd',
+    '/assets/__proto__',
+    '/assets/constructor',
+    '/../secret.js',
+    '//secret.js',
+    '/.built-from',
+  ]) {
+    const { head, body } = await raw(url, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    assert.match(head, /^HTTP\/1\.1 40[04] /, path)
+    assert.doesNotMatch(body.toString(), /what lies beside|root:/, path)
+  }
+})
+
+test('without a build the page says what to do, and is there as soon as one is', async (t) => {
+  const { url, build } = await serve(t, { isBuilt: false })
+  const before = await fetch(`${url}/sources`)
+  assert.equal(before.status, 200)
+  assert.match(await before.text(), /npm run build:dashboard/)
+  assert.match(before.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+  assert.equal((await fetch(`${url}/assets/index-abc.js`)).status, 404)
+  build()
+  assert.match(await (await fetch(`${url}/sources`)).text(), /<title>Built/)
+  assert.equal((await fetch(`${url}/assets/index-abc.js`)).status, 200)
+})
+
+async function raw(url: string, request: string): Promise<{ head: string; body: Buffer }> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(request)
+  await once(socket, 'close')
+  const answer = Buffer.concat(chunks)
+  const end = answer.indexOf('\r\n\r\n')
+  return { head: answer.subarray(0, end + 2).toString(), body: answer.subarray(end + 4) }
+}

@@ -1,0 +1,75 @@
+// Builds the dashboard when its sources or its packages are newer than what was built. The service serves what lies in
+// packages/dashboard/dist; without a change this takes no time, so that every start can ask for it.
+
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { brotliCompressSync, constants } from 'node:zlib'
+
+const root = join(import.meta.dirname, '..')
+const folder = join(root, 'packages', 'dashboard')
+const dist = join(folder, 'dist')
+const stampFile = join(dist, '.built-from')
+
+/** Gives whether there is a build now. Says so once when it has to be made. */
+export function buildDashboard(): boolean {
+  const stamp = hashOfSources()
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
+  const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
+  if (!existsSync(vite)) return existsSync(stampFile)
+  process.stderr.write('Building the dashboard, once …\n')
+  // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
+  const fresh = join(folder, `dist-${process.pid}`)
+  const args = [vite, 'build', '--logLevel', 'warn', '--outDir', fresh, '--emptyOutDir']
+  const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+  if (status !== 0) {
+    rmSync(fresh, { recursive: true, force: true })
+    process.stderr.write(`${stdout}${stderr}The dashboard could not be built; the service runs without it.\n`)
+    return false
+  }
+  compress(fresh)
+  writeFileSync(join(fresh, '.built-from'), stamp)
+  putInPlace(fresh)
+  return true
+}
+
+/** As small as can be, once: what the service would compress by itself has to be there at once, and is larger by a twelfth. */
+function compress(fresh: string): void {
+  for (const name of globSync('assets/*.{js,css}', { cwd: fresh })) {
+    const bytes = readFileSync(join(fresh, name))
+    const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+    writeFileSync(join(fresh, `${name}.br`), brotliCompressSync(bytes, { params }))
+  }
+}
+
+function putInPlace(fresh: string): void {
+  const old = `${fresh}-before`
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (existsSync(dist)) renameSync(dist, old)
+      renameSync(fresh, dist)
+      break
+    } catch (error) {
+      // Another build was quicker between the two steps.
+      if (attempt === 5) throw error
+    } finally {
+      rmSync(old, { recursive: true, force: true })
+    }
+  }
+}
+
+function hashOfSources(): string {
+  const hash = createHash('sha256')
+  const files = globSync(['src/**/*', 'public/*', 'index.html', 'vite.config.ts', 'used-styles.ts', 'package.json'], { cwd: folder }).sort()
+  for (const file of [...files.map((each) => join(folder, each)), join(root, 'package-lock.json')]) {
+    try {
+      hash.update(file.slice(root.length)).update(readFileSync(file))
+    } catch {
+      // A folder.
+    }
+  }
+  return hash.digest('hex')
+}
+
+if (import.meta.main) process.exit(buildDashboard() ? 0 : 1)
