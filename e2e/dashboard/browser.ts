@@ -1,0 +1,266 @@
+// A real Chromium for the tests of the dashboard: one per test file, a tab of its own (cookies, width, theme) per test. What a tab
+// does wrong by itself is kept and fails the test that asks (check), or else the file: errors in the console (violations of the policy
+// are such), exceptions, and requests to anywhere but the service.
+//
+//   await using browser = await startBrowser()
+//   await using tab = await browser.open(service, { width: 390, theme: 'dark' })     logged in
+//   await tab.visit('/sources')                                                       loaded and drawn, nothing under way
+//   tab.page.getByRole('button', { name: 'Replay' })                                  playwright's page
+//   tab.expected.push(/404/)                                                          this error is meant to come
+
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type BrowserContext, type Browser as Chromium, chromium, type Page } from 'playwright-core'
+import type { Service } from '../service.ts'
+import { DEADLINE_MS, eventually } from '../signals.ts'
+
+/** Its own sandbox is not to be had for root in a container. Nothing that guards pages from each other is switched off. */
+const ARGS = ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--hide-scrollbars', '--disable-dev-shm-usage']
+const QUIET_MS = 80
+
+export type Theme = 'light' | 'dark'
+export const WIDE = 1280
+export const NARROW = 390
+
+export interface TabOptions {
+  width?: number
+  height?: number
+  theme?: Theme
+  /** Null: nobody is logged in. Default: the service's admin. */
+  token?: string | null
+  /** Device pixels per pixel. */
+  scale?: number
+}
+
+export interface Finding {
+  id: string
+  impact: string
+  help: string
+  nodes: string[]
+}
+
+export interface Tab extends AsyncDisposable {
+  page: Page
+  context: BrowserContext
+  /** What went wrong so far. */
+  problems: string[]
+  /** Errors that are meant to come. */
+  expected: RegExp[]
+  /** Every address that was asked for. */
+  requested: string[]
+  /** Opens a view and waits until it is drawn. */
+  visit(path: string): Promise<void>
+  /** Nothing is loading and nothing is asked for. */
+  settled(): Promise<void>
+  /** An expression of the page's is true, and what it is. */
+  until<T>(expression: string): Promise<T>
+  look(width: number, theme: Theme): Promise<void>
+  /** What is wider than the window, outermost first. */
+  overflowing(): Promise<string[]>
+  /** What axe-core finds that is serious or critical. */
+  accessibility(): Promise<Finding[]>
+  /** Throws what went wrong since it was asked last. */
+  check(): void
+}
+
+export interface TestBrowser extends AsyncDisposable {
+  chromium: Chromium
+  open(service: Pick<Service, 'url' | 'token'>, options?: TabOptions): Promise<Tab>
+}
+
+export async function startBrowser(): Promise<TestBrowser> {
+  const instance = await launch()
+  const tabs: Tab[] = []
+  return {
+    chromium: instance,
+    async open(service, options = {}) {
+      const tab = await openTab(instance, service, options)
+      tabs.push(tab)
+      return tab
+    },
+    async [Symbol.asyncDispose]() {
+      await instance.close()
+      for (const tab of tabs) tab.check()
+    },
+  }
+}
+
+async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 'url' | 'token'>, options: TabOptions): Promise<Tab> {
+  const { width = WIDE, height = width === NARROW ? 844 : 900, theme = 'light', token = admin, scale = 1 } = options
+  const context = await instance.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    deviceScaleFactor: scale,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+  })
+  context.setDefaultTimeout(DEADLINE_MS / 3)
+  if (token !== null) {
+    const answer = await context.request.post(`${url}/api/login`, { data: { token } })
+    if (!answer.ok()) throw new Error(`login: ${answer.status()} ${await answer.text()}`)
+  }
+  const page = await context.newPage()
+  const problems: string[] = []
+  const requested: string[] = []
+  const expected: RegExp[] = []
+  const underWay = new Set<unknown>()
+  let quietSince = performance.now()
+  const { origin } = new URL(url)
+
+  page.on('console', (message) => {
+    if (message.type() !== 'error') return
+    const at = message.location().url
+    // Who is logged in can only be told by asking.
+    if (at.endsWith('/api/session') && message.text().includes('401')) return
+    problems.push(`console: ${message.text()} (${at})`)
+  })
+  page.on('pageerror', (error) => problems.push(`exception: ${error.stack ?? error.message}`))
+  page.on('request', (request) => {
+    const address = request.url()
+    requested.push(address)
+    if (!address.startsWith('data:') && new URL(address).origin !== origin) problems.push(`left the service: ${address}`)
+    // The stream of what happens never ends.
+    if (!new URL(address).pathname.startsWith('/api/live')) underWay.add(request)
+  })
+  const done = (request: unknown): void => {
+    if (underWay.delete(request) && underWay.size === 0) quietSince = performance.now()
+  }
+  page.on('requestfinished', done)
+  page.on('requestfailed', done)
+
+  const settled = async (): Promise<void> => {
+    await eventually(
+      async () => ({
+        waiting: await page.evaluate<string>(BUSY),
+        requests: underWay.size,
+        quietMs: performance.now() - quietSince,
+      }),
+      ({ waiting, requests, quietMs }) => {
+        if (problems.some((problem) => problem.startsWith('exception'))) tab.check()
+        return waiting === '' && requests === 0 && quietMs >= QUIET_MS
+      },
+      { what: `${page.url()} is drawn`, deadlineMs: 20_000, state: () => problems.join('\n') },
+    )
+  }
+  const tab: Tab = {
+    page,
+    context,
+    problems,
+    expected,
+    requested,
+    async visit(path) {
+      await page.goto(url + path)
+      await settled()
+    },
+    settled,
+    // Not by playwright's own waiting, which evaluates within the page: its policy forbids that.
+    until: <T>(expression: string) => eventually(() => page.evaluate<T>(expression), Boolean, { what: expression, deadlineMs: 20_000 }),
+    async look(nextWidth, nextTheme) {
+      await page.setViewportSize({ width: nextWidth, height: nextWidth === NARROW ? 844 : 900 })
+      await page.emulateMedia({ colorScheme: nextTheme, reducedMotion: 'reduce' })
+      await tab.until(`document.documentElement.dataset.mantineColorScheme === '${nextTheme}'`)
+      // What is drawn by width (charts) has drawn again, and colours have come to rest.
+      await tab.until(
+        'document.getAnimations().every(({ playState, effect }) => playState !== "running" || effect?.getTiming().iterations === Infinity)',
+      )
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 30))))')
+    },
+    overflowing: () => page.evaluate<string[]>(OVERFLOWING),
+    async accessibility() {
+      if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(`${axeSource()}; undefined`)
+      return page.evaluate<Finding[]>(AXE)
+    },
+    check() {
+      const real = problems.splice(0).filter((problem) => !expected.some((pattern) => pattern.test(problem)))
+      if (real.length > 0) throw new Error(`The page at ${page.url()} did wrong:\n${real.join('\n')}`)
+    },
+    [Symbol.asyncDispose]: () => context.close(),
+  }
+  return tab
+}
+
+/** Says what is not there yet; nothing when all is. */
+const BUSY = `(() => {
+  if (document.readyState !== 'complete') return 'document'
+  if (document.querySelector('h1') === null) return 'no heading'
+  const busy = document.querySelector('[aria-busy="true"]')
+  return busy === null ? '' : 'busy: ' + (busy.getAttribute('aria-label') ?? busy.tagName)
+})()`
+
+/** The document is as wide as the window, and nothing is drawn beyond it unless a box of its own scrolls or hides it. */
+const OVERFLOWING = `(() => {
+  const width = document.documentElement.clientWidth
+  const found = []
+  if (document.documentElement.scrollWidth > width) found.push('document: ' + document.documentElement.scrollWidth + ' of ' + width)
+  if (document.body.scrollWidth > width) found.push('body: ' + document.body.scrollWidth + ' of ' + width)
+  const clipped = (element) => {
+    for (let box = element.parentElement; box !== null && box !== document.body; box = box.parentElement) {
+      const { overflowX, position } = getComputedStyle(box)
+      if (overflowX !== 'visible') return true
+      if (position === 'fixed') return false
+    }
+    return false
+  }
+  for (const element of document.body.querySelectorAll('*')) {
+    const { left, right, width: own, height } = element.getBoundingClientRect()
+    if (own === 0 || height === 0 || (right <= width + 1 && left >= -1)) continue
+    const style = getComputedStyle(element)
+    if (style.visibility === 'hidden' || style.position === 'fixed' || element.closest('.skip-link, [aria-hidden="true"], svg, nav') !== null) continue
+    if (clipped(element)) continue
+    found.push(element.tagName.toLowerCase() + '.' + String(element.className).slice(0, 80) + ' ' + Math.round(left) + '…' + Math.round(right) + ': ' + (element.textContent ?? '').slice(0, 60))
+    if (found.length > 8) break
+  }
+  return found
+})()`
+
+const AXE = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+  violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.slice(0, 6).map(({ html, failureSummary }) => html.slice(0, 300) + ' — ' + failureSummary.replaceAll('\\n', ' ').slice(0, 260)) })))`
+
+let axe: string | undefined
+function axeSource(): string {
+  return (axe ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
+}
+
+async function launch(): Promise<Chromium> {
+  const own = process.env['SWITCHYARD_TEST_BROWSER']
+  if (own !== undefined) return chromium.launch({ executablePath: own, args: ARGS, headless: true })
+  const folder = await unpacked()
+  const executablePath = join(folder, 'chromium')
+  try {
+    return await chromium.launch({ executablePath, args: ARGS, headless: true })
+  } catch {
+    // A system without the libraries that it is linked to: it brings them.
+    const LD_LIBRARY_PATH = join(folder, 'al2023', 'lib')
+    const env = { ...(process.env as Record<string, string>), LD_LIBRARY_PATH, FONTCONFIG_PATH: join(folder, 'fonts') }
+    return chromium.launch({ executablePath, args: ARGS, headless: true, env })
+  }
+}
+
+/** Once per version and machine. Others may be at it in the same moment: who is done first is right. */
+async function unpacked(): Promise<string> {
+  const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '..')
+  const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8')) as { version: string }
+  const folder = join(tmpdir(), `switchyard-chromium-${version}`)
+  if (existsSync(folder)) return folder
+  const { inflate } = await import('@sparticuz/chromium')
+  const place = mkdtempSync(join(tmpdir(), 'switchyard-chromium-'))
+  const before = process.env['TMPDIR']
+  process.env['TMPDIR'] = place
+  try {
+    // Where to is decided within the call.
+    const parts = ['chromium.br', 'fonts.tar.br', 'al2023.tar.br'].map((name) => inflate(join(packed, 'bin', name)))
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+    await Promise.all(parts)
+    renameSync(place, folder)
+  } catch (error) {
+    rmSync(place, { recursive: true, force: true })
+    if (!existsSync(folder)) throw error
+  }
+  return folder
+}

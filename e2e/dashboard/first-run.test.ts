@@ -1,0 +1,110 @@
+// The first run in a real browser, as a person does it: a wrong key is noticed, the copied lines send the first message, a webhook is added and
+// tested, and a real message is followed to its answer. Then the keys of a source are rotated and the source deleted.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import { type Receiver, startReceiver } from '../receiver.ts'
+import { eventually } from '../signals.ts'
+import { NARROW, startBrowser, type TestBrowser } from './browser.ts'
+import { end, type Scene, startScene } from './scene.ts'
+
+const run = promisify(execFile)
+
+let browser: TestBrowser
+let scene: Scene
+let receiver: Receiver
+
+before(async () => {
+  ;[browser, scene, receiver] = await Promise.all([startBrowser(), startScene({ empty: true }), startReceiver()])
+})
+after(() => end(browser, scene, receiver))
+
+suite('first run', { concurrency: 1 }, () => {
+  test('from an empty installation to a message that arrives, on a phone', async () => {
+    await using tab = await browser.open(scene.service, { width: NARROW })
+    const { page } = tab
+    await tab.visit('/start')
+    await page.getByText('Waiting for the first message').waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('step'), 'send')
+
+    await fetch(`${scene.service.url}/v1/track`, { method: 'POST', body: '{"writeKey":"wrong","userId":"u","event":"<b>x</b>"}' })
+    const refused = page.getByRole('list', { name: 'Calls that were refused' })
+    await refused.getByText('invalid_write_key').waitFor()
+    await refused.getByText('<b>x</b>').waitFor()
+
+    const lines = await page.getByRole('region', { name: 'the lines for curl' }).innerText()
+    const { stdout } = await run('sh', ['-c', lines])
+    assert.deepEqual(JSON.parse(stdout), { success: true })
+    await page.getByText('It is here, and stored').waitFor()
+    await page.getByRole('button', { name: 'Send a message', exact: false }).getByText('done').waitFor()
+
+    await page.getByRole('button', { name: 'Next: add a webhook' }).click()
+    const url = page.getByRole('textbox', { name: 'URL' })
+    await url.fill('ftp://example.com')
+    await page.getByText('Begin with https:// or http://.').waitFor()
+    await url.fill(receiver.url)
+    await page.getByRole('button', { name: 'Add the webhook' }).click()
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByText('it arrived').waitFor()
+    assert.equal(receiver.arrivals.length, 1)
+
+    await page.getByRole('button', { name: 'Next: see a message arrive' }).click()
+    await page.getByRole('button', { name: 'Send a message from this page' }).click()
+    await page.getByText('That is all of it').waitFor()
+    await page.getByText('All three steps are done').waitFor()
+    assert.equal(receiver.arrivals.length, 2)
+    assert.deepEqual(await tab.overflowing(), [])
+    assert.deepEqual(await tab.accessibility(), [])
+    await page.getByRole('link', { name: 'Its whole story' }).click()
+    await page.waitForURL(/\/messages\//)
+    tab.check()
+  })
+
+  test('what was done is still checked for another who comes to it', async () => {
+    await using tab = await browser.open(scene.service)
+    await tab.visit('/start')
+    await tab.page.getByText('All three steps are done').waitFor()
+    assert.equal(new URL(tab.page.url()).searchParams.get('step'), 'arrive')
+  })
+
+  test('a source: added, its keys rotated, refused calls explained, deleted', async () => {
+    await using tab = await browser.open(scene.service)
+    const { page } = tab
+    await tab.visit('/sources')
+    await page.getByRole('button', { name: 'Add a source' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('<i>shop</i>')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: '<i>shop</i>' }).waitFor()
+    const id = new URL(page.url()).pathname.split('/')[2] as string
+    const source = () => scene.service.api<{ writeKeys: string[] }>(`/sources/${id}`)
+
+    await page.getByRole('button', { name: 'Rotate: add a new key' }).click()
+    await page.getByText('While there is more than one key').waitFor()
+    const [old, newest] = (await source()).writeKeys
+    await page.getByRole('button', { name: 'Show write key 2' }).click()
+    await page
+      .getByRole('list', { name: 'Write keys' })
+      .getByText(newest as string)
+      .waitFor()
+    await page.getByRole('button', { name: 'Remove write key 1' }).click()
+    await page.getByRole('button', { name: 'Remove the key' }).click()
+    await eventually(source, ({ writeKeys }) => writeKeys.length === 1 && !writeKeys.includes(old as string), {
+      what: 'the old key is gone',
+    })
+
+    await fetch(`${scene.service.url}/v1/track`, { method: 'POST', body: JSON.stringify({ writeKey: newest, userId: 'u' }) })
+    await tab.visit(`/sources/${id}`)
+    await page.getByText('A track call requires event, a non-empty string.').waitFor()
+
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByLabel('Type <i>shop</i> to go on').fill('<i>shop</i>')
+    // What is asked of it while it goes is answered with 404.
+    tab.expected.push(/status of 404/)
+    await page.getByRole('button', { name: 'Delete the source' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor()
+    assert.equal(await page.getByText('<i>shop</i>', { exact: true }).count(), 0)
+    tab.check()
+  })
+})

@@ -1,0 +1,121 @@
+// Ways that people go through the dashboard, by clicks alone, against a real service and real receivers: the first run, and a receiver
+// that fails (noticed, understood, and sent to again after it was mended). Watching thousands of messages is in live.test.ts.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import { startReceiver } from '../receiver.ts'
+import { NARROW, startBrowser, type TestBrowser } from './browser.ts'
+import { end, shopTraffic, startScene } from './scene.ts'
+
+let browser: TestBrowser
+
+before(async () => {
+  browser = await startBrowser()
+})
+after(() => end(browser))
+
+suite('journeys', { concurrency: 2 }, () => {
+  test('first run: from the printed token to a message that arrives', async () => {
+    await using scene = await startScene({ empty: true, token: null })
+    const { service } = scene
+    await using receiver = await startReceiver()
+    await using tab = await browser.open(service, { token: null })
+    const { page } = tab
+
+    // The token as it was printed.
+    const [, token = ''] = /Admin token +(\S+)/.exec(service.stdout()) ?? []
+    await page.goto(service.url)
+    await page.getByLabel('Control token').fill(token)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page
+      .getByRole('link', { name: /get started|send|first message/i })
+      .first()
+      .click()
+    await page.getByRole('heading', { level: 1, name: 'Get started' }).waitFor()
+
+    // The snippet has the write key, and works as it stands.
+    await page.getByText('Waiting for the first message').waitFor()
+    const snippet = await page
+      .locator('main pre, main code')
+      .filter({ hasText: /^curl / })
+      .first()
+      .innerText()
+    assert.ok(snippet.includes(service.writeKey), snippet)
+    await promisify(execFile)('sh', ['-c', snippet])
+    await page.getByText('It is here, and stored').waitFor()
+
+    await page.getByRole('button', { name: 'Next: add a webhook' }).click()
+    await page.getByRole('textbox', { name: 'URL' }).fill('not an address')
+    await page.getByRole('button', { name: 'Add the webhook' }).click()
+    assert.equal(await page.getByRole('textbox', { name: 'URL' }).getAttribute('aria-invalid'), 'true')
+    await page.getByRole('textbox', { name: 'URL' }).fill(`${receiver.url}hooks`)
+    await page.getByRole('button', { name: 'Add the webhook' }).click()
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByText('it arrived', { exact: true }).waitFor()
+    assert.equal(receiver.arrivals.length, 1)
+
+    await page.getByRole('button', { name: 'Next: see a message arrive' }).click()
+    await page.getByRole('button', { name: 'Send a message from this page' }).click()
+    await page.getByRole('heading', { name: /^It arrived/ }).waitFor()
+    await receiver.until(() => receiver.arrivals.length === 2)
+    await page.getByText('All three steps are done').waitFor()
+    tab.check()
+  })
+
+  test('a failing receiver is noticed on a phone, understood, and sent to again when it is mended', async () => {
+    await using scene = await startScene({ empty: true })
+    const { service } = scene
+    const body = '{"error":"unknown field: total"}'
+    await using receiver = await startReceiver(() => ({ status: 400, headers: { 'content-type': 'application/json' }, body }))
+    await service.destination({ name: 'Loyalty programme', urls: [receiver.url] })
+    await shopTraffic(service, 40)
+    await service.settled(40)
+    await using tab = await browser.open(service, { width: NARROW })
+    const { page } = tab
+
+    // Noticed: the overview names it first, and leads to what failed.
+    await tab.visit('/')
+    const attention = page.getByRole('region', { name: 'Needs attention' }).or(page.locator('section[aria-labelledby="attention"]')).first()
+    await attention.getByText('Loyalty programme').first().waitFor()
+    await attention
+      .getByRole('link', { name: /Failed deliveries/ })
+      .first()
+      .click()
+
+    // Understood: the cause, then one delivery with its attempt and the receiver's own words.
+    await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor()
+    await tab.settled()
+    assert.match(await page.locator('main').innerText(), /400/)
+    const list = page.getByRole('radiogroup', { name: 'View' }).getByText('List', { exact: true })
+    if ((await list.count()) > 0) await list.click()
+    await page.locator('main a[href^="/deliveries/"]').first().click()
+    await page.getByRole('heading', { level: 1, name: 'Delivery to Loyalty programme' }).waitFor()
+    await tab.settled()
+    assert.ok((await page.locator('main').innerText()).includes('unknown field: total'), await page.locator('main').innerText())
+
+    // Mended: one alone first, then all the others as a job.
+    receiver.answer = () => undefined
+    await page.getByRole('button', { name: /^Replay to Loyalty programme/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
+    await page.locator('main').getByText('delivered', { exact: false }).first().waitFor()
+    await receiver.until(() => receiver.arrivals.some(({ status }) => status === 200))
+
+    await tab.visit('/deliveries?state=failed')
+    await page.getByRole('button', { name: 'Replay all that match' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('As fast as the destinations take them').click()
+    await dialog.getByRole('button', { name: 'Send 39 again' }).click()
+    await page.waitForURL(/\/replays\/rpl_/)
+    await receiver.until(() => receiver.arrivals.filter(({ status }) => status === 200).length === 40)
+    await page
+      .locator('main')
+      .getByText(/finished/i)
+      .first()
+      .waitFor()
+    const [row] = await service.settled()
+    assert.deepEqual([row?.failed, row?.delivered], [40, 40])
+    tab.check()
+  })
+})

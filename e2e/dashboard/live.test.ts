@@ -1,0 +1,169 @@
+// The live view: what is shown while messages come, and that a flood of them neither freezes the page nor grows its memory.
+// How long the flood lasts: LIVE_SECONDS (5 unless told otherwise); LIVE_RATE messages a second (2,000).
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Analytics } from '@switchyard/node'
+import type { CDPSession } from 'playwright-core'
+import { track } from '../service.ts'
+import { eventually } from '../signals.ts'
+import { startBrowser, type Tab, type TestBrowser } from './browser.ts'
+import { end, type Scene, startScene } from './scene.ts'
+
+const SECONDS = Number(process.env['LIVE_SECONDS'] ?? 5)
+const RATE = Number(process.env['LIVE_RATE'] ?? 2_000)
+const LONGEST_TASK_MS = 200
+const HEAP_GROWTH_BYTES = 25_000_000
+
+let browser: TestBrowser
+let scene: Scene
+
+before(async () => {
+  ;[browser, scene] = await Promise.all([startBrowser(), startScene({ empty: true })])
+  const { service, receivers } = scene
+  await service.destination({ name: 'Warehouse', urls: [receivers.warehouse.url] })
+  // One of ten is refused for good.
+  receivers.crm.answer = ({ number }) => (number % 10 === 0 ? { status: 422 } : undefined)
+  await service.destination({ name: 'CRM', urls: [receivers.crm.url], batch: { size: 100, bytes: 400_000, lingerMs: 200 } })
+})
+after(() => end(browser, scene))
+
+const rows = (tab: Tab) => tab.page.getByRole('row')
+const text = (tab: Tab): Promise<string> => tab.page.locator('main').innerText()
+
+test('rows come by themselves, are held still, opened by the keyboard, and filtered by the service', async () => {
+  const { service } = scene
+  await using tab = await browser.open(service)
+  await tab.visit('/live')
+  await tab.until(`document.body.innerText.includes('Listening.')`)
+  await service.send([track('live-1', { event: 'Order Completed', userId: 'ada' })])
+  await tab.until(`document.body.innerText.includes('delivered')`)
+  assert.match(await text(tab), /Order Completed[\s\S]*ada[\s\S]*→ Warehouse/)
+
+  await tab.page.keyboard.press('p')
+  await service.send([track('live-2', { event: 'Not Seen Yet' })])
+  await tab.until(`/[1-9] came meanwhile/.test(document.body.innerText)`)
+  assert.doesNotMatch(await text(tab), /Not Seen Yet/)
+  await tab.page.keyboard.press('p')
+  await tab.until(`document.body.innerText.includes('Not Seen Yet')`)
+
+  await tab.page.getByRole('grid').focus()
+  await tab.page.keyboard.press('End')
+  await tab.page.keyboard.press('Enter')
+  await tab.page.getByRole('dialog').getByRole('link', { name: 'The whole story' }).waitFor()
+  assert.equal(new URL(tab.page.url()).searchParams.get('message'), 'live-1')
+  await tab.page.keyboard.press('Escape')
+  await tab.until(`document.querySelector('[role="dialog"]') === null`)
+
+  await tab.page.keyboard.press('/')
+  await tab.page.keyboard.type('Wanted')
+  await tab.page.keyboard.press('Enter')
+  await tab.until(`document.body.innerText.includes('Nothing that fits the filters yet') && document.body.innerText.includes('Listening.')`)
+  await service.send([track('live-3', { event: 'Unwanted' }), track('live-4', { event: 'Wanted' })])
+  await tab.until(`document.body.innerText.includes('delivered')`)
+  assert.ok(tab.requested.some((address) => address.includes('/api/live?event=Wanted')))
+  assert.doesNotMatch(await text(tab), /Unwanted/)
+})
+
+test('hidden, it does not listen; seen again, it does, and says what it missed', async () => {
+  const { service } = scene
+  await using tab = await browser.open(service)
+  // Attempts may come as late as when it is seen again.
+  await tab.visit('/live?what=accepted')
+  await tab.until(`document.body.innerText.includes('Listening.')`)
+  const turn = (state: string): Promise<unknown> =>
+    tab.page.evaluate(
+      `Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+    )
+  const ended = tab.page.waitForEvent('requestfailed', (request) => request.url().includes('/api/live'))
+  await turn('hidden')
+  await ended
+  await service.send([track('while-hidden', { event: 'While Hidden' })])
+  await turn('visible')
+  await tab.until(`document.body.innerText.includes('Nothing was heard for')`)
+  await service.send([track('seen-again', { event: 'Seen Again' })])
+  await tab.until(`document.body.innerText.includes('Seen Again')`)
+  assert.doesNotMatch(await text(tab), /While Hidden/)
+})
+
+test(`${RATE} messages a second for ${SECONDS} s: no task over ${LONGEST_TASK_MS} ms, the heap stays, and what is left out is said`, async (t) => {
+  const { service } = scene
+  await using tab = await browser.open(service)
+  const tools = await tab.context.newCDPSession(tab.page)
+  await tab.visit('/live')
+  await tab.until(`document.body.innerText.includes('Listening.')`)
+  await tab.page.evaluate(WATCH)
+  // Some seconds first: what the page needs to show such a flood at all is not growth.
+  await flood(service, 2)
+  const heapBefore = await heapOf(tools)
+  const sent = flood(service, SECONDS)
+  const heaps: number[] = []
+  let mostRows = 0
+  let said = ''
+  await eventually(
+    async () => {
+      heaps.push(await heapOf(tools, false))
+      mostRows = Math.max(mostRows, await rows(tab).count())
+      const now = await text(tab)
+      if (now.includes('More happens than can be shown')) said = now
+      return Promise.race([sent.then(() => true), new Promise<false>((resolve) => setTimeout(() => resolve(false), 1_000))])
+    },
+    Boolean,
+    { what: 'the flood is over', deadlineMs: (SECONDS + 60) * 1_000 },
+  )
+  const { perSecond } = await sent
+  const heapAfter = await heapOf(tools)
+  const { tasks, frames } = await tab.page.evaluate<{ tasks: number[]; frames: number[] }>('window.watched')
+  const figures = {
+    sentPerSecond: Math.round(perSecond),
+    longTasks: tasks.length,
+    longestTaskMs: Math.round(Math.max(0, ...tasks)),
+    longestFrameMs: Math.round(Math.max(0, ...frames)),
+    heapBeforeMB: megabytes(heapBefore),
+    heapMostMB: megabytes(Math.max(...heaps)),
+    heapAfterMB: megabytes(heapAfter),
+    mostRowsDrawn: mostRows,
+    rates: /Accepted[\s\S]*Left out\s+\S+/.exec(said)?.[0].replaceAll(/\s+/g, ' '),
+  }
+  t.diagnostic(JSON.stringify(figures))
+  assert.ok(figures.longestTaskMs <= LONGEST_TASK_MS, JSON.stringify(figures))
+  assert.ok(heapAfter - heapBefore < HEAP_GROWTH_BYTES, JSON.stringify(figures))
+  assert.ok(mostRows > 5 && mostRows < 60, 'only what is seen is drawn')
+  assert.match(said, /More happens than can be shown/)
+  // It still answers.
+  await tab.page.keyboard.press('p')
+  await tab.until(`document.body.innerText.includes('Held still.')`)
+})
+
+const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10
+
+/** Tasks over 50 ms, as the browser tells them, and the time between frames. */
+const WATCH = `(() => {
+  window.watched = { tasks: [], frames: [] }
+  new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) window.watched.tasks.push(duration) }).observe({ entryTypes: ['longtask'] })
+  let last = performance.now()
+  const frame = (now) => { if (now - last > 50) window.watched.frames.push(now - last); last = now; requestAnimationFrame(frame) }
+  requestAnimationFrame(frame)
+})()`
+
+/** As it is, or after everything that can go has gone. */
+async function heapOf(tools: CDPSession, isSwept = true): Promise<number> {
+  if (isSwept) await tools.send('HeapProfiler.collectGarbage')
+  const { usedSize } = (await tools.send('Runtime.getHeapUsage')) as { usedSize: number }
+  return usedSize
+}
+
+async function flood(service: { url: string; writeKey: string }, seconds: number): Promise<{ perSecond: number }> {
+  const analytics = new Analytics({ writeKey: service.writeKey, host: service.url, flushAt: 100, flushInterval: 500 })
+  const beganMs = performance.now()
+  let made = 0
+  while (performance.now() - beganMs < seconds * 1_000) {
+    const due = Math.floor(((performance.now() - beganMs) / 1_000) * RATE)
+    for (; made < due; made++) {
+      analytics.track({ userId: `u-${made % 500}`, event: `Event ${made % 20}`, properties: { nth: made, text: 'some text '.repeat(20) } })
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const { delivered } = await analytics.closeAndFlush({ timeout: 30_000 })
+  return { perSecond: delivered / ((performance.now() - beganMs) / 1_000) }
+}

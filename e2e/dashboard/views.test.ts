@@ -1,0 +1,94 @@
+// Every view, with what a shop sends and as after the first start: at 1280 and 390 pixels, light and dark. Nothing is wider than the
+// window, axe-core finds nothing serious, the console stays clean, and no request leaves the service (see browser.ts).
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
+import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
+import { end, type Scene, startScene, TABS } from './scene.ts'
+
+let browser: TestBrowser
+let full: Scene
+let empty: Scene
+
+before(async () => {
+  ;[browser, full, empty] = await Promise.all([startBrowser(), startScene(), startScene({ empty: true })])
+})
+after(() => end(browser, full, empty))
+
+/** Addresses that the dashboard is answered under, and what is chosen in them. */
+const addresses = (scene: Scene): string[] => [
+  ...PAGE_PATHS.map((path) => scene.views[path] as string),
+  ...TABS.map((tab) => `/settings/${tab}`),
+  '/deliveries?state=failed',
+  '/messages?type=track',
+]
+
+async function findings(tab: Tab, looks: [width: number, theme: Theme, withAxe: boolean][]): Promise<string[]> {
+  const found: string[] = []
+  for (const [width, theme, withAxe] of looks) {
+    await tab.look(width, theme)
+    const where = `${width} ${theme}`
+    found.push(...(await tab.overflowing()).map((each) => `${where}: too wide: ${each}`))
+    if (!withAxe) continue
+    for (const { id, impact, help, nodes } of await tab.accessibility())
+      found.push(`${where}: ${impact} ${id}: ${help}\n    ${nodes.join('\n    ')}`)
+  }
+  return found
+}
+
+suite('views', { concurrency: 2 }, () => {
+  test('with a shop’s traffic: no overflow, nothing serious for axe-core, in both widths and themes', async (t) => {
+    await using tab = await browser.open(full.service)
+    for (const address of addresses(full)) {
+      await t.test(address, async () => {
+        await tab.visit(address)
+        assert.match(await tab.page.title(), /.+ · Switchyard$/)
+        assert.deepEqual(
+          await findings(tab, [
+            [WIDE, 'light', true],
+            [NARROW, 'light', false],
+            [NARROW, 'dark', true],
+            [WIDE, 'dark', false],
+          ]),
+          [],
+        )
+        tab.check()
+      })
+    }
+  })
+
+  test('in an empty installation, and of what is not there: likewise', async (t) => {
+    await using tab = await browser.open(empty.service, { width: NARROW })
+    // What is asked for by an id is not there, and the browser notes that.
+    tab.expected.push(/status of 404/)
+    for (const address of addresses(empty)) {
+      await t.test(address, async () => {
+        await tab.visit(address)
+        assert.deepEqual(
+          await findings(tab, [
+            [NARROW, 'light', true],
+            [NARROW, 'dark', false],
+            [WIDE, 'dark', true],
+          ]),
+          [],
+        )
+        tab.check()
+      })
+    }
+  })
+
+  test('the login: no overflow, nothing serious, also with a wrong token', async () => {
+    await using tab = await browser.open(empty.service, { token: null, width: NARROW })
+    tab.expected.push(/status of 401/)
+    await tab.visit('/')
+    await tab.page.getByLabel('Control token').fill('wrong')
+    await tab.page.getByRole('button', { name: 'Log in' }).click()
+    await tab.page.getByText('That is not a control token of this service.').waitFor()
+    const looks: [number, Theme, boolean][] = [
+      [NARROW, 'light', true],
+      [WIDE, 'dark', true],
+    ]
+    assert.deepEqual(await findings(tab, looks), [])
+  })
+})
