@@ -63,7 +63,6 @@ export async function call<Op extends Operation>(
     if ((error as Error).name === 'AbortError') throw error
     throw new ApiProblem(0, 'unreachable', 'The service does not answer. Is it running, and is the network there?')
   }
-  if (response.status === 204) return undefined as never
   const text = await response.text()
   const answer = parsed(text)
   if (response.ok) return answer as Answer<Op>

@@ -2,7 +2,7 @@
 // Everything the network, the resolver, TLS or a status can say is mapped here, in one table, and nowhere else. Pure:
 // no clock, no sockets. A sentence never holds anything the receiver sent or an address that was looked up.
 
-import { REASONS, type ReasonCode } from '../attempt-reasons.ts'
+import type { ReasonCode } from '../attempt-reasons.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../attempt-reasons.ts'
 
