@@ -1,118 +1,16 @@
 // Written by scripts/reference.ts from the routes of the service. Change it there, then run: node scripts/run.mjs scripts/reference.ts
 
 export interface Schemas {
-  Attempt: {
-    url: string
-    address: string | null
-    startedAt: string
-    status: number | null
-    reason: string | null
-    error: string | null
-    timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }
-    responseStart: string | null
-  }
-  AuditEntry: {
-    id: string
-    at: string
-    actor: { id: string; name: string }
-    action: string
-    subject: string | null
-    before: Record<string, unknown> | null
-    after: Record<string, unknown> | null
-  }
-  Backup: {
-    id: string
-    state: 'copying' | 'ready' | 'failed'
-    doneBytes: number
-    totalBytes: number
-    error: string | null
-    createdAt: string
-  }
-  DeletionSummary: {
-    id: string
-    createdAt: string
-    suppress: boolean
-    userCount: number
-    sourceIds: string[]
-    state: 'pending' | 'running' | 'finished' | 'failed'
-    purged: number
-  }
-  Delivery: {
-    id: string
-    messageId: string | null
-    storedMessageId: string
-    type: string | null
-    event: string | null
-    userId: string | null
-    anonymousId: string | null
-    destinationId: string
-    state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'
-    reason: string | null
-    attemptCount: number
-    replay: boolean
-    replayOf: string | null
-    replayJobId: string | null
-    replayedBy: string | null
-    nextAttemptAt: string | null
-    settledAt: string | null
-  }
-  Destination: {
-    id: string
-    type: 'webhook'
-    name: string
-    enabled: boolean
-    sourceIds: string[]
-    urls: string[]
-    headers: Record<string, string>
-    hasSharedSecret: boolean
-    hasSigningSecrets: boolean
-    signingSecretCount: number
-    batch: { size: number; bytes: number; lingerMs: number }
-    timeoutMs: number
-    retryWindowMs: number
-    maxInFlight: number
-    historical: boolean
-    filter: {
-      types?:
-        | {
-            allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined
-            deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined
-          }
-        | undefined
-      events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined
-    }
-    createdAt: string
-  }
-  FailureCause: {
-    destinationId: string
-    state: 'failed' | 'expired' | 'cancelled'
-    reason: string | null
-    status: number | null
-    sentence: string
-    count: number
-    firstAt: string
-    lastAt: string
-    deliveryId: string
-    partial: boolean
-  }
-  Installation: {
-    version: string | null
-    startedAt: string | null
-    now: string
-    storeKind: 'sqlite' | 'postgresql' | null
-    store: string | null
-    retentionDays: number | null
-    backups: boolean
-  }
+  Attempt: { url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null }
+  AuditEntry: { id: string; at: string; actor: { id: string; name: string }; action: string; subject: string | null; before: Record<string, unknown> | null; after: Record<string, unknown> | null }
+  Backup: { id: string; state: 'copying' | 'ready' | 'failed'; doneBytes: number; totalBytes: number; error: string | null; createdAt: string }
+  DeletionSummary: { id: string; createdAt: string; suppress: boolean; userCount: number; sourceIds: string[]; state: 'pending' | 'running' | 'finished' | 'failed'; purged: number }
+  Delivery: { id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null }
+  Destination: { id: string; type: 'webhook'; name: string; enabled: boolean; sourceIds: string[]; urls: string[]; headers: Record<string, string>; hasSharedSecret: boolean; hasSigningSecrets: boolean; signingSecretCount: number; batch: { size: number; bytes: number; lingerMs: number }; timeoutMs: number; retryWindowMs: number; maxInFlight: number; historical: boolean; filter: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined }; createdAt: string }
+  FailureCause: { destinationId: string; state: 'failed' | 'expired' | 'cancelled'; reason: string | null; status: number | null; sentence: string; count: number; firstAt: string; lastAt: string; deliveryId: string; partial: boolean }
+  Installation: { version: string | null; startedAt: string | null; now: string; storeKind: 'sqlite' | 'postgresql' | null; store: string | null; retentionDays: number | null; backups: boolean }
   Node: { name: string; version: string; startedAt: string | null; seenAt: string; current: boolean }
-  OAuthApp: {
-    id: string
-    name: string
-    sourceIds: string[]
-    keys: Schemas['OAuthKey'][]
-    tokensRevokedBefore: string | null
-    createdAt: string
-  }
+  OAuthApp: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string }
   OAuthKey: { id: string; publicKeyPem: string; createdAt: string }
   Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
   Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; createdAt: string }
@@ -173,52 +71,14 @@ export interface Operations {
   /** Creates a destination */
   'POST /api/destinations': {
     query: Record<string, never>
-    body: {
-      type?: 'webhook' | undefined
-      name: string
-      enabled?: boolean | undefined
-      sourceIds?: string[] | undefined
-      urls: string[]
-      headers?: Record<string, string> | undefined
-      sharedSecret?: string | null | undefined
-      signingSecrets?: string[] | undefined
-      batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined
-      timeoutMs?: number | undefined
-      retryWindowMs?: number | undefined
-      maxInFlight?: number | undefined
-      historical?: boolean | undefined
-      filter?:
-        | {
-            types?:
-              | {
-                  allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined
-                  deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined
-                }
-              | undefined
-            events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined
-          }
-        | undefined
-    }
+    body: { type?: 'webhook' | undefined; name: string; enabled?: boolean | undefined; sourceIds?: string[] | undefined; urls: string[]; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
   /** How each destination does, in one answer */
   'GET /api/destinations/health': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      data: {
-        destinationId: string
-        breaker: 'closed' | 'open' | 'probing'
-        openSince: string | null
-        inFlight: number
-        success: number | null
-        latencyMs: { p50: number; p95: number; p99: number } | null
-        pending: number
-        oldestPendingAt: string | null
-        nextAttemptAt: string | null
-      }[]
-      next: string | null
-    }
+    answer: { data: ({ destinationId: string; breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null })[]; next: string | null }
   }
   /** One destination */
   'GET /api/destinations/{id}': {
@@ -229,32 +89,7 @@ export interface Operations {
   /** Changes the fields that are given, of batch likewise */
   'PATCH /api/destinations/{id}': {
     query: Record<string, never>
-    body: {
-      type?: 'webhook' | undefined
-      name?: string | undefined
-      enabled?: boolean | undefined
-      sourceIds?: string[] | undefined
-      urls?: string[] | undefined
-      headers?: Record<string, string> | undefined
-      sharedSecret?: string | null | undefined
-      signingSecrets?: string[] | undefined
-      batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined
-      timeoutMs?: number | undefined
-      retryWindowMs?: number | undefined
-      maxInFlight?: number | undefined
-      historical?: boolean | undefined
-      filter?:
-        | {
-            types?:
-              | {
-                  allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined
-                  deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined
-                }
-              | undefined
-            events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined
-          }
-        | undefined
-    }
+    body: { type?: 'webhook' | undefined; name?: string | undefined; enabled?: boolean | undefined; sourceIds?: string[] | undefined; urls?: string[] | undefined; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
   /** Deletes a destination; what it is still owed is cancelled */
@@ -267,219 +102,53 @@ export interface Operations {
   'POST /api/destinations/{id}/test': {
     query: Record<string, never>
     body: { type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined }
-    answer: {
-      success: boolean
-      message: Record<string, unknown>
-      request: { headers: Record<string, string>; body: string }
-      attempts: Schemas['Attempt'][]
-    }
+    answer: { success: boolean; message: Record<string, unknown>; request: { headers: Record<string, string>; body: string }; attempts: Schemas['Attempt'][] }
   }
   /** How a destination does: breaker, backlog, recent success and latency */
   'GET /api/destinations/{id}/health': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      breaker: 'closed' | 'open' | 'probing'
-      openSince: string | null
-      inFlight: number
-      success: number | null
-      latencyMs: { p50: number; p95: number; p99: number } | null
-      pending: number
-      oldestPendingAt: string | null
-      nextAttemptAt: string | null
-      ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }
-      urls: { url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null }[]
-    }
+    answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
   }
   /** What each destination is owed, and what became of it */
   'GET /api/ledger': {
     query: { recount?: boolean | undefined }
     body: undefined
-    answer: {
-      data: {
-        destinationId: string
-        owed: number
-        delivered: number
-        pending: number
-        failed: number
-        expired: number
-        cancelled: number
-      }[]
-      next: string | null
-      consistent: boolean
-    }
+    answer: { data: { destinationId: string; owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }[]; next: string | null; consistent: boolean }
   }
   /** What was refused at the door, by source and code */
   'GET /api/rejections': {
     query: Record<string, never>
     body: undefined
-    answer: { data: { sourceId: string | null; code: string; count: number; lastAt: string; lastSample: string }[]; next: string | null }
+    answer: { data: ({ sourceId: string | null; code: string; count: number; lastAt: string; lastSample: string })[]; next: string | null }
   }
   /** What each source sent, in all */
   'GET /api/stats/totals': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      data: { sourceId: string; accepted: number; duplicates: number; rejected: number; suppressed: number }[]
-      next: string | null
-    }
+    answer: { data: { sourceId: string; accepted: number; duplicates: number; rejected: number; suppressed: number }[]; next: string | null }
   }
   /** Messages, newest first */
   'GET /api/messages': {
-    query: {
-      sourceId?: string | undefined
-      type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined
-      userId?: string | undefined
-      messageId?: string | undefined
-      from?: string | undefined
-      to?: string | undefined
-      limit?: number | undefined
-      cursor?: string | undefined
-    }
+    query: { sourceId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined; userId?: string | undefined; messageId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
-    answer: {
-      data: {
-        id: string
-        messageId: string | null
-        sourceId: string
-        type: string | null
-        userId: string | null
-        anonymousId: string | null
-        event: string | null
-        receivedAt: string
-        timestamp: string | null
-        ip: string | null
-        browser: boolean
-        traceId: string | null
-        message: Record<string, unknown> | null
-        skips: { destinationId: string | null; reason: string; message: string }[]
-        deliveries: { id: string; destinationId: string }[]
-      }[]
-      next: string | null
-    }
+    answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; message: string })[]; deliveries: { id: string; destinationId: string }[] })[]; next: string | null }
   }
   /** Where a message is: by its id or its messageId, with its deliveries or why it went nowhere, and its whole story */
   'GET /api/messages/{id}': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      id: string
-      messageId: string | null
-      sourceId: string
-      type: string | null
-      userId: string | null
-      anonymousId: string | null
-      event: string | null
-      receivedAt: string
-      timestamp: string | null
-      ip: string | null
-      browser: boolean
-      traceId: string | null
-      message: Record<string, unknown> | null
-      skips: { destinationId: string | null; reason: string; message: string }[]
-      sourceName: string | null
-      purged: boolean
-      duplicates: { count: number; lastAt: string } | null
-      deliveries: {
-        id: string
-        messageId: string | null
-        storedMessageId: string
-        type: string | null
-        event: string | null
-        userId: string | null
-        anonymousId: string | null
-        destinationId: string
-        state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'
-        reason: string | null
-        attemptCount: number
-        replay: boolean
-        replayOf: string | null
-        replayJobId: string | null
-        replayedBy: string | null
-        nextAttemptAt: string | null
-        settledAt: string | null
-        destinationName: string | null
-        attempts: {
-          attempt: number
-          url: string
-          address: string | null
-          startedAt: string
-          status: number | null
-          reason: string | null
-          error: string | null
-          timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }
-          responseStart: string | null
-        }[]
-      }[]
-      story: {
-        at: string | null
-        what:
-          | 'received'
-          | 'duplicate'
-          | 'owed'
-          | 'skipped'
-          | 'attempted'
-          | 'delivered'
-          | 'failed'
-          | 'expired'
-          | 'cancelled'
-          | 'deleted'
-          | 'waiting'
-        sentence: string
-        destinationId: string | null
-        deliveryId: string | null
-      }[]
-      others: {
-        id: string
-        sourceId: string
-        sourceName: string | null
-        receivedAt: string
-        duplicates: { count: number; lastAt: string } | null
-        story: {
-          at: string | null
-          what:
-            | 'received'
-            | 'duplicate'
-            | 'owed'
-            | 'skipped'
-            | 'attempted'
-            | 'delivered'
-            | 'failed'
-            | 'expired'
-            | 'cancelled'
-            | 'deleted'
-            | 'waiting'
-          sentence: string
-          destinationId: string | null
-          deliveryId: string | null
-        }[]
-      }[]
-    }
+    answer: { id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; message: string })[]; sourceName: string | null; purged: boolean; duplicates: { count: number; lastAt: string } | null; deliveries: ({ id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; destinationName: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null })[] })[]; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[]; others: ({ id: string; sourceId: string; sourceName: string | null; receivedAt: string; duplicates: { count: number; lastAt: string } | null; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[] })[] }
   }
   /** Deliveries, newest first */
   'GET /api/deliveries': {
-    query: {
-      destinationId?: string | undefined
-      state?: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled' | undefined
-      reason?: string | undefined
-      userId?: string | undefined
-      event?: string | undefined
-      from?: string | undefined
-      to?: string | undefined
-      limit?: number | undefined
-      cursor?: string | undefined
-    }
+    query: { destinationId?: string | undefined; state?: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled' | undefined; reason?: string | undefined; userId?: string | undefined; event?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Delivery'][]; next: string | null }
   }
   /** What was not delivered, grouped by destination, state and reason */
   'GET /api/deliveries/causes': {
-    query: {
-      destinationId?: string | undefined
-      state?: 'failed' | 'expired' | 'cancelled' | undefined
-      from?: string | undefined
-      to?: string | undefined
-    }
+    query: { destinationId?: string | undefined; state?: 'failed' | 'expired' | 'cancelled' | undefined; from?: string | undefined; to?: string | undefined }
     body: undefined
     answer: { data: Schemas['FailureCause'][]; counted: number }
   }
@@ -487,38 +156,7 @@ export interface Operations {
   'GET /api/deliveries/{id}': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      id: string
-      messageId: string | null
-      storedMessageId: string
-      type: string | null
-      event: string | null
-      userId: string | null
-      anonymousId: string | null
-      destinationId: string
-      state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'
-      reason: string | null
-      attemptCount: number
-      replay: boolean
-      replayOf: string | null
-      replayJobId: string | null
-      replayedBy: string | null
-      nextAttemptAt: string | null
-      settledAt: string | null
-      attempts: {
-        attempt: number
-        url: string
-        address: string | null
-        startedAt: string
-        status: number | null
-        reason: string | null
-        error: string | null
-        timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }
-        responseStart: string | null
-      }[]
-      traceId: string | null
-      request: { headers: Record<string, string>; body: string; note: string | null } | null
-    }
+    answer: { id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null })[]; traceId: string | null; request: ({ headers: Record<string, string>; body: string; note: string | null }) | null }
   }
   /** Sends the message to the destination once more, as a delivery of its own */
   'POST /api/deliveries/{id}/replay': {
@@ -530,152 +168,29 @@ export interface Operations {
   'GET /api/replays': {
     query: { state?: 'running' | 'paused' | 'finished' | 'cancelled' | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
-    answer: {
-      data: {
-        id: string
-        state: 'running' | 'paused' | 'finished' | 'cancelled'
-        total: number
-        done: number
-        replayed: number
-        skipped: number
-        skippedReasons: {
-          already_replayed?: number | undefined
-          not_found?: number | undefined
-          still_pending?: number | undefined
-          message_gone?: number | undefined
-          destination_gone?: number | undefined
-        }
-        outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }
-        ratePerSecond: number | null
-        destinationId: string | null
-        states: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | null
-        reason: string | null
-        from: string | null
-        to: string | null
-        createdAt: string
-        finishedAt: string | null
-        createdBy: { id: string; name: string } | null
-      }[]
-      next: string | null
-    }
+    answer: { data: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null })[]; next: string | null }
   }
   /** Sends many deliveries again as a job, or with dryRun counts them */
   'POST /api/replays': {
     query: Record<string, never>
-    body: {
-      destinationId?: string | undefined
-      states?: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | undefined
-      reason?: string | undefined
-      from?: string | undefined
-      to?: string | undefined
-      deliveryIds?: string[] | undefined
-      ratePerSecond?: number | null | undefined
-      dryRun?: boolean | undefined
-    }
-    answer:
-      | {
-          id: string
-          state: 'running' | 'paused' | 'finished' | 'cancelled'
-          total: number
-          done: number
-          replayed: number
-          skipped: number
-          skippedReasons: {
-            already_replayed?: number | undefined
-            not_found?: number | undefined
-            still_pending?: number | undefined
-            message_gone?: number | undefined
-            destination_gone?: number | undefined
-          }
-          outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }
-          ratePerSecond: number | null
-          destinationId: string | null
-          states: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | null
-          reason: string | null
-          from: string | null
-          to: string | null
-          createdAt: string
-          finishedAt: string | null
-          createdBy: { id: string; name: string } | null
-          deliveryIds: string[] | null
-        }
-      | {
-          dryRun: boolean
-          total: number
-          alreadyReplayed: number
-          byDestination: { destinationId: string; total: number; alreadyReplayed: number }[]
-        }
+    body: { destinationId?: string | undefined; states?: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | undefined; reason?: string | undefined; from?: string | undefined; to?: string | undefined; deliveryIds?: string[] | undefined; ratePerSecond?: number | null | undefined; dryRun?: boolean | undefined }
+    answer: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }) | { dryRun: boolean; total: number; alreadyReplayed: number; byDestination: { destinationId: string; total: number; alreadyReplayed: number }[] }
   }
   /** One replay job, and how far it has come */
   'GET /api/replays/{id}': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      id: string
-      state: 'running' | 'paused' | 'finished' | 'cancelled'
-      total: number
-      done: number
-      replayed: number
-      skipped: number
-      skippedReasons: {
-        already_replayed?: number | undefined
-        not_found?: number | undefined
-        still_pending?: number | undefined
-        message_gone?: number | undefined
-        destination_gone?: number | undefined
-      }
-      outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }
-      ratePerSecond: number | null
-      destinationId: string | null
-      states: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | null
-      reason: string | null
-      from: string | null
-      to: string | null
-      createdAt: string
-      finishedAt: string | null
-      createdBy: { id: string; name: string } | null
-      deliveryIds: string[] | null
-    }
+    answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
   /** Pauses a replay job, lets it go on, cancels it, or changes its rate */
   'PATCH /api/replays/{id}': {
     query: Record<string, never>
     body: { state?: 'running' | 'paused' | 'cancelled' | undefined; ratePerSecond?: number | null | undefined }
-    answer: {
-      id: string
-      state: 'running' | 'paused' | 'finished' | 'cancelled'
-      total: number
-      done: number
-      replayed: number
-      skipped: number
-      skippedReasons: {
-        already_replayed?: number | undefined
-        not_found?: number | undefined
-        still_pending?: number | undefined
-        message_gone?: number | undefined
-        destination_gone?: number | undefined
-      }
-      outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }
-      ratePerSecond: number | null
-      destinationId: string | null
-      states: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | null
-      reason: string | null
-      from: string | null
-      to: string | null
-      createdAt: string
-      finishedAt: string | null
-      createdBy: { id: string; name: string } | null
-      deliveryIds: string[] | null
-    }
+    answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
   /** Deletion requests, newest first */
   'GET /api/deletions': {
-    query: {
-      state?: 'pending' | 'running' | 'finished' | 'failed' | undefined
-      userId?: string | undefined
-      limit?: number | undefined
-      cursor?: string | undefined
-    }
+    query: { state?: 'pending' | 'running' | 'finished' | 'failed' | undefined; userId?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['DeletionSummary'][]; next: string | null }
   }
@@ -683,67 +198,19 @@ export interface Operations {
   'POST /api/deletions': {
     query: Record<string, never>
     body: { userIds: string[]; sourceIds?: string[] | undefined; suppress?: boolean | undefined }
-    answer: {
-      id: string
-      createdAt: string
-      suppress: boolean
-      userCount: number
-      sourceIds: string[]
-      state: 'pending' | 'running' | 'finished' | 'failed'
-      purged: number
-      targetCounts: { pending: number; running: number; finished: number; failed: number }
-      targets: {
-        userId: string
-        sourceId: string
-        destinationId: string | null
-        deliveryId: string | null
-        state: 'pending' | 'running' | 'finished' | 'failed'
-      }[]
-      nextTargets: string | null
-    }
+    answer: { id: string; createdAt: string; suppress: boolean; userCount: number; sourceIds: string[]; state: 'pending' | 'running' | 'finished' | 'failed'; purged: number; targetCounts: { pending: number; running: number; finished: number; failed: number }; targets: ({ userId: string; sourceId: string; destinationId: string | null; deliveryId: string | null; state: 'pending' | 'running' | 'finished' | 'failed' })[]; nextTargets: string | null }
   }
   /** One deletion request, with its state per user, source and destination */
   'GET /api/deletions/{id}': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      id: string
-      createdAt: string
-      suppress: boolean
-      userCount: number
-      sourceIds: string[]
-      state: 'pending' | 'running' | 'finished' | 'failed'
-      purged: number
-      targetCounts: { pending: number; running: number; finished: number; failed: number }
-      targets: {
-        userId: string
-        sourceId: string
-        destinationId: string | null
-        deliveryId: string | null
-        state: 'pending' | 'running' | 'finished' | 'failed'
-      }[]
-      nextTargets: string | null
-    }
+    answer: { id: string; createdAt: string; suppress: boolean; userCount: number; sourceIds: string[]; state: 'pending' | 'running' | 'finished' | 'failed'; purged: number; targetCounts: { pending: number; running: number; finished: number; failed: number }; targets: ({ userId: string; sourceId: string; destinationId: string | null; deliveryId: string | null; state: 'pending' | 'running' | 'finished' | 'failed' })[]; nextTargets: string | null }
   }
   /** The state of a deletion request per user, source and destination */
   'GET /api/deletions/{id}/targets': {
-    query: {
-      state?: 'pending' | 'running' | 'finished' | 'failed' | undefined
-      userId?: string | undefined
-      limit?: number | undefined
-      cursor?: string | undefined
-    }
+    query: { state?: 'pending' | 'running' | 'finished' | 'failed' | undefined; userId?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
-    answer: {
-      data: {
-        userId: string
-        sourceId: string
-        destinationId: string | null
-        deliveryId: string | null
-        state: 'pending' | 'running' | 'finished' | 'failed'
-      }[]
-      next: string | null
-    }
+    answer: { data: ({ userId: string; sourceId: string; destinationId: string | null; deliveryId: string | null; state: 'pending' | 'running' | 'finished' | 'failed' })[]; next: string | null }
   }
   /** Users whose new messages are dropped */
   'GET /api/suppressions': {
@@ -772,7 +239,7 @@ export interface Operations {
   /** Creates an OAuth application */
   'POST /api/oauth-apps': {
     query: Record<string, never>
-    body: { name: string; sourceIds?: string[] | undefined; keys?: { id?: string | undefined; publicKeyPem: string }[] | undefined }
+    body: { name: string; sourceIds?: string[] | undefined; keys?: ({ id?: string | undefined; publicKeyPem: string })[] | undefined }
     answer: Schemas['OAuthApp']
   }
   /** One OAuth application */
@@ -784,11 +251,7 @@ export interface Operations {
   /** Changes the fields that are given; tokens from keys that are no longer there are refused */
   'PATCH /api/oauth-apps/{id}': {
     query: Record<string, never>
-    body: {
-      name?: string | undefined
-      sourceIds?: string[] | undefined
-      keys?: { id?: string | undefined; publicKeyPem: string }[] | undefined
-    }
+    body: { name?: string | undefined; sourceIds?: string[] | undefined; keys?: ({ id?: string | undefined; publicKeyPem: string })[] | undefined }
     answer: Schemas['OAuthApp']
   }
   /** Deletes an OAuth application: its tokens are refused from now on */
@@ -801,15 +264,7 @@ export interface Operations {
   'POST /api/oauth-apps/{id}/keys': {
     query: Record<string, never>
     body: { id?: string | undefined; publicKeyPem: string }
-    answer: {
-      id: string
-      name: string
-      sourceIds: string[]
-      keys: Schemas['OAuthKey'][]
-      tokensRevokedBefore: string | null
-      createdAt: string
-      keyId: string
-    }
+    answer: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string; keyId: string }
   }
   /** Removes a key: tokens that were got with it are refused from now on */
   'DELETE /api/oauth-apps/{id}/keys/{keyId}': {
@@ -827,24 +282,7 @@ export interface Operations {
   'GET /api/diagnostics': {
     query: Record<string, never>
     body: undefined
-    answer: {
-      at: string
-      scheduleAt: string
-      version: string | null
-      startedAt: string | null
-      storePath: string | null
-      store: string | null
-      secretKeyPath: string | null
-      checks: {
-        name: string
-        state: 'good' | 'warning' | 'bad' | 'unknown'
-        message: string
-        advice: string | null
-        destinationId: string | null
-        url: string | null
-        ms: number
-      }[]
-    }
+    answer: { at: string; scheduleAt: string; version: string | null; startedAt: string | null; storePath: string | null; store: string | null; secretKeyPath: string | null; checks: ({ name: string; state: 'good' | 'warning' | 'bad' | 'unknown'; message: string; advice: string | null; destinationId: string | null; url: string | null; ms: number })[] }
   }
   /** Version, start, store and retention of this installation */
   'GET /api/installation': {
@@ -884,46 +322,13 @@ export interface Operations {
   }
   /** Counts over time, of a source, a destination, or all together */
   'GET /api/stats': {
-    query: {
-      sourceId?: string | undefined
-      destinationId?: string | undefined
-      from?: string | undefined
-      to?: string | undefined
-      step?: '1m' | '5m' | '1h' | '1d' | undefined
-    }
+    query: { sourceId?: string | undefined; destinationId?: string | undefined; from?: string | undefined; to?: string | undefined; step?: '1m' | '5m' | '1h' | '1d' | undefined }
     body: undefined
-    answer: {
-      data: {
-        at: string
-        accepted?: number | undefined
-        duplicates?: number | undefined
-        rejected?: Record<string, number> | undefined
-        suppressed?: number | undefined
-        attempts?: number | undefined
-        delivered?: number | undefined
-        failed?: number | undefined
-        expired?: number | undefined
-        cancelled?: number | undefined
-        retried?: number | undefined
-        latencyMs?: { p50: number; p95: number; p99: number } | null | undefined
-      }[]
-      from: string
-      to: string
-      step: '1m' | '5m' | '1h' | '1d'
-      next: string | null
-    }
+    answer: { data: ({ at: string; accepted?: number | undefined; duplicates?: number | undefined; rejected?: Record<string, number> | undefined; suppressed?: number | undefined; attempts?: number | undefined; delivered?: number | undefined; failed?: number | undefined; expired?: number | undefined; cancelled?: number | undefined; retried?: number | undefined; latencyMs?: { p50: number; p95: number; p99: number } | null | undefined })[]; from: string; to: string; step: '1m' | '5m' | '1h' | '1d'; next: string | null }
   }
   /** What is accepted, rejected and attempted, as it happens */
   'GET /api/live': {
-    query: {
-      sourceId?: string | undefined
-      destinationId?: string | undefined
-      type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined
-      messageId?: string | undefined
-      event?: string | undefined
-      userId?: string | undefined
-      what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined
-    }
+    query: { sourceId?: string | undefined; destinationId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined; messageId?: string | undefined; event?: string | undefined; userId?: string | undefined; what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined }
     body: undefined
     answer: undefined
   }
@@ -965,31 +370,15 @@ export interface Operations {
   }
   /** Who did what, newest first */
   'GET /api/audit': {
-    query: {
-      actor?: string | undefined
-      action?: string | undefined
-      subject?: string | undefined
-      userId?: string | undefined
-      from?: string | undefined
-      to?: string | undefined
-      limit?: number | undefined
-      cursor?: string | undefined
-    }
+    query: { actor?: string | undefined; action?: string | undefined; subject?: string | undefined; userId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['AuditEntry'][]; next: string | null }
   }
   /** Whether these would be taken, all at once; changes nothing */
   'POST /api/configuration/check': {
     query: Record<string, never>
-    body: {
-      sources?: { id?: string | null | undefined; settings: Record<string, unknown> }[] | undefined
-      destinations?: { id?: string | null | undefined; settings: Record<string, unknown> }[] | undefined
-      oauthApps?: { id?: string | null | undefined; settings: Record<string, unknown> }[] | undefined
-    }
-    answer: {
-      problems: { kind: 'sources' | 'destinations' | 'oauthApps'; index: number; field: string | null; code: string; message: string }[]
-      changedSecrets: { kind: 'sources' | 'destinations' | 'oauthApps'; index: number; fields: string[] }[]
-    }
+    body: { sources?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; destinations?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; oauthApps?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined }
+    answer: { problems: ({ kind: 'sources' | 'destinations' | 'oauthApps'; index: number; field: string | null; code: string; message: string })[]; changedSecrets: ({ kind: 'sources' | 'destinations' | 'oauthApps'; index: number; fields: string[] })[] }
   }
   /** The configuration as `switchyard export` writes it, without secrets */
   'GET /api/configuration': {
