@@ -77,8 +77,11 @@ export class Deleting implements Deletions {
       ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
     })
     if (deletion.suppress) configuring.suppress(sourceIds, userIds)
-    run(this.purge(num))
-    for (const destinationId of destinationIds) taker()?.wake(destinationId)
+    // Whoever holds messages of the users hears of the purge before the delete messages can be had.
+    const wake = (): void => {
+      for (const destinationId of destinationIds) taker()?.wake(destinationId)
+    }
+    run(this.purge(num, wake))
     const detail = await reader.ask('deletions', 'one', id)
     if (detail === undefined) throw new Error(`deletion ${id} is not there`)
     return detail
@@ -132,11 +135,13 @@ export class Deleting implements Deletions {
     return pseudonymOf(userId, await this.#key())
   }
 
-  async purge(deletion: number): Promise<void> {
+  /** `begun` after its first step. */
+  async purge(deletion: number, begun: () => void = () => {}): Promise<void> {
     const { writer, taker, isClosed } = this.#parts
-    for (;;) {
+    for (let nth = 1; ; nth++) {
       const { over, purged } = await writer.run<'purgeStep'>({ kind: 'purgeStep', deletion }, { again: true })
       for (const { segment, indexes } of purged) taker()?.purged(segment, indexes)
+      if (nth === 1) begun()
       if (over || isClosed()) return
     }
   }
