@@ -58,12 +58,12 @@ export async function newSource(store: Store, change: Partial<Source> = {}): Pro
   return store.control.createSource({ name: 'a source', enabled: true, writeKeys: [randomUUID()], requireOAuth: false, ...change })
 }
 
-export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {
-  return store.control.createDestination({
+export function destinationOf(change: Partial<NewDestination> = {}): NewDestination {
+  return {
     type: 'webhook',
     name: 'a destination',
     enabled: true,
-    sourceIds: [sourceId],
+    sourceIds: [],
     urls: ['https://example.com/hook'],
     headers: {},
     sharedSecret: null,
@@ -75,7 +75,11 @@ export async function newDestination(store: Store, sourceId: string, change: Par
     historical: true,
     filter: NO_FILTER,
     ...change,
-  })
+  }
+}
+
+export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {
+  return store.control.createDestination(destinationOf({ sourceIds: [sourceId], ...change }))
 }
 
 /** A source with one destination. */

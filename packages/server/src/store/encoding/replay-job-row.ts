@@ -1,6 +1,7 @@
 // Rows of replay jobs, and what they mean. The columns are the same wherever they are stored; only the names of rows differ.
 
 import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
+import { newId } from './new-id.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
 export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, number> {
@@ -25,6 +26,22 @@ export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
 
 export function replayDoc(row: { doc: string }): ReplayDoc {
   return JSON.parse(row.doc) as ReplayDoc
+}
+
+/** As it is made: nothing of it is done. */
+export function newReplayJob(job: NewReplayJob, total: number, createdAtMs: number): ReplayJob {
+  return {
+    ...job,
+    id: newId('rpl'),
+    state: 'running',
+    total,
+    replayed: 0,
+    skipped: {},
+    ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
+    position: 0,
+    createdAtMs,
+    finishedAtMs: null,
+  }
 }
 
 export function replayJobOf(row: ReplayJobRow<RowId>): ReplayJob {

@@ -10,8 +10,6 @@ export interface PostgresAddress {
   password: string | undefined
   /** False: no encryption. Otherwise what node:tls is given. */
   ssl: false | { rejectUnauthorized: boolean; ca?: string }
-  /** Standbys are passed over; the store is always written to, so this is what `any` means here, too. */
-  readWrite: boolean
   applicationName: string
 }
 
@@ -73,7 +71,6 @@ export function parsePostgresAddress(text: string): PostgresAddress {
     user: decoded(user, 'user') || parameters.get('user') || undefined,
     password: decoded(password, 'password') || parameters.get('password') || undefined,
     ssl: sslOf(parameters),
-    readWrite: true,
     applicationName: parameters.get('application_name') ?? 'switchyard',
   }
 }

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { destinationOf } from '../conformance/ground.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
-import { NO_FILTER } from '../store.ts'
 import { Cancelling } from './cancelling.ts'
 import { type BareNode, openBareNode } from './fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
@@ -39,22 +39,7 @@ suite('cancelling', () => {
 
   const newDestination = async (): Promise<{ id: string; num: string }> => {
     const { configuring, parts } = nodes[0]
-    const { id } = await configuring.createDestination({
-      type: 'webhook',
-      name: 'a destination',
-      enabled: true,
-      sourceIds: [],
-      urls: ['https://example.com/hook'],
-      headers: {},
-      sharedSecret: null,
-      signingSecrets: [],
-      batch: { size: 1, bytes: 500_000, lingerMs: 0 },
-      timeoutMs: 5_000,
-      retryWindowMs: 14_400_000,
-      maxInFlight: 10,
-      historical: true,
-      filter: NO_FILTER,
-    })
+    const { id } = await configuring.createDestination(destinationOf())
     return { id, num: parts.names.num('destinations', id) ?? assert.fail() }
   }
 

@@ -4,16 +4,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
 import { createSecretBox, SecretBoxError } from '../../secret-box.ts'
-import { accept, counts, ledgerOf, newDestination, newSource, RecordingTaker, tracks, until } from '../conformance/ground.ts'
-import {
-  type Configuration,
-  type NewDestination,
-  type NewSource,
-  NO_FILTER,
-  type Store,
-  StoreUnavailable,
-  WriteKeyTaken,
-} from '../store.ts'
+import { accept, counts, destinationOf, ledgerOf, newDestination, newSource, RecordingTaker, tracks, until } from '../conformance/ground.ts'
+import { type Configuration, type NewSource, type Store, StoreUnavailable, WriteKeyTaken } from '../store.ts'
 import { PostgresUnavailable } from './connection.ts'
 import type { Database } from './database.ts'
 import { type BareNode, type BareNodeOptions, openBareNode } from './fixtures/bare-node.ts'
@@ -25,24 +17,6 @@ const source = (change: Partial<NewSource> = {}): NewSource => ({
   enabled: true,
   writeKeys: [randomUUID()],
   requireOAuth: false,
-  ...change,
-})
-
-const destination = (change: Partial<NewDestination> = {}): NewDestination => ({
-  type: 'webhook',
-  name: 'a destination',
-  enabled: true,
-  sourceIds: [],
-  urls: ['https://example.com/hook'],
-  headers: {},
-  sharedSecret: null,
-  signingSecrets: [],
-  batch: { size: 1, bytes: 500_000, lingerMs: 0 },
-  timeoutMs: 5_000,
-  retryWindowMs: 14_400_000,
-  maxInFlight: 10,
-  historical: true,
-  filter: NO_FILTER,
   ...change,
 })
 
@@ -74,7 +48,7 @@ suite('nodes that share a configuration', () => {
 
   test('a change is seen by the other node, and what did not change keeps its object', () =>
     twoNodes(async (one, other) => {
-      const kept = await one.configuring.createDestination(destination({ sharedSecret: 'a secret' }))
+      const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       const made = await one.configuring.createSource(source())
       const token = await one.configuring.createToken({ name: 'a\0b', role: 'viewer', hash: randomUUID() })
       const app = await one.configuring.createOAuthApp({ name: 'one', sourceIds: [made.id], keys: [], revokedBeforeMs: null })
@@ -90,7 +64,7 @@ suite('nodes that share a configuration', () => {
       const later = other.configuring.configuration
       assert.equal(later.destinations, seen.destinations)
       assert.equal(later.tokens, seen.tokens)
-      await one.configuring.updateDestination((await one.configuring.createDestination(destination())).id, { name: 'another' })
+      await one.configuring.updateDestination((await one.configuring.createDestination(destinationOf())).id, { name: 'another' })
       await other.sees(({ destinations }) => [...destinations.values()].some(({ name }) => name === 'another'))
       assert.equal(other.configuring.configuration.destinations.get(kept.id), seen.destinations.get(kept.id))
       assert.equal(other.configuring.configuration.sources, later.sources)
@@ -160,7 +134,7 @@ suite('nodes that share a configuration', () => {
 
   test('changes of two fields of one destination by two nodes both hold, and every listener ends with both', () =>
     twoNodes(async (one, other) => {
-      const { id } = await one.configuring.createDestination(destination({ sharedSecret: 'a secret' }))
+      const { id } = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       await other.sees(({ destinations }) => destinations.has(id))
       for (let round = 1; round <= 10; round++) {
         const [name, timeoutMs] = [`name ${round}`, 1_000 + round]
@@ -231,7 +205,7 @@ suite('nodes that share a configuration', () => {
 
   test('every node is told of a deleted destination, and knows the names of deleted ones after its start', () =>
     twoNodes(async (one, other) => {
-      const { id } = await one.configuring.createDestination(destination({ signingSecrets: ['a secret'] }))
+      const { id } = await one.configuring.createDestination(destinationOf({ signingSecrets: ['a secret'] }))
       await other.sees(({ destinations }) => destinations.has(id))
       assert.equal(await other.configuring.deleteDestination(id), true)
       await one.sees(({ destinations }) => !destinations.has(id))
@@ -302,7 +276,7 @@ suite('nodes that share a configuration', () => {
     const own = await createDatabase()
     const [one, other] = [await openBareNode(own.url, 1), await openBareNode(own.url, 2)]
     try {
-      const kept = await one.configuring.createDestination(destination({ sharedSecret: 'a secret' }))
+      const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       await other.sees(({ destinations }) => destinations.has(kept.id))
       const known = other.configuring.configuration.destinations.get(kept.id)
       await one.configuring.reseal(createSecretBox('another key'))

@@ -3,6 +3,7 @@
 // node purges, every node is told, so that what it has taken from the store is not sent.
 
 import { randomUUID } from 'node:crypto'
+import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
 import type {
   Audit,
@@ -30,7 +31,7 @@ import type { Parts } from './parts.ts'
 import { PURGED_CHANNEL, type PurgedMessages, readPurged } from './purge-words.ts'
 import { PurgedLately } from './purged-lately.ts'
 import { Purging } from './purging.ts'
-import { type DeletionQuestion, DeletionReads } from './read-deletions.ts'
+import { DeletionReads } from './read-deletions.ts'
 import { listSuppressions } from './read-suppressions.ts'
 import { writeText } from './texts.ts'
 

@@ -7,6 +7,7 @@
 // had the time to come back.
 
 import type { Clock } from '../../clock.ts'
+import type { NodeSummary } from '../nodes.ts'
 import type { Ask, Database } from './database.ts'
 import { NODE_NUMBERS, RowIds } from './ids.ts'
 
@@ -19,18 +20,6 @@ const SCHEDULE_SETTING = 'schedule_ms'
 const ORPHANS_EVERY = 1.5
 /** Joining and giving up are made one at a time: any fixed number. */
 const LOCK = 7_311_994_520_118
-
-export interface NodeSummary {
-  num: number
-  name: string
-  version: string
-  startedAtMs: number
-  /** When its last beat was, by the server's clock. */
-  seenAtMs: number
-  /** What it tells the others. */
-  doc: Readonly<Record<string, unknown>>
-  isSelf: boolean
-}
 
 export interface MembershipOptions {
   /** For everything but the beat. */

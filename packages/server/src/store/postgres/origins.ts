@@ -2,8 +2,7 @@
 // accepted its segment, right after it. So the segment is among the last ones before the name that the same node has made, and
 // nothing has to be indexed by delivery.
 
-import type { AttemptDoc } from '../encoding/attempt-doc.ts'
-import type { FinalStateName } from '../store.ts'
+import { type OriginState, originStateOf } from '../encoding/origin-state.ts'
 import type { Ask } from './database.ts'
 import { SKEW } from './ids.ts'
 import type { Routes } from './rows.ts'
@@ -14,12 +13,6 @@ export interface Origin {
   /** 0: all of the segment but what is absent. */
   indexes: readonly number[] | 0
   replay: boolean
-}
-
-export interface OriginState {
-  attempts: number
-  /** Undefined while it is pending. */
-  final: { state: FinalStateName; reason: string | null; atMs: number } | undefined
 }
 
 /** A segment and its shipments are named in one go. */
@@ -53,12 +46,5 @@ export async function stateOf(ask: Ask, origin: string, index: number): Promise<
     `SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`,
     [origin],
   )
-  let attempts = 0
-  for (const { at, attempt, doc } of rows) {
-    const { r, f } = JSON.parse(doc) as AttemptDoc
-    if (r.some(([, , , , , , indexes]) => indexes.includes(index))) attempts = attempt
-    const final = f.find(([, , indexes]) => indexes.includes(index))
-    if (final) return { attempts, final: { state: final[0], reason: final[1], atMs: at } }
-  }
-  return { attempts, final: undefined }
+  return originStateOf(rows, index)
 }

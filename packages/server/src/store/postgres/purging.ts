@@ -12,13 +12,14 @@
 // meanwhile came back by somebody's will.
 
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
+import { withoutUsers } from '../encoding/purged-content.ts'
 import { candidates } from '../encoding/segment-keys.ts'
 import { int8s } from './binary-arrays.ts'
 import type { Ask } from './database.ts'
 import { openSeed } from './message-keys.ts'
 import type { Parts } from './parts.ts'
 import { PURGED_CHANNEL, type PurgedMessages, writePurged } from './purge-words.ts'
-import { type PurgedSegment, withoutUsers, writePurgedSegments } from './purged-segments.ts'
+import { type PurgedSegment, writePurgedSegments } from './purged-segments.ts'
 import { readText, writeText } from './texts.ts'
 
 /** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
@@ -234,10 +235,11 @@ export class Purging {
       for (const row of rows) {
         const users = row.seq < purge.mark ? all : late?.get(row.source)
         if (users === undefined) continue
-        const segment = withoutUsers(row, candidates(row.keys, await this.#hashesOf(purge, row.source)), users)
-        if (segment === undefined) continue
-        rewritten.push(segment)
-        purged.push({ segment: segment.seq, indexes: segment.indexes })
+        const possible = candidates(row.keys, await this.#hashesOf(purge, row.source))
+        const left = withoutUsers({ ...row, absent: row.absent ?? [] }, possible, users)
+        if (left === undefined) continue
+        rewritten.push({ ...left, seq: row.seq })
+        purged.push({ segment: row.seq, indexes: left.indexes })
       }
       if (rewritten.length > 0) await writePurgedSegments(ask, rewritten, range)
     }

@@ -1,5 +1,6 @@
 // Deletion requests as they are asked for, with their state per user, source and destination. Every answer is of one moment. Users stand in columns as texts.ts writes them, and in the JSON of a request as they are.
 
+import type { DeletionQuestion, NamedUser } from '../encoding/deletion-question.ts'
 import { cursorOf, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import {
   type DeletionDetail,
@@ -15,18 +16,6 @@ import type { Ask, Database } from './database.ts'
 import { isRowId, NEWEST, SKEW } from './ids.ts'
 import { rowCursorOf } from './paging.ts'
 import { readText, writeText } from './texts.ts'
-
-/** A user by either name, as requests that ended long ago know only the second. */
-export interface NamedUser {
-  userId: string
-  pseudonym: string
-}
-
-/** The filter with the user's pseudonym beside the id. */
-export interface DeletionQuestion {
-  state?: DeletionState | undefined
-  user?: NamedUser | undefined
-}
 
 interface DeletionRow {
   num: string

@@ -7,8 +7,7 @@
 // that is committed behind the place where the job stands is left to the next job. Names of nodes whose clocks differ may let
 // a job come upon what itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
 
-import { newId } from '../encoding/new-id.ts'
-import { replayJobOf } from '../encoding/replay-job-row.ts'
+import { newReplayJob, replayJobOf } from '../encoding/replay-job-row.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
 import type {
@@ -94,20 +93,7 @@ export class Replaying implements Jobs {
     const { database, ids, names, nowMs } = this.#parts
     const bound = ids.next()
     const { total, byDestination } = await countReplays(this.#parts, selection, bound)
-    const job: ReplayJob = {
-      id: newId('rpl'),
-      selection,
-      ratePerSecond,
-      createdBy,
-      state: 'running',
-      total,
-      replayed: 0,
-      skipped: {},
-      ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
-      position: 0,
-      createdAtMs: Math.floor(nowMs()),
-      finishedAtMs: null,
-    }
+    const job = newReplayJob({ selection, ratePerSecond, createdBy }, total, Math.floor(nowMs()))
     const entry = audit?.(job, null)
     const isNamed = 'deliveryIds' in selection
     const first = isNamed ? '0' : rowRange(selection.fromMs, selection.toMs, bound).first

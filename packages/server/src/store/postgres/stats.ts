@@ -3,6 +3,7 @@
 // and neither has to be made from the other.
 
 import { addCounts, type StatCounts } from '../../stat-counts.ts'
+import { seriesOf } from '../encoding/stat-series.ts'
 import type { StatPoint, StatQuery, StatRow } from '../store.ts'
 import { PostgresUnavailable } from './connection.ts'
 import { MARKER } from './owing.ts'
@@ -99,15 +100,7 @@ export class Stats {
       'SELECT at, doc FROM stats WHERE kind = $1 AND subject = $2 AND step = $3 AND at >= $4 AND at < $5 ORDER BY at',
       [kind, writeText(subject), stepMs % HOUR_MS === 0 ? HOUR_MS : MINUTE_MS, fromMs, toMs],
     )
-    const points: StatPoint[] = []
-    for (const { at, doc } of rows) {
-      const atMs = Math.floor(at / stepMs) * stepMs
-      const counts = JSON.parse(doc) as StatCounts
-      const last = points.at(-1)
-      if (last?.atMs === atMs) addCounts(last.counts, counts)
-      else points.push({ atMs, counts })
-    }
-    return points
+    return seriesOf(rows, stepMs)
   }
 
   async drop(minutesBeforeMs: number, hoursBeforeMs: number): Promise<void> {

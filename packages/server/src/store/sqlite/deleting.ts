@@ -2,6 +2,7 @@
 // are taken up again at the next start. Users stand by pseudonym in what is kept for long; the key to those is here alone.
 
 import { randomUUID } from 'node:crypto'
+import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
 import type {
   Audit,
@@ -21,7 +22,6 @@ import type {
 import { auditNote } from './commands.ts'
 import type { Configuring } from './configuring.ts'
 import type { GroupCommit } from './group-commit.ts'
-import type { DeletionQuestion } from './read-deletions.ts'
 import type { ReadingThread } from './reading-thread.ts'
 
 export interface DeletingParts {

@@ -2,8 +2,7 @@
 // one before it; replays have rows of their own. Nothing has to be indexed by delivery.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { AttemptDoc } from '../encoding/attempt-doc.ts'
-import type { FinalStateName } from '../store.ts'
+import { type OriginState, originStateOf } from '../encoding/origin-state.ts'
 import type { Routes } from './write-accept.ts'
 
 export interface Origin {
@@ -12,12 +11,6 @@ export interface Origin {
   /** 0: all of the segment. */
   indexes: readonly number[] | 0
   replay: boolean
-}
-
-export interface OriginState {
-  attempts: number
-  /** Undefined while it is pending. */
-  final: { state: FinalStateName; reason: string | null; atMs: number } | undefined
 }
 
 export function resolveOrigin(database: DatabaseSync, origin: number): Origin | undefined {
@@ -43,12 +36,5 @@ export function stateOf(database: DatabaseSync, origin: number, index: number): 
     attempt: number
     doc: string
   }[]
-  let attempts = 0
-  for (const { at, attempt, doc } of rows) {
-    const { r, f } = JSON.parse(doc) as AttemptDoc
-    if (r.some(([, , , , , , indexes]) => indexes.includes(index))) attempts = attempt
-    const final = f.find(([, , indexes]) => indexes.includes(index))
-    if (final) return { attempts, final: { state: final[0], reason: final[1], atMs: at } }
-  }
-  return { attempts, final: undefined }
+  return originStateOf(rows, index)
 }

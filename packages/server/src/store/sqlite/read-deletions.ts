@@ -1,5 +1,6 @@
 // Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
 
+import type { DeletionQuestion, NamedUser } from '../encoding/deletion-question.ts'
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../encoding/paging.ts'
 import type {
   DeletionDetail,
@@ -13,18 +14,6 @@ import type {
   SuppressionFilter,
 } from '../store.ts'
 import type { Rows } from './rows.ts'
-
-/** A user by either name, as requests that ended long ago know only the second. */
-export interface NamedUser {
-  userId: string
-  pseudonym: string
-}
-
-/** What the reading thread is asked by: the filter with the user's pseudonym beside the id. */
-export interface DeletionQuestion {
-  state?: DeletionState | undefined
-  user?: NamedUser | undefined
-}
 
 interface DeletionRow {
   num: number

@@ -1,6 +1,6 @@
 // Counts over time, as they are asked for: added up to the step that is wanted.
 
-import { addCounts, type StatCounts } from '../../stat-counts.ts'
+import { seriesOf } from '../encoding/stat-series.ts'
 import type { StatPoint, StatQuery } from '../store.ts'
 import type { Rows } from './rows.ts'
 import { HOUR_MS, MINUTE_MS } from './write-stats.ts'
@@ -21,14 +21,6 @@ export class StatsReads {
       fromMs,
       toMs,
     ) as { at: number; doc: string }[]
-    const points: StatPoint[] = []
-    for (const { at, doc } of rows) {
-      const atMs = Math.floor(at / stepMs) * stepMs
-      const counts = JSON.parse(doc) as StatCounts
-      const last = points.at(-1)
-      if (last?.atMs === atMs) addCounts(last.counts, counts)
-      else points.push({ atMs, counts })
-    }
-    return points
+    return seriesOf(rows, stepMs)
   }
 }

@@ -1,7 +1,7 @@
 // Replay jobs on the main thread: what a job is made for is counted by the reading thread before the job is written, up to
 // a number that no later row comes before; so the set is fixed, and counting it keeps nobody from writing.
 
-import { newId } from '../encoding/new-id.ts'
+import { newReplayJob } from '../encoding/replay-job-row.ts'
 import { IS_REPLAY_OVER, LEAD_MS, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
 import {
   type Audit,
@@ -49,20 +49,7 @@ export class Replaying implements Jobs {
     const { writer, nowMs } = this.#parts
     const bound = await this.#bound()
     const { total, byDestination } = await this.#count(selection, bound)
-    const job: ReplayJob = {
-      id: newId('rpl'),
-      selection,
-      ratePerSecond,
-      createdBy,
-      state: 'running',
-      total,
-      replayed: 0,
-      skipped: {},
-      ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
-      position: 0,
-      createdAtMs: nowMs(),
-      finishedAtMs: null,
-    }
+    const job = newReplayJob({ selection, ratePerSecond, createdBy }, total, nowMs())
     await writer.run<'createReplay'>({
       kind: 'createReplay',
       id: job.id,

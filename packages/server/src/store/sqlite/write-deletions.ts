@@ -3,10 +3,10 @@
 // message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
-import { packBody, unpackBody } from '../encoding/body-bytes.ts'
+import { writeStoredBody } from '../../stored-messages.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
-import { candidates, clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
+import { withoutUsers } from '../encoding/purged-content.ts'
+import { candidates, KEY_WORDS } from '../encoding/segment-keys.ts'
 import type { NewDeletion } from '../store.ts'
 import type { DeletionTargets } from './commands.ts'
 import type { RowIds } from './ids.ts'
@@ -143,34 +143,18 @@ export class DeletionWriter {
 
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
     const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
-    const absent = absentIndexes(row.absent)
-    // With the duplicates, whose bytes are there too.
-    const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
-    const items = [...content.items]
-    const theirs = possible.filter((index) => {
-      const { userId, previousId } = items[index] ?? {}
-      return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
-    })
-    if (theirs.length === 0) return theirs
-    const words = new Uint32Array(keys.slice().buffer)
-    for (const index of [...theirs, ...absent]) {
-      items[index] = null
-      // The message's own key stays: a late retry of it is still a duplicate. What points to the user goes.
-      clearUser(words, index * KEY_WORDS)
-    }
-    const isEmpty = items.every((item) => item == null)
-    const { sentAt, context, integrations } = content
-    const body = writeStoredBody(isEmpty ? { batch: items } : { batch: items, sentAt, context, integrations })
+    const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
+    if (left === undefined) return []
     // Pages that become free are overwritten with zeros, and not only left unused until other data come to lie there.
     const { database } = this.#parts
     database.exec('PRAGMA secure_delete = ON')
     try {
-      this.#updateBody.run(new Uint8Array(words.buffer), packBody(body), seq)
-      if (isEmpty) this.#forgetCall.run(seq)
+      this.#updateBody.run(left.keys, left.body, seq)
+      if (left.isEmpty) this.#forgetCall.run(seq)
     } finally {
       database.exec('PRAGMA secure_delete = FAST')
     }
-    return theirs.filter((index) => !absent.includes(index))
+    return left.indexes
   }
 
   rolledBack(): void {
