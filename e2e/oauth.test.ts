@@ -1,5 +1,5 @@
 // OAuth 2.0 the whole way: an application and its keys through the control API, a source that takes nothing without a
-// token, and the messages followed to a webhook. With our client, and with the public client it takes the place of.
+// token, and the messages followed to a webhook. With our client; those that others publish are in compatibility/.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { Analytics as PublicClient } from '@segment/analytics-node'
 import { Analytics } from '@switchyard/node'
 import { ON_POSTGRES } from '../packages/server/src/store/fixtures/test-store.ts'
 import { startSwitchyard } from './command-line.ts'
@@ -87,19 +86,6 @@ const arrived = (ids: readonly string[]): Promise<void> => receiver.until(() => 
 const idsOf = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, at) => `${prefix} ${at}`)
 
 describe('OAuth 2.0', () => {
-  test('@segment/analytics-node sends with a token, and every message arrives once', async () => {
-    const { writeKey, oauthSettings } = await guarded()
-    const analytics = new PublicClient({ writeKey, host: service.url, oauthSettings })
-    const errors: unknown[] = []
-    analytics.on('error', (error) => errors.push(error))
-    const ids = idsOf('public', 100)
-    for (const messageId of ids) analytics.track({ userId: 'u-1', event: 'Tested', messageId })
-    await analytics.closeAndFlush()
-    assert.deepEqual(errors, [])
-    await arrived(ids)
-    for (const id of ids) assert.equal(receiver.byMessageId.get(id)?.length, 1)
-  })
-
   for (const type of ['rsa', 'ec', 'ed25519'] as const) {
     test(`@switchyard/node sends with a token that it got with an ${type} key, and every message arrives once`, async () => {
       const { writeKey, oauthSettings } = await guarded(type)

@@ -1,23 +1,20 @@
 // What goes back: status, headers and body, written straight to node:http, because a tracking API answers the same
-// sixteen bytes nearly always and needs no serialiser for them. Every answer may be read by a page of any origin.
+// sixteen bytes nearly always and needs no serialiser for them. Every answer may be read by a page of any origin, also when
+// the page's request carries cookies, as sendBeacon's always do: nothing here looks at them, so there is nothing to steal.
 
+import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { API_ERRORS, type ApiErrorCode, errorBody } from '../errors.ts'
 
-const CORS = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'Retry-After'] as const
+const EXPOSED = ['Access-Control-Expose-Headers', 'Retry-After'] as const
+const ANY_ORIGIN = ['Access-Control-Allow-Origin', '*', ...EXPOSED] as const
 const SUCCESS = '{"success":true}\n'
-const SUCCESS_HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(SUCCESS.length), ...CORS]
-const PREFLIGHT_HEADERS = [
-  ...CORS,
-  'Access-Control-Allow-Methods',
-  'GET, POST, OPTIONS',
-  'Access-Control-Allow-Headers',
-  'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate',
-  'Access-Control-Max-Age',
-  '86400',
-]
+const SUCCESS_HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(SUCCESS.length)]
+const SUCCESS_TO_PROGRAMS = [...SUCCESS_HEADERS, ...ANY_ORIGIN]
+const ALLOWED_HEADERS = 'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate'
+const PREFLIGHT_HEADERS = ['Access-Control-Allow-Methods', 'GET, POST, OPTIONS', 'Access-Control-Max-Age', '86400']
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 const PIXEL_HEADERS = [
   'Content-Type',
@@ -26,21 +23,42 @@ const PIXEL_HEADERS = [
   String(PIXEL.length),
   'Cache-Control',
   'private, no-store, max-age=0',
-  ...CORS,
+  // A page that isolates itself (COEP) shows no image without it.
+  'Cross-Origin-Resource-Policy',
+  'cross-origin',
 ]
+const SHARED_SETTINGS = [...ANY_ORIGIN, 'Vary', 'X-Forwarded-Host, X-Forwarded-Proto', 'Cache-Control', 'public, max-age=300']
 
 export function answerSuccess(response: ServerResponse): void {
   if (isOver(response)) return
   // A string and not a buffer: node:http writes it together with the headers.
-  response.writeHead(200, SUCCESS_HEADERS).end(SUCCESS, 'latin1')
+  const headers = response.req.headers.origin === undefined ? SUCCESS_TO_PROGRAMS : [...SUCCESS_HEADERS, ...cors(response)]
+  response.writeHead(200, headers).end(SUCCESS, 'latin1')
 }
 
 export function answerPixel(response: ServerResponse): void {
-  if (!isOver(response)) response.writeHead(200, PIXEL_HEADERS).end(PIXEL)
+  if (!isOver(response)) response.writeHead(200, [...PIXEL_HEADERS, ...cors(response)]).end(PIXEL)
 }
 
+/** Clients bring headers of their own, and pages may add some: whatever is asked for is allowed, for none is trusted. */
 export function answerPreflight(response: ServerResponse): void {
-  response.writeHead(204, PREFLIGHT_HEADERS).end()
+  const asked = response.req.headers['access-control-request-headers'] ?? ''
+  const allowed = /^[\w\-., ]{1,2000}$/.test(asked) ? `${ALLOWED_HEADERS}, ${asked}` : ALLOWED_HEADERS
+  response.writeHead(204, [...PREFLIGHT_HEADERS, ...cors(response), 'Access-Control-Allow-Headers', allowed]).end()
+}
+
+/**
+ * Settings are the same for everybody who asks for the same address, so caches may keep them; the address is what a trusted proxy says
+ * it was. Who has them already is told so.
+ */
+export function answerSettings(response: ServerResponse, body: object): void {
+  const text = `${JSON.stringify(body)}\n`
+  const tag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+  const asked = response.req.headers['if-none-match']?.split(',').map((each) => each.trim().replace(/^W\//, '')) ?? []
+  const headers = [...SHARED_SETTINGS, 'ETag', tag]
+  if (asked.includes(tag) || asked[0] === '*') response.writeHead(304, headers).end()
+  else
+    response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text)), ...headers]).end(text)
 }
 
 /** `headers` as node:http takes them raw: names and values by turns. */
@@ -48,7 +66,7 @@ export function answerJson(response: ServerResponse, status: number, body: objec
   if (isOver(response)) return
   const text = `${JSON.stringify(body)}\n`
   const length = String(Buffer.byteLength(text))
-  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', length, ...CORS, ...headers])
+  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', length, ...cors(response), ...headers])
   const { req: request } = response
   if (request.complete || response.shouldKeepAlive || headers.includes('Connection')) {
     response.end(text)
@@ -88,10 +106,21 @@ const UNPARSED: ReadonlyMap<string, ApiErrorCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
 ])
 
+/** With cookies, browsers take the page's own origin only, and not a star. */
+function cors({ req: { headers } }: ServerResponse): readonly string[] {
+  const { origin } = headers
+  if (origin === undefined || !/^[!-~]{1,1000}$/.test(origin)) return ANY_ORIGIN
+  return ['Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true', 'Vary', 'Origin', ...EXPOSED]
+}
+
 /** The path of a request, without what is asked of it. */
 export function pathOf({ url = '/' }: IncomingMessage): string {
   const query = url.indexOf('?')
   return query === -1 ? url : url.slice(0, query)
+}
+
+export function queryOf(request: IncomingMessage): URLSearchParams {
+  return new URLSearchParams((request.url ?? '').slice(pathOf(request).length))
 }
 
 /** Nobody is left to answer. */

@@ -14,6 +14,9 @@ export type { IngestDeps, IngestSettings } from './receive.ts'
 
 const PREFIX = '/v1'
 const METRICS_PATH = '/m'
+/** These two are RudderStack's browser client's, which puts them there itself. */
+const SOURCE_CONFIG_PATH = '/sourceConfig/'
+const BEACON_PATH = '/beacon/v1/batch'
 const SHORT_FORMS: Readonly<Record<MessageType, string>> = { identify: 'i', track: 't', page: 'p', screen: 's', group: 'g', alias: 'a' }
 const POST_PATHS: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['/batch', 'batch'],
@@ -42,6 +45,11 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
       url: '/projects/:writeKey/settings',
       ...takenOver((raw, response, request) => receiver.settings(raw, response, (request.params as { writeKey: string }).writeKey)),
     })
+    scope.route({
+      method: ['GET', 'HEAD'],
+      url: SOURCE_CONFIG_PATH,
+      ...takenOver((raw, response) => receiver.sourceConfig(raw, response)),
+    })
     scope.route({ method: [...scope.supportedMethods], url: '/*', ...takenOver(answerElsewhere) })
     // For methods that Fastify does not route.
     scope.setNotFoundHandler((request, reply) => {
@@ -51,6 +59,7 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
     done()
   }
   void app.register(plugin, { prefix: PREFIX })
+  app.route({ method: 'POST', url: BEACON_PATH, ...takenOver((raw, response) => receiver.beacon(raw, response)) })
 }
 
 // In onRequest, which comes before Fastify's own reading: that refuses content types and knows no deadline.
@@ -72,7 +81,7 @@ function answerElsewhere(request: IncomingMessage, response: ServerResponse): vo
   }
   const path = pathOf(request).slice(PREFIX.length)
   const isPost = POST_PATHS.has(path) || path === METRICS_PATH
-  const isGet = /^\/pixel\/[^/]+$|^\/projects\/[^/]+\/settings$/.test(path)
+  const isGet = path === SOURCE_CONFIG_PATH || /^\/pixel\/[^/]+$|^\/projects\/[^/]+\/settings$/.test(path)
   if (!isPost && !isGet) answerError(response, 'not_found')
   else answerError(response, 'method_not_allowed', { headers: ['Allow', isPost ? 'POST, OPTIONS' : 'GET, HEAD, OPTIONS'] })
 }

@@ -18,8 +18,8 @@ import {
   StoreUnavailable,
 } from '../store/store.ts'
 import { parseTraceContext } from '../trace-context.ts'
-import { answerError, answerJson, answerPixel, answerSuccess, pathOf } from './answers.ts'
-import { browserSettings } from './browser-settings.ts'
+import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
+import { browserSettings, sourceConfig } from './browser-settings.ts'
 import {
   type Body,
   countOf,
@@ -69,11 +69,14 @@ export interface AcceptedEvent {
 
 export interface Receiver {
   messages(request: IncomingMessage, response: ServerResponse, route: Route): void
+  /** A batch of which the key may be in the address: sendBeacon has no headers. */
+  beacon(request: IncomingMessage, response: ServerResponse): void
   /** Answered with an image whatever happens, also for a type that there is not. */
   pixel(request: IncomingMessage, response: ServerResponse, type: MessageType | undefined): void
   /** Read and thrown away. */
   ignored(request: IncomingMessage, response: ServerResponse): void
   settings(request: IncomingMessage, response: ServerResponse, writeKey: string): void
+  sourceConfig(request: IncomingMessage, response: ServerResponse): void
 }
 
 interface Exchange {
@@ -81,6 +84,8 @@ interface Exchange {
   response: ServerResponse
   route: Route
   pixel: boolean
+  /** A key of the address, where that can carry one. */
+  queryKey?: string | undefined
   /** Null until it is known. */
   sourceId: string | null
 }
@@ -90,6 +95,9 @@ const CHALLENGES: ReadonlyMap<ApiErrorCode, string> = new Map([
   ['invalid_access_token', 'Bearer error="invalid_token"'],
   ['source_not_allowed', 'Bearer error="insufficient_scope"'],
 ])
+
+/** Not to be remembered: the key may be made in the next minute. */
+const NO_SUCH_KEY = { message: 'There is no source with this write key.', headers: ['Cache-Control', 'no-store'] }
 
 function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: Clock): RateLimit | null {
   if (perSecond === null) return null
@@ -113,7 +121,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const body = parseBody(bytes)
     if (!body.ok) return refuse(exchange, body)
     if (source === undefined) {
-      const key: unknown = body.fields['writeKey']
+      const key: unknown = body.fields['writeKey'] ?? exchange.queryKey
       source = typeof key === 'string' ? sourceOf(key) : undefined
       if (source === undefined) return unknownKey(exchange, bytes)
       exchange.sourceId = source.id
@@ -240,17 +248,25 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     }
   }
 
+  function receiveBody(exchange: Exchange): void {
+    readBody(exchange.request, exchange.route === 'batch' ? batchLimits : callLimits, (bytes, failure) => {
+      if (failure === null) receiveSafely(exchange, bytes)
+      else if (failure !== 'gone') unread(exchange, failure)
+    })
+  }
+
   return {
     messages(request, response, route) {
-      readBody(request, route === 'batch' ? batchLimits : callLimits, (bytes, failure) => {
-        const exchange: Exchange = { request, response, route, pixel: false, sourceId: null }
-        if (failure === null) receiveSafely(exchange, bytes)
-        else if (failure !== 'gone') unread(exchange, failure)
-      })
+      receiveBody({ request, response, route, pixel: false, sourceId: null })
+    },
+
+    beacon(request, response) {
+      const queryKey = queryOf(request).get('writeKey') ?? undefined
+      receiveBody({ request, response, route: 'batch', pixel: false, queryKey, sourceId: null })
     },
 
     pixel(request, response, type) {
-      const data = new URLSearchParams((request.url ?? '').slice(pathOf(request).length)).get('data')
+      const data = queryOf(request).get('data')
       // Asking for the head of an image is no event.
       if (type === undefined || data === null || request.method === 'HEAD') return answerPixel(response)
       // In a query + means a space, and base64 has a + of its own.
@@ -265,9 +281,18 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     },
 
     settings(request, response, writeKey) {
-      if (sourceOf(writeKey) === undefined)
-        return answerError(response, 'not_found', { message: 'There is no source with this write key.' })
-      answerJson(response, 200, browserSettings(writeKey, proxies.askedFor(request)), ['Cache-Control', 'public, max-age=300'])
+      // Also of a source that is off: whether messages are taken is said when they come, and is then on record.
+      if (sourceOf(writeKey) === undefined) return answerError(response, 'not_found', NO_SUCH_KEY)
+      const body = browserSettings(writeKey, proxies.askedFor(request))
+      if (body === null) answerError(response, 'invalid_request', { message: 'The Host header is not the name of a host.' })
+      else answerSettings(response, body)
+    },
+
+    sourceConfig(request, response) {
+      const writeKey = basicUser(request.headers.authorization) ?? queryOf(request).get('writeKey') ?? ''
+      const source = sourceOf(writeKey)
+      if (source === undefined) answerError(response, 'not_found', NO_SUCH_KEY)
+      else answerJson(response, 200, sourceConfig(source, writeKey), ['Cache-Control', 'no-store'])
     },
   }
 }

@@ -172,6 +172,8 @@ export function trackingOperations(): Operation[] {
     pixelOperation(),
     settingsOperation(),
     metricsOperation(),
+    beaconOperation(),
+    sourceConfigOperation(),
   ]
 }
 
@@ -296,6 +298,65 @@ function settingsOperation(): Operation {
           type: 'object',
           properties: { integrations: { type: 'object' } },
           required: ['integrations'],
+          additionalProperties: true,
+        },
+      },
+      { status: 304, description: 'They are still those of the `ETag` in `If-None-Match`. Caches may keep them for five minutes.' },
+    ],
+    errors: ['not_found', 'invalid_request'],
+  }
+}
+
+function beaconOperation(): Operation {
+  const batch = batchOperation(
+    'batch',
+    'postBeacon',
+    'The same as /v1/batch for sendBeacon, which has no headers, of RudderStack’s browser client',
+  )
+  return {
+    ...batch,
+    path: '/beacon/v1/batch',
+    aliasOf: '/v1/batch',
+    parameters: [
+      {
+        name: 'writeKey',
+        in: 'query',
+        required: false,
+        description: 'A write key of the source, where the body has none.',
+        schema: { type: 'string' },
+        example: 'WRITE_KEY',
+      },
+    ],
+  }
+}
+
+function sourceConfigOperation(): Operation {
+  return {
+    method: 'get',
+    path: '/v1/sourceConfig/',
+    id: 'getSourceConfig',
+    tag: TRACKING,
+    summary: 'What RudderStack’s browser client loads when it starts, with `configUrl` at /v1 of this service',
+    security: 'none',
+    parameters: [
+      {
+        name: 'writeKey',
+        in: 'query',
+        required: false,
+        description: 'A write key of the source, where it does not come as Basic authentication.',
+        schema: { type: 'string' },
+        example: 'WRITE_KEY',
+      },
+    ],
+    answers: [
+      {
+        status: 200,
+        description: 'A source without destinations of its own: everything goes to this service.',
+        type: 'application/json',
+        schema: {
+          type: 'object',
+          properties: { source: { type: 'object', additionalProperties: true } },
+          required: ['source'],
           additionalProperties: true,
         },
       },

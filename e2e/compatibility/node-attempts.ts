@@ -1,0 +1,463 @@
+// What is tried with each client for servers, through to the webhook. One function per feature; what a client does in its
+// own way is an argument, so that every claim of node-clients.ts is what is asserted here.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { LIMIT, type NodeBench, type SentRequest, type TriedSource } from './node-bench.ts'
+import type { CreateSender, Kind, Sender, SenderSettings } from './node-senders.ts'
+import { type Installed, installed } from './results.ts'
+
+type Attempt = (bench: NodeBench) => Promise<void>
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+const CALLS: Record<Kind, { message: object; arrives: object }> = {
+  identify: {
+    message: { userId: 'u-1', traits: { plan: 'pro', note: 'é ✓' } },
+    arrives: { userId: 'u-1', traits: { plan: 'pro', note: 'é ✓' } },
+  },
+  track: {
+    message: { userId: 'u-1', event: 'Tested', properties: { total: 12.5 } },
+    arrives: { userId: 'u-1', event: 'Tested', properties: { total: 12.5 } },
+  },
+  page: {
+    message: { anonymousId: 'a-1', category: 'Docs', name: 'Home', properties: { url: 'https://a.example/' } },
+    arrives: { anonymousId: 'a-1', category: 'Docs', name: 'Home' },
+  },
+  screen: { message: { userId: 'u-1', name: 'Home', properties: { dark: true } }, arrives: { userId: 'u-1', name: 'Home' } },
+  group: {
+    message: { userId: 'u-1', groupId: 'g-1', traits: { seats: 7 } },
+    arrives: { userId: 'u-1', groupId: 'g-1', traits: { seats: 7 } },
+  },
+  alias: { message: { userId: 'u-2', previousId: 'a-1' }, arrives: { 'User ID': 'u-2', 'Previous ID': 'a-1' } },
+}
+
+/** Marks that no other attempt uses. */
+function newMarks(): (name: string | number) => string {
+  const own = randomUUID()
+  return (name) => `${own} ${name}`
+}
+
+const track = (mark: string, fields: object = {}): object => ({ userId: 'u-1', event: 'Tested', context: { mark }, ...fields })
+
+export function runsAsWritten(client: { installedAs: string }, setup: string): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const { code, stderr } = await run(client, setup, source)
+    assert.equal(code, 0, stderr)
+    await source.books(1)
+  }
+}
+
+/** `ownFields`: what the client adds to each message for itself, which receivers do not get. */
+export function sendsAllKinds(create: CreateSender, library: Installed, ownFields: readonly string[] = ['_metadata']): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    for (const [kind, { message }] of Object.entries(CALLS)) void sender.call(kind as Kind, { ...message, context: { mark: mark(kind) } })
+    await sender.settled()
+    await source.books(6)
+    for (const [kind, { arrives }] of Object.entries(CALLS)) {
+      const message = await source.arrived(mark(kind))
+      const { version, type, context, timestamp, originalTimestamp, sentAt, receivedAt } = message
+      assert.deepEqual([version, type], [1, kind])
+      assert.deepEqual({ ...message, ...arrives }, message)
+      for (const time of [timestamp, originalTimestamp, sentAt, receivedAt]) assert.match(String(time), ISO)
+      assert.deepEqual((context as { library: Installed }).library, library)
+      const sent = bench.proxy.requestsWith(mark(kind))[0]?.body.batch.find(({ messageId }) => messageId === message.messageId) ?? {}
+      for (const field of ownFields) assert.deepEqual([field in sent, field in message], [true, false], field)
+      // A page's URL is in its properties; clients add other things to them, each its own.
+      if (kind === 'page') assert.equal((message['properties'] as { url: string }).url, 'https://a.example/')
+    }
+    assert.deepEqual(sender.errors, [])
+  }
+}
+
+export interface Wire {
+  authorization: 'Basic' | 'none'
+  /** Whether the body has the write key. */
+  writeKey: boolean
+  contentType: RegExp
+}
+
+export function isUnderstood(create: CreateSender, wire: Wire, settings: Partial<SenderSettings> = {}): Attempt {
+  return async ({ proxy, source: newSource }) => {
+    const source = await newSource()
+    const mark = newMarks()
+    const sender = create({ ...source, ...settings })
+    assert.equal(await flushed(sender, sender.call('track', track(mark(1)))), undefined)
+    const [{ headers, body, path, status }] = proxy.requestsWith(mark(1)) as [SentRequest]
+    assert.deepEqual([path, status], ['/v1/batch', 200])
+    const authorization = headers['authorization']
+    if (wire.authorization === 'none') assert.equal(authorization, undefined)
+    else assert.equal(authorization, `Basic ${btoa(`${source.writeKey}:`)}`)
+    assert.equal(body.writeKey, wire.writeKey ? source.writeKey : undefined)
+    assert.match(headers['content-type'] ?? '', wire.contentType)
+    assert.equal(headers['content-encoding'], settings.gzip === true ? 'gzip' : undefined)
+    await source.arrived(mark(1))
+  }
+}
+
+/** `sizes`: of the requests for 40 calls, the largest first. */
+export function batches(create: CreateSender, sizes: readonly number[]): Attempt {
+  return async ({ proxy, source: newSource }) => {
+    const requests = async (flushAt?: number): Promise<number[]> => {
+      const source = await newSource()
+      const mark = newMarks()
+      const sender = create({ ...source, ...(flushAt === undefined ? {} : { flushAt }) })
+      for (let number = 0; number < 40; number++) void sender.call('track', track(mark(number)))
+      await sender.settled()
+      await source.books(40)
+      const own = new Set(Array.from({ length: 40 }, (_, number) => proxy.requestsWith(mark(number))).flat())
+      return [...own].map(({ body }) => body.batch.length).sort((a, b) => b - a)
+    }
+    assert.deepEqual(await requests(), sizes)
+    assert.deepEqual(await requests(1), Array<number>(40).fill(1))
+  }
+}
+
+export function callsBack(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    const told = sender.call('track', track(mark(1)))
+    assert.equal(await flushed(sender, told), undefined)
+    // Told means stored: it can be asked for at once.
+    assert.equal((await source.view(mark(1))).sourceName, 'of a test')
+    await source.arrived(mark(1))
+    assert.deepEqual(sender.errors, [])
+  }
+}
+
+export function flushesAndCloses(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    void sender.call('track', track(mark(1)))
+    await sender.flush()
+    assert.equal((await source.stats()).accepted, 1)
+    void sender.call('track', track(mark(2)))
+    void sender.call('track', track(mark(3)))
+    await sender.close?.()
+    assert.equal((await source.stats()).accepted, 3)
+    void sender.call('track', track(mark(4)))
+    assert.equal(sender.callsAfterClose.length, 1)
+    await source.books(3)
+  }
+}
+
+/** There is no close. `waits`: for what the client had begun to send by itself. */
+export function flushes(create: CreateSender, { waits }: { waits: boolean }): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    assert.equal(sender.close, undefined)
+    let isTold = false
+    const told = sender.call('track', track(mark('sent at once'))).then(() => {
+      isTold = true
+    })
+    await sender.flush()
+    if (waits) assert.equal((await source.stats()).accepted, 1)
+    else assert.equal(isTold, false)
+    await told
+    void sender.call('track', track(mark('queued')))
+    await sender.flush()
+    assert.equal((await source.stats()).accepted, 2)
+    await source.books(2)
+  }
+}
+
+export function retries(create: CreateSender): Attempt {
+  return async ({ proxy, source: newSource }) => {
+    const source = await newSource()
+    const mark = newMarks()
+    const sender = create({ ...source, flushAt: 2 })
+    proxy.refuse(mark(1))
+    proxy.lose(mark(4))
+    const told = [1, 2, 3, 4, 5, 6].map((number) => sender.call('track', track(mark(number))))
+    await sender.settled()
+    assert.deepEqual(await Promise.all(told), Array<undefined>(6).fill(undefined))
+    for (const number of [1, 4]) {
+      assert.deepEqual(statuses(source, mark(number)), [503, 200])
+    }
+    await source.books(6)
+    for (const number of [1, 2, 3, 4, 5, 6]) await source.arrived(mark(number))
+    // The batch whose answer was lost came twice, and was known.
+    const { accepted, duplicates } = await source.stats()
+    assert.equal(accepted, 6)
+    assert.equal(duplicates, proxy.requestsWith(mark(4))[0]?.body.batch.length)
+    assert.deepEqual(sender.errors, [])
+  }
+}
+
+/** Sends when `Retry-After` says that it may, and not before. */
+export function waitsForTheLimit(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.limitedSource()
+    const mark = newMarks()
+    const sender = create(source)
+    await overdraw(source, 3)
+    assert.equal(await flushed(sender, sender.call('track', track(mark(1)))), undefined)
+    assert.deepEqual(statuses(source, mark(1)), [429, 200])
+    await source.arrived(mark(1))
+    assert.deepEqual(sender.errors, [])
+  }
+}
+
+/** Sends again long before it may, and then no more. */
+export function givesUpAtTheLimit(create: CreateSender, error: RegExp, attempts: number): Attempt {
+  return async (bench) => {
+    const source = await bench.limitedSource()
+    const mark = newMarks()
+    const sender = create(source)
+    await overdraw(source, 60)
+    assert.match(String(await flushed(sender, sender.call('track', track(mark(1))))), error)
+    assert.deepEqual(statuses(source, mark(1)), Array<number>(attempts).fill(429))
+    assert.equal(sender.errors.length, 1)
+  }
+}
+
+/** Nothing is let in for so many seconds. */
+async function overdraw(source: TriedSource, seconds: number): Promise<void> {
+  await source.send(Array.from({ length: LIMIT * (seconds + 1) }, (_, number) => ({ type: 'track', ...track(`before ${number}`) })))
+}
+
+function statuses(source: TriedSource, mark: string): number[] {
+  return source.requestsWith(mark).map(({ status }) => status)
+}
+
+/** `attempts`: how often it sends a batch that is answered 401. */
+export function reportsWrongKey(create: CreateSender, error: RegExp, attempts: number): Attempt {
+  return async ({ proxy }) => {
+    const mark = newMarks()
+    const sender = create({ writeKey: 'no-such-key', host: proxy.url })
+    assert.match(String(await flushed(sender, sender.call('track', track(mark(1))))), error)
+    assert.equal(sender.errors.length, 1)
+    const answers = proxy.requestsWith(mark(1)).map(({ status }) => status)
+    assert.deepEqual(answers, Array<number>(attempts).fill(401))
+  }
+}
+
+/** Its own flush, which nobody waits for, rejects: Node.js ends a process for that. */
+export function endsProcessOnWrongKey(client: { installedAs: string }, setup: string, reports: Attempt): Attempt {
+  return async (bench) => {
+    await reports(bench)
+    const { code, stderr } = await run(client, setup, { host: bench.service.url, writeKey: 'no-such-key' })
+    assert.equal(code, 1)
+    assert.match(stderr, /Unauthorized/)
+  }
+}
+
+/** `field`: how the client is told when it happened. */
+export function keepsPastTimes(create: CreateSender, field = 'timestamp'): Attempt {
+  return async (bench) => {
+    const source = await bench.source([{}, { historical: false }])
+    const mark = newMarks()
+    const sender = create(source)
+    const past = new Date('2020-02-03T04:05:06.789Z')
+    await flushed(sender, sender.call('track', track(mark('past'), { [field]: past })))
+    await flushed(sender, sender.call('track', track(mark('present'))))
+    await source.books(2)
+    // Not to the one that wants nothing historical, which says so.
+    await source.books(1, 1)
+    assert.deepEqual(source.pathsOf(mark('past')), ['/first'])
+    const { skips } = await source.view(mark('past'))
+    assert.deepEqual(
+      skips.map(({ reason }) => reason),
+      ['historical'],
+    )
+    const { timestamp, originalTimestamp } = await source.arrived(mark('past'))
+    assert.equal(originalTimestamp, past.toISOString())
+    // Put right by the difference of the clocks, which is how long the request took here.
+    const off = Date.parse(String(timestamp)) - past.getTime()
+    assert.ok(off >= 0 && off < 30_000, `${String(timestamp)} is ${off} ms off`)
+  }
+}
+
+/** The client sends `originalTimestamp` itself, and the time given beside it is not looked at. */
+export function losesPastTimestamp(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    const before = Date.now()
+    await flushed(sender, sender.call('track', track(mark('past'), { timestamp: new Date('2020-02-03T04:05:06.789Z') })))
+    const { timestamp, originalTimestamp } = await source.arrived(mark('past'))
+    for (const time of [timestamp, originalTimestamp]) assert.ok(Date.parse(String(time)) >= before, String(time))
+  }
+}
+
+export function selectsDestinations(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.source([{}, {}])
+    const mark = newMarks()
+    const sender = create(source)
+    const cases: [name: string, integrations: object | undefined, paths: string[]][] = [
+      ['not said', undefined, ['/first', '/second']],
+      ['one only', { All: false, second: true }, ['/second']],
+      ['all but one', { second: false }, ['/first']],
+      ['no webhooks', { Webhooks: false }, []],
+      ['another case of the letters', { All: false, First: true }, []],
+      ['with options', { All: false, first: { key: 1 } }, ['/first']],
+    ]
+    for (const [name, integrations] of cases) {
+      void sender.call('track', track(mark(name), integrations === undefined ? {} : { integrations }))
+    }
+    await sender.settled()
+    await source.books(3, 0)
+    await source.books(2, 1)
+    for (const [name, , paths] of cases) assert.deepEqual(source.pathsOf(mark(name)), paths, name)
+    const { skips } = await source.view(mark('no webhooks'))
+    assert.deepEqual(
+      skips.map(({ reason }) => reason),
+      ['integrations_disabled', 'integrations_disabled'],
+    )
+  }
+}
+
+export function isDeduplicated(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    const same = (name: string): object => track(mark(name), { messageId: mark('same') })
+    await flushed(sender, sender.call('track', same('first')))
+    await flushed(sender, sender.call('track', same('again')))
+    void sender.call('track', same('in the batch of others'))
+    void sender.call('track', track(mark('another')))
+    void sender.call('track', track(mark('one more')))
+    await sender.settled()
+    await source.books(3)
+    assert.deepEqual(await source.stats(), { accepted: 3, duplicates: 2 })
+    assert.equal((await source.arrived(mark('first'))).messageId, mark('same'))
+    assert.deepEqual([source.pathsOf(mark('again')), source.pathsOf(mark('in the batch of others'))], [[], []])
+  }
+}
+
+/** It makes every ID itself, so the caller has no say in what is the same. */
+export function takesNoMessageId(create: CreateSender): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    for (const name of ['first', 'again']) void sender.call('track', track(mark(name), { messageId: mark('same') }))
+    await sender.settled()
+    await source.books(2)
+    const ids = await Promise.all(['first', 'again'].map(async (name) => (await source.arrived(mark(name))).messageId))
+    assert.equal(new Set([...ids, mark('same')]).size, 3)
+  }
+}
+
+/** More than 500 levels, which no client looks at and the service refuses. */
+const tooDeep = (): object => {
+  let nested: object = {}
+  for (let level = 0; level < 600; level++) nested = { nested }
+  return nested
+}
+
+export function isSilentOnPartialRefusal(create: CreateSender, error: RegExp): Attempt {
+  return async (bench) => {
+    const source = await bench.source()
+    const mark = newMarks()
+    const sender = create(source)
+    // Those that send the first message alone have done so.
+    await flushed(sender, sender.call('track', track(mark('before'))))
+    const bad = track(mark('bad'), { properties: tooDeep() })
+    const told = [sender.call('track', track(mark('good'))), sender.call('track', bad)]
+    await sender.settled()
+    assert.deepEqual(await Promise.all(told), [undefined, undefined])
+    await source.books(2)
+    await source.arrived(mark('good'))
+    assert.deepEqual(await source.rejections(), ['invalid_request'])
+    // Where nothing of a batch is good, the client hears of it.
+    assert.match(String(await flushed(sender, sender.call('track', bad))), error)
+    await source.books(2)
+  }
+}
+
+export interface OAuthClaims {
+  /** What becomes of the batch that is sent with a token that was revoked meanwhile. */
+  revoked: 'sent again' | 'given up'
+}
+
+export function sendsWithToken(create: CreateSender, { revoked }: OAuthClaims): Attempt {
+  return async (bench) => {
+    const { source, oauthSettings, revoke } = await guarded(bench)
+    const mark = newMarks()
+    const sender = create({ ...source, oauthSettings })
+    for (let number = 0; number < 100; number++) void sender.call('track', track(mark(number)))
+    await sender.settled()
+    assert.deepEqual(sender.errors, [])
+    await source.books(100)
+    await revoke()
+    const told = await flushed(sender, sender.call('track', track(mark('revoked'))))
+    if (revoked === 'sent again') assert.equal(told, undefined)
+    else assert.match(String(told), /\[401\] Unauthorized/)
+    assert.equal(await flushed(sender, sender.call('track', track(mark('next')))), undefined)
+    await source.books(revoked === 'sent again' ? 102 : 101)
+    await sender.close?.()
+  }
+}
+
+/** It has no such setting: a source that requires a token refuses what it sends. */
+export function sendsNoToken(create: CreateSender, error: RegExp): Attempt {
+  return async (bench) => {
+    const { source, oauthSettings } = await guarded(bench)
+    const mark = newMarks()
+    const sender = create({ ...source, oauthSettings })
+    assert.match(String(await flushed(sender, sender.call('track', track(mark(1))))), error)
+    assert.deepEqual(await source.rejections(), ['oauth_required'])
+    await source.books(0)
+  }
+}
+
+interface Guarded {
+  source: TriedSource
+  oauthSettings: NonNullable<SenderSettings['oauthSettings']>
+  revoke: () => Promise<unknown>
+}
+
+async function guarded({ service, source: newSource }: NodeBench): Promise<Guarded> {
+  const source = await newSource()
+  await service.api(`/sources/${source.sourceId}`, { method: 'PATCH', body: { requireOAuth: true } })
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const publicKeyPem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const { id: clientId } = await service.api<{ id: string }>('/oauth-apps', {
+    method: 'POST',
+    body: { name: 'Backend', sourceIds: [source.sourceId], keys: [{ id: 'key-1', publicKeyPem }] },
+  })
+  const clientKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return {
+    source,
+    oauthSettings: { clientId, clientKey, keyId: 'key-1', authServer: `${service.url}/oauth2` },
+    revoke: () => service.api(`/oauth-apps/${clientId}/revoke-tokens`, { method: 'POST' }),
+  }
+}
+
+/** What a call's callback was told. */
+async function flushed(sender: Sender, told: Promise<unknown>): Promise<unknown> {
+  await sender.settled()
+  return told
+}
+
+/** The lines of the page, in a process of their own. Only the key, the address and the alias of the package are put in. */
+async function run(
+  client: { installedAs: string },
+  setup: string,
+  { host, writeKey }: { host: string; writeKey: string },
+): Promise<{ code: number; stderr: string }> {
+  const { name } = installed(client)
+  const lines = setup.replace(`'${name}'`, `'${client.installedAs}'`).replace('WRITE_KEY', writeKey).replace('http://localhost:8080', host)
+  return new Promise((resolve) => {
+    const args = ['--input-type=module', '--eval', lines]
+    execFile(process.execPath, args, { cwd: join(import.meta.dirname, '..') }, (error, _, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stderr })
+    })
+  })
+}
