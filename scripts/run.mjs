@@ -4,6 +4,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -36,16 +37,23 @@ if (major < 18) {
 ensureInstalled()
 ensureRuntime()
 // The service serves the dashboard from its build; asking costs little when there is nothing to do.
-if (script.endsWith('server/src/cli.ts') && isServing(args))
-  spawnSync(runtime, [join(root, 'scripts', 'build-dashboard.ts')], { stdio: ['ignore', 2, 2] })
+const isService = script.endsWith('server/src/cli.ts') && isServing(args)
+if (isService) spawnSync(runtime, [join(root, 'scripts', 'build-dashboard.ts')], { stdio: ['ignore', 2, 2] })
 
 const child = spawn(runtime, [...flags, join(root, script), ...args], {
   stdio: 'inherit',
   env: { ...process.env, PATH: `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}` },
 })
+// The documentation takes longer than the dashboard, and nobody reads it in the first seconds: it is built beside the service, behind it
+// in priority, and shown when it is there.
+const isDemo = script.endsWith('scripts/demo/demo.ts') && !args.includes('--help')
+const docs = isService || isDemo ? startBehind(join(root, 'scripts', 'build-docs.ts'), '--quiet') : undefined
+
 // A terminal sends Ctrl-C to the whole group, so the child has it already; a supervisor's signals reach only us.
 process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
 process.on('SIGTERM', () => child.kill('SIGTERM'))
+// A terminal that is closed tells the group, too; whoever is told twice has only heard it again.
+process.on('SIGHUP', () => child.kill('SIGHUP'))
 // `npm start` puts a shell between npm and us, which dies of npm's SIGTERM without passing it on: then we have a new
 // parent. Once, because a second signal means "at once".
 if (process.env.npm_lifecycle_event) {
@@ -57,11 +65,23 @@ if (process.env.npm_lifecycle_event) {
   }, 500).unref()
 }
 child.on('exit', (code, signal) => {
+  docs?.kill('SIGTERM')
   if (signal) {
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   } else process.exit(code ?? 1)
 })
+
+function startBehind(...command) {
+  const started = spawn(runtime, command, { stdio: ['ignore', 'ignore', 2] })
+  started.on('error', () => {})
+  try {
+    if (started.pid !== undefined) setPriority(started.pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // It has ended, or may not be put behind.
+  }
+  return started
+}
 
 function isServing(given) {
   const [first = 'serve'] = given

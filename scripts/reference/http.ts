@@ -24,7 +24,7 @@ export function httpPage(): string {
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => schemaText(document, name, schema as SchemaNode))
   return `${[
     heading('HTTP', 'the routes of the service').trimEnd(),
-    'A running service shows the same at `/docs`, with commands to copy, and gives it to machines at `/api/openapi.json` and `/docs/openapi.json`.',
+    'A running service shows the same at `/docs/api`, with commands to copy, and gives it to machines at `/api/openapi.json` and `/docs/openapi.json`.',
     document.info.description,
     `Operations under \`/api\` that take a token can also be refused with ${[...common].map(code).join(', ')}. [errors.md](errors.md) explains the codes.`,
     ...parts,

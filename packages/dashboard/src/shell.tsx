@@ -94,7 +94,7 @@ export function Shell() {
           ))}
         </AppShell.Section>
         <AppShell.Section>
-          <NavLink component="a" href="/docs" label="API reference" leftSection={<DocsIcon />} />
+          <NavLink component="a" href="/docs/" label="Documentation" leftSection={<DocsIcon />} />
           {!session.isAdmin && (
             <Badge variant="light" color="gray" m="xs">
               read only

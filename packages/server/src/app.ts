@@ -178,7 +178,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   })
   const routes = await registerControl(app, { store, clock, delivery, operating, live, flushStats, replays, access })
 
-  registerDocs(app, { document: () => apiDocument(routes) })
+  registerDocs(app, {
+    document: () => apiDocument(routes),
+    site: join(import.meta.dirname, '..', '..', '..', 'docs', '.vitepress', 'dist'),
+  })
   registerDashboard(app, { folder: join(import.meta.dirname, '..', '..', 'dashboard', 'dist') })
 
   const retention = setInterval(

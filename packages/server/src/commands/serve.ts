@@ -112,7 +112,7 @@ function startMessage({ url, firstSource, generatedToken, storePlace }: App, { s
       writeKey === undefined ? 'none: every source was deleted' : `${writeKey}   (source ${firstSource?.name}, ${firstSource?.id})`,
     ],
     ['Control API', `${url}/api`],
-    ['Reference', `${url}/docs`],
+    ['Docs', `${url}/docs`],
     [
       'Admin token',
       generatedToken === null ? 'as given, or as printed at the first start' : `${generatedToken}   (shown this once: keep it)`,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
@@ -8,6 +9,8 @@ import { html, prose } from './html.ts'
 import { referencePage } from './page.ts'
 import { type OperationNode, operationsOf, type ReferenceDocument } from './reference-document.ts'
 
+/** No site was built here: see site.test.ts. */
+const NOWHERE = join(import.meta.dirname, 'nowhere')
 const EVIL = '<script>alert("x")</script>'
 
 /** Hostile wherever it has words. */
@@ -93,17 +96,18 @@ test('the document is asked for once, when somebody looks', async (t) => {
       asked += 1
       return evilDocument()
     },
+    site: NOWHERE,
   })
   await app.ready()
   assert.equal(asked, 0)
-  for (const url of ['/docs', '/docs/openapi.json', '/docs']) assert.equal((await app.inject({ url })).statusCode, 200)
+  for (const url of ['/docs/api', '/docs/openapi.json', '/docs/api']) assert.equal((await app.inject({ url })).statusCode, 200)
   assert.equal(asked, 1)
 })
 
 test('a Host header gets into the page only if it can be a host', async (t) => {
   const app = Fastify()
   t.after(() => app.close())
-  registerDocs(app, { document: evilDocument })
+  registerDocs(app, { document: evilDocument, site: NOWHERE })
   for (const [host, origin] of [
     ['example.com:8080', 'http://example.com:8080'],
     ['[::1]:8080', 'http://[::1]:8080'],
@@ -113,16 +117,16 @@ test('a Host header gets into the page only if it can be a host', async (t) => {
     ['$(id)', 'http://localhost:8080'],
     ['$&', 'http://localhost:8080'],
   ] as const) {
-    const { body } = await app.inject({ url: '/docs', headers: { host } })
+    const { body } = await app.inject({ url: '/docs/api', headers: { host } })
     assert.match(body, new RegExp(`data-origin="${origin.replaceAll(/[[\]$.]/g, String.raw`\$&`)}"`), host)
   }
 })
 
 test('the page and its document are compressed for whoever takes that, and for nobody else', async (t) => {
   const app = Fastify()
-  registerDocs(app, { document: evilDocument })
+  registerDocs(app, { document: evilDocument, site: NOWHERE })
   t.after(() => app.close())
-  for (const url of ['/docs', '/docs/openapi.json']) {
+  for (const url of ['/docs/api', '/docs/openapi.json']) {
     const ask = (encoding?: string) =>
       app.inject({ url, headers: { host: 'localhost:1', ...(encoding ? { 'accept-encoding': encoding } : {}) } })
     const plain = await ask()

@@ -45,7 +45,7 @@ export function referencePage(document: ReferenceDocument): string {
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="top"><a class="brand" href="#content">%ICON%<span>${info.title}</span></a> <span class="version">API reference · ${info.version}</span></header>
+<header class="top"><a class="brand" href="#content">%ICON%<span>${info.title}</span></a> <span class="version">API reference · ${info.version}</span> <a class="back" href="/docs/">Documentation</a></header>
 <nav class="side" aria-label="Contents">
 <details class="menu" open><summary>Contents</summary>
 <p class="find" hidden><input type="search" id="filter" placeholder="Filter: word, path or code" aria-label="Filter operations" autocomplete="off" spellcheck="false"><span id="found" role="status"></span></p>

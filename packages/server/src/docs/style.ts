@@ -2,18 +2,18 @@
 // side by side where there is room. Colours are in one place, once for light and once for dark.
 
 export const ICON =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><rect width="24" height="24" rx="5" fill="#0f766e"/><path d="M4 12h5c4 0 3-5 7-5h4M9 12c4 0 3 5 7 5h4" fill="none" stroke="#fff" stroke-width="2.2" stroke-linecap="round"/></svg>'
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="24" height="24" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#1c7ed6"/><path d="M6 11h7c5 0 5 10 10 10h3M6 21h7c2 0 3-1.500 4-3.500M19 14c1-1.800 2-3 4-3h3" fill="none" stroke="#fff" stroke-width="2.600" stroke-linecap="round"/></svg>'
 
 export const STYLE = `
 :root {
   color-scheme: light dark;
-  --back: #ffffff; --panel: #f6f8f8; --line: #dde3e4; --text: #17212b; --soft: #51606d; --accent: #0f766e; --mark: #e3f4f1;
+  --back: #ffffff; --panel: #f6f8f8; --line: #dde3e4; --text: #17212b; --soft: #51606d; --accent: #1864ab; --mark: #e3effa;
   --code-back: #10202b; --code-text: #dce8ee; --code-soft: #9db3c0; --chip: #eef2f3;
   --get: #0b6bb5; --post: #137a3e; --patch: #9a5b00; --delete: #b3261e; --put: #6b3fa0;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --back: #0e151b; --panel: #141e26; --line: #2a3843; --text: #e4ebf0; --soft: #a3b3bf; --accent: #4fd1c1; --mark: #12332f;
+    --back: #0e151b; --panel: #141e26; --line: #2a3843; --text: #e4ebf0; --soft: #a3b3bf; --accent: #74c0fc; --mark: #12293d;
     --code-back: #0a1116; --code-text: #dce8ee; --code-soft: #8fa5b2; --chip: #1d2a34;
     --get: #6cb8f5; --post: #5fd08d; --patch: #f0b45a; --delete: #ff8f87; --put: #c2a1f0;
   }
@@ -32,6 +32,7 @@ a { color: var(--accent); text-underline-offset: .15em }
 
 .top { position: sticky; top: 0; z-index: 2; display: flex; gap: .75rem; align-items: center; height: 3.5rem; padding: 0 1.5rem; background: var(--back); border-bottom: 1px solid var(--line) }
 .brand { display: flex; gap: .6rem; align-items: center; color: inherit; font-weight: 700; font-size: 1.05rem; text-decoration: none }
+.back { margin-left: auto }
 .version { color: var(--soft); font-size: .875rem }
 
 .side { font-size: .84rem; scrollbar-width: thin }
@@ -134,6 +135,7 @@ tr:target { background: var(--mark) }
   .anchor { opacity: 1 }
 }
 @media (max-width: 640px) {
+  .version { display: none }
   table, tbody, tr, th, td { display: block }
   thead { display: none }
   tbody tr { padding: .7rem .9rem; border-bottom: 1px solid var(--line) }

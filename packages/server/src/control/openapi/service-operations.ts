@@ -29,7 +29,11 @@ export function serviceOperations(): Operation[] {
       description: 'SWITCHYARD_METRICS says who may read it: everybody, who has a control token, or nobody.',
       errors: ['unauthorized'],
     },
-    get('/docs', 'getDocs', 'The reference, for people', { description: 'One page.', type: 'text/html', schema: { type: 'string' } }),
+    get('/docs/api', 'getDocsApi', 'The reference, for people', {
+      description: 'One page.',
+      type: 'text/html',
+      schema: { type: 'string' },
+    }),
     get('/docs/openapi.json', 'getDocsOpenapiJson', 'The reference, for machines: the same as /api/openapi.json, without a token', {
       description: 'OpenAPI 3.1.',
       type: 'application/json',

@@ -1,0 +1,98 @@
+// What the site has, in the order it is read: one table for the sidebar, the navigation and the tests. A page that is not written
+// yet is left out, so that a half-made tree builds; a test fails while one is missing, or while a page is in no section.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const DOCS = join(import.meta.dirname, '..')
+
+export interface Section {
+  title: string
+  folder: string
+  /** File names without their ending, and how the sidebar calls them. */
+  pages: readonly (readonly [name: string, title: string])[]
+}
+
+export const SECTIONS: readonly Section[] = [
+  {
+    title: 'Start',
+    folder: 'guide',
+    pages: [
+      ['concepts', 'Concepts'],
+      ['quick-start-sender', 'Send messages'],
+      ['quick-start-receiver', 'Receive webhooks'],
+      ['quick-start-operator', 'Run the service'],
+    ],
+  },
+  {
+    title: 'Guide',
+    folder: 'guide',
+    pages: [
+      ['delivery', 'Delivery, retries, order'],
+      ['verifying-webhooks', 'Verifying webhooks'],
+      ['oauth', 'OAuth 2.0'],
+      ['examples', 'Examples'],
+      ['compatibility', 'Compatibility'],
+      ['migrate-from-segment', 'Migrate from Segment'],
+      ['migrate-from-rudderstack', 'Migrate from RudderStack'],
+      ['comparison', 'Comparison'],
+    ],
+  },
+  {
+    title: 'Operations',
+    folder: 'operations',
+    pages: [
+      ['deployment', 'Deployment'],
+      ['sizing', 'Sizing'],
+      ['postgresql', 'PostgreSQL and several nodes'],
+      ['backup', 'Backup and restore'],
+      ['upgrade', 'Upgrade'],
+      ['alerts', 'Alerts'],
+    ],
+  },
+  {
+    title: 'Reference',
+    folder: 'reference',
+    pages: [
+      ['http', 'HTTP'],
+      ['cli', 'Command line'],
+      ['config', 'Settings'],
+      ['errors', 'Errors'],
+      ['metrics', 'Metrics'],
+      ['logs', 'Logs'],
+    ],
+  },
+]
+
+/** The interactive reference is a page of the service, not of the site: a link to it leaves the site. */
+export const API_REFERENCE = { text: 'API reference', link: '/api', target: '_self' }
+
+interface Item {
+  text: string
+  link: string
+}
+
+export function itemsOf({ folder, pages }: Section): Item[] {
+  return pages
+    .filter(([name]) => existsSync(join(DOCS, folder, `${name}.md`)))
+    .map(([name, text]) => ({ text, link: `/${folder}/${name}` }))
+}
+
+/** Pages that the table has and the folder does not, while they are being written. */
+export function unwritten(): string[] {
+  return SECTIONS.flatMap(({ folder, pages }) => pages.map(([name]) => `${folder}/${name}`)).filter(
+    (page) => !existsSync(join(DOCS, `${page}.md`)),
+  )
+}
+
+/** Decisions are files with a number and a heading, and there are more of them with time. */
+export function decisions(): Item[] {
+  return readdirSync(join(DOCS, 'decisions'))
+    .filter((file) => /^\d{4}-.*\.md$/.test(file))
+    .sort()
+    .map((file) => ({ text: headingOf(join(DOCS, 'decisions', file)) ?? file, link: `/decisions/${file.replace(/\.md$/, '')}` }))
+}
+
+function headingOf(file: string): string | undefined {
+  return /^# (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1]?.replaceAll('`', '')
+}

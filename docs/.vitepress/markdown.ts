@@ -1,0 +1,101 @@
+// Markdown as GitHub shows it, in a site whose pages are templates of Vue: braces and tags in the text are text, links are those of
+// the repository, and nothing carries a style attribute, as the service's policy takes none. The sources know nothing of this.
+
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import type { MarkdownRenderer } from 'vitepress'
+import { DOCS } from './contents.ts'
+
+const ROOT = join(DOCS, '..')
+
+/** Of HTML in the sources, these are meant; any other is a placeholder that somebody wrote without backticks. */
+const TAGS = new Set(['a', 'b', 'br', 'code', 'dd', 'details', 'dl', 'dt', 'em', 'hr', 'i', 'img', 'kbd', 'p', 'picture', 'source'])
+for (const tag of ['strong', 'sub', 'summary', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr']) TAGS.add(tag)
+
+/** The part of markdown-it that is used here; its own types are not installed at the root. */
+interface Token {
+  type: string
+  content: string
+  children: Token[] | null
+  attrGet(name: string): string | null
+  attrSet(name: string, value: string): void
+  attrJoin(name: string, value: string): void
+  attrs: [string, string][] | null
+}
+interface State {
+  tokens: Token[]
+  env: { path?: string }
+}
+
+export function configureMarkdown(md: MarkdownRenderer): void {
+  const { rules } = md.renderer
+  const { text } = rules
+  if (text === undefined) throw new Error('the renderer of the site has changed')
+  rules.text = (...args) => escapeBraces(text(...args))
+  rules.html_inline = (tokens, at) => htmlOrText(tokens[at]?.content ?? '')
+  rules.html_block = (tokens, at) => htmlOrText(tokens[at]?.content ?? '')
+  rules['html_of_site'] = (tokens, at) => tokens[at]?.content ?? ''
+  md.core.ruler.push('repository-links', (state) => linkWithin(state))
+  md.core.ruler.push('no-style-attributes', (state) => alignByClass(state.tokens))
+}
+
+/** What a heading is called in an address, as GitHub has it: the sources link to each other by these. */
+export function githubSlug(heading: string): string {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+/** Vue reads entities after it has looked for braces. */
+export function escapeBraces(html: string): string {
+  return html.replaceAll('{{', '&#123;&#123;').replaceAll('}}', '&#125;&#125;')
+}
+
+export function htmlOrText(html: string): string {
+  const tags = [...html.matchAll(/<\/?([A-Za-z][\w-]*)/g)].map(([, tag = '']) => tag.toLowerCase())
+  if (html.startsWith('<!--')) return html
+  const isMeant = tags.length > 0 && tags.every((tag) => TAGS.has(tag)) && !/\sstyle\s*=|\son\w+\s*=/i.test(html)
+  return escapeBraces(isMeant ? html : html.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'))
+}
+
+/** Links as the site has them. Where they lead is relative to the file, as on GitHub. */
+function linkWithin({ tokens, env: { path: file } }: State): void {
+  if (file === undefined) return
+  for (const { children } of tokens) {
+    for (const [at, open] of (children ?? []).entries()) {
+      const href = open.type === 'link_open' ? open.attrGet('href') : null
+      if (href === null || href.startsWith('#') || /^[a-z][a-z\d+.-]*:/i.test(href)) continue
+      const [path = '', hash] = decodeURI(href).split('#')
+      const target = resolve(dirname(file), path)
+      if (!target.startsWith(DOCS + sep)) nameInPlaceOfLink(children ?? [], at, relative(ROOT, target).split(sep).join('/'))
+      else if (path.endsWith('README.md'))
+        open.attrSet('href', `${path.replace(/README\.md$/, '') || './'}${hash === undefined ? '' : `#${hash}`}`)
+    }
+  }
+}
+
+/** What lies outside of docs/ has no address in the site. A test looks whether it is there. */
+function nameInPlaceOfLink(tokens: Token[], at: number, name: string): void {
+  const close = tokens.findIndex(({ type }, index) => index > at && type === 'link_close')
+  const shown = tokens.slice(at + 1, close)
+  const text = shown.map(({ content }) => content).join('')
+  const write = (token: Token | undefined, content: string): unknown =>
+    token && Object.assign(token, { type: 'html_of_site', nesting: 0, content })
+  const code = `<code v-pre>${name}</code>`
+  // A link that is called what the file is called says its whole name; any other says it besides.
+  const isName = name.endsWith(text.replace(/\/$/, ''))
+  if (isName) for (const token of shown) write(token, '')
+  write(tokens[at], `<span title="${name} in the repository">${isName ? code : ''}`)
+  write(tokens[close], `</span>${isName || text.includes(name) ? '' : ` (${code})`}`)
+}
+
+/** Columns are aligned by a class. */
+function alignByClass(tokens: Token[]): void {
+  for (const token of tokens) {
+    const [, side] = /^text-align:\s*(left|right|center)$/.exec(token.attrGet('style') ?? '') ?? []
+    if (side === undefined || token.attrs === null) continue
+    token.attrs = token.attrs.filter(([name]) => name !== 'style')
+    token.attrJoin('class', `to-${side}`)
+  }
+}

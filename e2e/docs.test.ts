@@ -1,0 +1,138 @@
+// The documentation site as a reader meets it, in a real browser: every page that the sidebars lead to opens from its address at both
+// widths, nothing is wider than the window, the console stays clean (violations of the policy are errors there), and no request
+// leaves the service. Search, the dark scheme, moving within the site and the reference of the API work.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { buildDocs } from '../scripts/build-docs.ts'
+import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './dashboard/browser.ts'
+import { type InProcessService, startInProcess } from './in-process.ts'
+
+let browser: TestBrowser
+let service: InProcessService
+
+before(async () => {
+  assert.ok(await buildDocs(), 'the site can be built')
+  ;[browser, service] = await Promise.all([startBrowser(), startInProcess()])
+})
+after(async () => {
+  await browser[Symbol.asyncDispose]()
+  await service[Symbol.asyncDispose]()
+})
+
+const open = (width: number, theme: Theme = 'light'): Promise<Tab> =>
+  browser.open({ url: service.url, token: '' }, { token: null, width, theme })
+
+/** The links of a page's sidebar and navigation that stay in the site. */
+const LINKS = `[...document.querySelectorAll('.VPSidebar a[href], .VPNavBarMenu a[href]')]
+  .filter((link) => link.origin === location.origin && !link.hasAttribute('target')).map((link) => link.pathname)`
+
+/** Vue has taken over the page that was sent, and there is nothing in it that the policy would have stopped. */
+const IS_READY = `document.readyState === 'complete' && document.querySelector('#app')?.__vue_app__ !== undefined`
+
+/** One page of each sidebar names the others. */
+async function pages(tab: Tab): Promise<string[]> {
+  const found = new Set(['/docs/'])
+  for (const from of ['/docs/', '/docs/decisions/']) {
+    await tab.visit(from)
+    for (const path of await tab.page.evaluate<string[]>(LINKS)) found.add(path)
+  }
+  return [...found].sort()
+}
+
+suite('documentation', { concurrency: 2 }, () => {
+  test('every page opens, at 1280 and 390 pixels: no error, no violation of the policy, no overflow', async () => {
+    await using tab = await open(WIDE)
+    const all = await pages(tab)
+    assert.ok(all.length > 40, `${all.length} pages`)
+    let width = WIDE
+    for (const path of all) {
+      const answer = await tab.page.goto(service.url + path, { waitUntil: 'load' })
+      assert.equal(answer?.status(), 200, path)
+      await tab.until(IS_READY)
+      assert.equal(await tab.page.evaluate('document.querySelectorAll("main h1").length'), 1, `${path} has one heading`)
+      assert.deepEqual(await tab.overflowing(), [], `${path} at ${width}`)
+      // Each is loaded at one width and brought to the other, in turn.
+      width = width === WIDE ? NARROW : WIDE
+      await tab.page.setViewportSize({ width, height: 844 })
+      assert.deepEqual(await tab.overflowing(), [], `${path} at ${width}`)
+      tab.check()
+    }
+  })
+
+  test('search finds a page by a word in it, and leads there', async () => {
+    await using tab = await open(NARROW)
+    await tab.visit('/docs/')
+    await tab.page.getByRole('button', { name: 'Search' }).click()
+    await tab.page.locator('#localsearch-input').fill('SWITCHYARD_RETENTION_DAYS')
+    const result = tab.page.locator('#localsearch-list a').first()
+    await result.waitFor()
+    assert.deepEqual(await tab.overflowing(), [])
+    await result.click()
+    await tab.page.waitForURL(/\/docs\/(reference|operations|guide)\//)
+    await tab.page.locator('main h1').waitFor()
+    tab.check()
+  })
+
+  test('moving within the site loads the next page alone, and code there has its colours', async () => {
+    await using tab = await open(WIDE, 'dark')
+    await tab.visit('/docs/')
+    await tab.page.locator('.VPSidebar').getByRole('link', { name: 'OAuth 2.0' }).click()
+    await tab.page.getByRole('heading', { level: 1, name: /OAuth/ }).waitFor()
+    assert.equal(tab.requested.filter((address) => address.endsWith('/docs/guide/oauth')).length, 0, 'the document is not loaded again')
+    const colours = await tab.page.evaluate<string[]>(
+      `[...new Set([...document.querySelectorAll('.vp-code span span')].map((each) => getComputedStyle(each).color))]`,
+    )
+    assert.ok(colours.length > 2, `colours of code: ${colours.join(' ')}`)
+    tab.check()
+  })
+
+  test('dark is dark, by the system and by the switch, and is remembered', async () => {
+    await using tab = await open(WIDE)
+    const background = (): Promise<string> => tab.page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+    await tab.visit('/docs/')
+    assert.equal(await background(), 'rgb(255, 255, 255)')
+    await tab.page.locator('.VPNavBar').getByRole('switch').click()
+    await tab.until(`document.documentElement.classList.contains('dark')`)
+    await tab.visit('/docs/')
+    assert.equal(await background(), 'rgb(27, 27, 31)')
+    await using other = await open(NARROW, 'dark')
+    await other.visit('/docs/')
+    assert.equal(await background(), await other.page.evaluate<string>('getComputedStyle(document.body).backgroundColor'))
+    tab.check()
+    other.check()
+  })
+
+  test('the reference of the API is a click away, and leads back', async () => {
+    await using tab = await open(WIDE)
+    await tab.visit('/docs/')
+    await tab.page.locator('.VPNavBar').getByRole('link', { name: 'API reference' }).click()
+    await tab.page.waitForURL(`${service.url}/docs/api`)
+    await tab.page.locator('#filter').fill('replay')
+    await tab.until(`/\\d/.test(document.querySelector('#found').textContent)`)
+    await tab.page.getByRole('link', { name: 'Documentation' }).click()
+    await tab.page.waitForURL(`${service.url}/docs/`)
+    tab.check()
+  })
+
+  test('an address that is not there says so, within the site', async () => {
+    await using tab = await open(NARROW)
+    tab.expected.push(/status of 404/)
+    const answer = await tab.page.goto(`${service.url}/docs/guide/nothing`)
+    assert.equal(answer?.status(), 404)
+    await tab.page.getByText('404').first().waitFor()
+    tab.check()
+  })
+
+  test('axe-core finds nothing serious', async () => {
+    for (const [path, width, theme] of [
+      ['/docs/', WIDE, 'light'],
+      ['/docs/guide/oauth', NARROW, 'dark'],
+      ['/docs/operations/alerts', WIDE, 'light'],
+    ] as const) {
+      await using tab = await open(width, theme)
+      await tab.visit(path)
+      assert.deepEqual(await tab.accessibility(), [], `${path} ${width} ${theme}`)
+    }
+  })
+})

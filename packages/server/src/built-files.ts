@@ -1,0 +1,135 @@
+// Files that a build has made (the dashboard's, the documentation's), read into memory when they are first asked for and answered
+// compressed as the browser takes them. Names come from the folder, so that no path that is asked for ever reaches the disk. Who
+// may have what, and under which policy, is decided where they are served.
+
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+
+export interface BuiltFile {
+  bytes: Buffer
+  type: string
+  /** Changes with the contents. Weak, as the same file goes out in several encodings. */
+  etag: string
+  /** Made when first asked for, beside the loop: the service takes calls meanwhile. */
+  brotli?: Promise<Buffer>
+  gzip?: Promise<Buffer>
+}
+
+export interface FileAnswer {
+  status: 200 | 304
+  headers: Record<string, string>
+  /** Absent with 304. */
+  body: Buffer | undefined
+}
+
+/** Names change with contents. */
+export const KEPT_FOR_EVER = 'public, max-age=31536000, immutable'
+export const ASKED_ANEW = 'no-cache'
+
+const toBrotli = promisify(brotliCompress)
+const toGzip = promisify(gzip)
+
+export const HTML = 'text/html; charset=utf-8'
+const TYPES: Record<string, string> = {
+  html: HTML,
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  woff2: 'font/woff2',
+  map: 'application/json; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+  yml: 'text/plain; charset=utf-8',
+}
+
+/** What is compressed in itself. */
+const isPacked = (type: string): boolean => type === 'image/png' || type === 'font/woff2'
+
+export class BuiltFiles {
+  readonly #folder: string
+  readonly #follow: boolean
+  #files: ReadonlyMap<string, BuiltFile> = new Map()
+  #stamp = 0
+
+  /** With `follow`, a build that is put in the place of another is taken up; else the first one that is seen stays. */
+  constructor(folder: string, { follow = false } = {}) {
+    this.#folder = folder
+    this.#follow = follow
+  }
+
+  /** All of them; none without a build. The same map until they are others. */
+  all(): ReadonlyMap<string, BuiltFile> {
+    if (this.#files.size > 0 && !this.#follow) return this.#files
+    const stamp = stampOf(this.#folder)
+    if (this.#files.size > 0 && (stamp === 0 || stamp === this.#stamp)) return this.#files
+    const found = readBuild(this.#folder)
+    if (found.size > 0) {
+      this.#files = found
+      this.#stamp = stamp
+    }
+    return this.#files
+  }
+
+  get(name: string): BuiltFile | undefined {
+    return this.all().get(name)
+  }
+}
+
+export async function answerOf(
+  file: BuiltFile,
+  asked: { 'accept-encoding'?: string | undefined; 'if-none-match'?: string | undefined },
+  cacheControl: string,
+): Promise<FileAnswer> {
+  const headers: Record<string, string> = {
+    'content-type': file.type,
+    'x-content-type-options': 'nosniff',
+    'cache-control': cacheControl,
+    etag: file.etag,
+    vary: 'accept-encoding',
+  }
+  if (asked['if-none-match']?.split(',').some((each) => each.trim() === file.etag || each.trim() === '*'))
+    return { status: 304, headers, body: undefined }
+  const accepted = asked['accept-encoding'] ?? ''
+  if (!isPacked(file.type) && takes(accepted, 'br')) {
+    file.brotli ??= toBrotli(file.bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
+    return { status: 200, headers: { ...headers, 'content-encoding': 'br' }, body: await file.brotli }
+  }
+  if (!isPacked(file.type) && takes(accepted, 'gzip')) {
+    file.gzip ??= toGzip(file.bytes, { level: 9 })
+    return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: await file.gzip }
+  }
+  return { status: 200, headers, body: file.bytes }
+}
+
+/** Whether an Accept-Encoding header takes this one. */
+export function takes(accepted: string, encoding: string): boolean {
+  return new RegExp(`\\b${encoding}\\b(?!\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$))`).test(accepted)
+}
+
+/** When the build was finished: its stamp is written last. */
+function stampOf(folder: string): number {
+  return statSync(join(folder, '.built-from'), { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+/** Nothing, where there is no build or another one is just being put in its place. */
+function readBuild(folder: string): Map<string, BuiltFile> {
+  const files = new Map<string, BuiltFile>()
+  try {
+    const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    for (const name of names) {
+      const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
+      if (type === undefined) continue
+      const bytes = readFileSync(join(folder, name))
+      const file: BuiltFile = { bytes, type, etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
+      // The build may have done it, with more care than there is time for here.
+      if (names.includes(`${name}.br`)) file.brotli = Promise.resolve(readFileSync(join(folder, `${name}.br`)))
+      files.set(name.replaceAll('\\', '/'), file)
+    }
+  } catch {
+    return new Map()
+  }
+  return files
+}

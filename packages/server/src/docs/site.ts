@@ -1,0 +1,108 @@
+// Serves the documentation site: files of one build, under addresses without endings. The policy takes the inline scripts that stand in
+// the built pages, by their hashes, and no other; no style but the stylesheets; nothing from anywhere else. A build that is
+// made while the service runs is shown as soon as it is whole.
+
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ASKED_ANEW, answerOf, type BuiltFile, BuiltFiles, HTML, KEPT_FOR_EVER } from '../built-files.ts'
+
+export interface SiteDeps {
+  /** Where the build lies. */
+  folder: string
+}
+
+const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Switchyard</title>
+<p>The documentation has not been built. After <code>npm start</code> that takes a moment: reload. Else run <code>npm run build:docs</code>.</p>
+<p>It can be read as files, too: they are in <code>docs/</code>. The API is described at <a href="/docs/api">/docs/api</a>.</p></html>`
+
+export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
+  const files = new BuiltFiles(folder, { follow: true })
+  let policyOf: { files: ReadonlyMap<string, BuiltFile>; policy: string } | undefined
+  const policy = (): string => {
+    const all = files.all()
+    if (policyOf?.files !== all) policyOf = { files: all, policy: contentSecurityPolicy(all) }
+    return policyOf.policy
+  }
+
+  async function send(request: FastifyRequest, reply: FastifyReply, file: BuiltFile, cacheControl: string): Promise<FastifyReply> {
+    const { status, headers, body } = await answerOf(file, request.headers, cacheControl)
+    if (file.type === HTML) reply.headers(guards(policy()))
+    return reply.code(status).headers(headers).send(body)
+  }
+
+  async function sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
+    const page = files.get('404.html')
+    // A program that mistypes an address is told so in the shape that it knows.
+    if (page === undefined || !(request.headers.accept ?? '').includes('text/html')) return reply.callNotFound()
+    const { headers, body } = await answerOf(page, { 'accept-encoding': request.headers['accept-encoding'] }, ASKED_ANEW)
+    return reply
+      .code(404)
+      .headers({ ...headers, ...guards(policy()) })
+      .send(body)
+  }
+
+  app.get('/docs', (request, reply) => reply.redirect(`/docs/${queryOf(request)}`, 308))
+  app.get('/docs/*', async (request, reply) => {
+    const { '*': name } = request.params as { '*': string }
+    if (files.all().size === 0) {
+      if (name !== '') return reply.callNotFound()
+      return reply.headers({ ...guards(policy()), 'content-type': HTML, 'cache-control': ASKED_ANEW }).send(NOT_BUILT)
+    }
+    const page = files.get(name === '' || name.endsWith('/') ? `${name}index.html` : `${name}.html`)
+    if (page !== undefined && !/(^|\/)(index|404)$/.test(name)) return send(request, reply, page, ASKED_ANEW)
+    const file = files.get(name)
+    if (file !== undefined && file.type !== HTML) return send(request, reply, file, name.startsWith('assets/') ? KEPT_FOR_EVER : ASKED_ANEW)
+    const place = rightPlace(files.all(), name)
+    if (place !== undefined) return reply.redirect(`/docs/${place}${queryOf(request)}`, 308)
+    return sendMissing(request, reply)
+  })
+}
+
+/** Addresses that people type and old links have: with an ending, or with a slash too many or too few. */
+function rightPlace(files: ReadonlyMap<string, BuiltFile>, name: string): string | undefined {
+  const bare = name.replace(/\/+$/, '').replace(/\.(?:html|md)$/, '')
+  if (bare === '404') return undefined
+  if (bare === 'index') return ''
+  if (bare.endsWith('/index') && files.has(`${bare}.html`)) return bare.slice(0, -'index'.length)
+  if (bare !== name && files.has(`${bare}.html`)) return encodeURI(bare)
+  return files.has(`${bare}/index.html`) ? `${encodeURI(bare)}/` : undefined
+}
+
+function queryOf({ url }: FastifyRequest): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at)
+}
+
+function guards(policy: string): Record<string, string> {
+  return {
+    'content-security-policy': policy,
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+  }
+}
+
+function contentSecurityPolicy(files: ReadonlyMap<string, BuiltFile>): string {
+  return [
+    "default-src 'none'",
+    ["script-src 'self'", ...[...inlineScripts(files)].sort()].join(' '),
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+/** As a browser hashes them: what stands between the tags. Files of the build are the project's own; none of it comes from a request. */
+function inlineScripts(files: ReadonlyMap<string, BuiltFile>): Set<string> {
+  const hashes = new Set<string>()
+  for (const { type, bytes } of files.values()) {
+    if (type !== HTML) continue
+    for (const [, attributes = '', script = ''] of bytes.toString('utf8').matchAll(/<script\b([^>]*)>([^]*?)<\/script>/g))
+      if (!/\ssrc=/.test(attributes)) hashes.add(`'sha256-${createHash('sha256').update(script).digest('base64')}'`)
+  }
+  return hashes
+}

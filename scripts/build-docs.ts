@@ -1,0 +1,121 @@
+// Builds the documentation site when its sources or its packages are newer than what was built. The service serves what lies in
+// docs/.vitepress/dist, and shows a new build as soon as it is there: so `npm start` runs this beside the service, quietly, and a start
+// is not later for it. Dead links fail the build.
+
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const docs = join(root, 'docs')
+const home = join(docs, '.vitepress')
+const dist = join(home, 'dist')
+const stampFile = join(dist, '.built-from')
+
+/** Gives whether there is a build now. Says so once when it has to be made, unless it is to be quiet: then it tells of failures alone. */
+export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; signal?: AbortSignal } = {}): Promise<boolean> {
+  const stamp = hashOfSources()
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
+  if (!existsSync(join(root, 'node_modules', 'vitepress'))) return existsSync(stampFile)
+  if (!quiet) process.stderr.write('Building the documentation …\n')
+  removeLeftOver()
+  // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
+  const fresh = join(home, `dist-${process.pid}`)
+  try {
+    const { code, output } = await run(fresh, signal)
+    if (signal?.aborted) return false
+    if (code !== 0) {
+      process.stderr.write(
+        `${output}The documentation could not be built${existsSync(stampFile) ? '; what was built before stays' : ''}.\n`,
+      )
+      return false
+    }
+    writeFileSync(join(fresh, '.built-from'), stamp)
+    putInPlace(fresh)
+    return true
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+    rmSync(temporaryOf(fresh), { recursive: true, force: true })
+  }
+}
+
+/** In a process of its own, as it fills its process with what it needs and its output is wanted only when it fails. */
+function run(fresh: string, signal: AbortSignal | undefined): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [import.meta.filename, '--into', fresh], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const stop = (): void => void child.kill('SIGKILL')
+  signal?.addEventListener('abort', stop)
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }))
+  })
+}
+
+const temporaryOf = (fresh: string): string => `${fresh}-temporary`
+
+async function buildInto(fresh: string): Promise<void> {
+  const { build } = await import('vitepress')
+  const options = {
+    outDir: fresh,
+    // Several may build at once: each has its own place for what it makes on the way.
+    onAfterConfigResolve(config: { tempDir: string }) {
+      config.tempDir = temporaryOf(fresh)
+    },
+  }
+  await build(docs, options)
+}
+
+function putInPlace(fresh: string): void {
+  const old = `${fresh}-before`
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (existsSync(dist)) renameSync(dist, old)
+      renameSync(fresh, dist)
+      break
+    } catch (error) {
+      // Another build was quicker between the two steps.
+      if (attempt === 5) throw error
+    } finally {
+      rmSync(old, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Of builds that were killed. */
+function removeLeftOver(): void {
+  for (const name of readdirSync(home)) {
+    const [, pid] = /^dist-(\d+)/.exec(name) ?? []
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(home, name), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function hashOfSources(): string {
+  const hash = createHash('sha256')
+  const sources = globSync(['**/*.{md,yml,json,png,svg}', '.vitepress/*.ts', '.vitepress/theme/*'], { cwd: docs })
+  const files = sources.filter((file) => !file.replaceAll('\\', '/').startsWith('.vitepress/dist')).sort()
+  for (const file of [...files.map((each) => join(docs, each)), join(root, 'package-lock.json')])
+    hash.update(file.slice(root.length)).update(readFileSync(file))
+  return hash.digest('hex')
+}
+
+if (import.meta.main) {
+  const [flag, folder] = process.argv.slice(2)
+  if (flag === '--into' && folder !== undefined) await buildInto(folder)
+  else {
+    const stopping = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+    process.exitCode = (await buildDocs({ quiet: flag === '--quiet', signal: stopping.signal })) ? 0 : 1
+  }
+}
