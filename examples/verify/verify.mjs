@@ -1,0 +1,85 @@
+// Verifies webhooks of Switchyard with nothing but Node.js. Copy the functions above `main` into your receiver and give them
+// the body as the bytes that arrived. Each gives null for a request that is genuine, else what is wrong with it.
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
+
+const TOLERANCE_SECONDS = 300
+
+/** Standard Webhooks. `header` gives a header by its lower-case name; `secrets` are one or more whsec_…, two while rotating. */
+export function verifyStandardWebhook(body, header, secrets, nowSeconds = Date.now() / 1000) {
+  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(header)
+  if (!id || !timestamp || !signatures) return 'signature_missing'
+  if (!/^[0-9]{1,12}$/.test(timestamp)) return 'header_invalid'
+  if (Math.abs(nowSeconds - Number(timestamp)) > TOLERANCE_SECONDS) return 'timestamp_outside_tolerance'
+  let genuine = false
+  for (const secret of secrets) {
+    const digest = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64')
+    // No way out of the loop before its end: how long it takes must not tell which one matched.
+    for (const signature of signatures.split(' ')) if (isEqual(signature, `v1,${digest}`)) genuine = true
+  }
+  return genuine ? null : 'signature_invalid'
+}
+
+/** X-Signature. Of a batch it proves the first message and nothing after it. */
+export function verifyXSignature(body, header, sharedSecret) {
+  const signature = header('x-signature')
+  if (!signature) return 'signature_missing'
+  const signed = isBatch(body) ? firstMessage(body) : body
+  if (signed === undefined) return 'signature_invalid'
+  return isEqual(signature, createHmac('sha1', sharedSecret).update(signed).digest('hex')) ? null : 'signature_invalid'
+}
+
+export function isBatch(body) {
+  return body[0] === 0x5b
+}
+
+function firstMessage(body) {
+  try {
+    return JSON.stringify(JSON.parse(body.toString())[0])
+  } catch {
+    return undefined
+  }
+}
+
+function keyOf(secret) {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  if (key.length < 24) throw new TypeError('A signing secret is whsec_ and base64 of at least 24 bytes.')
+  return key
+}
+
+function isEqual(received, computed) {
+  const [a, b] = [Buffer.from(received), Buffer.from(computed)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+async function main() {
+  const { SIGNING_SECRETS = '', SHARED_SECRET = '', NOW } = process.env
+  const secrets = SIGNING_SECRETS.split(' ').filter(Boolean)
+  if (secrets.length === 0 && SHARED_SECRET === '') {
+    console.error('Set SIGNING_SECRETS or SHARED_SECRET.')
+    return 2
+  }
+  const headers = new Map(process.argv.slice(2).map((line) => [line.split(':')[0].toLowerCase(), line.replace(/^[^:]*: */, '')]))
+  const header = (name) => headers.get(name)
+  const chunks = []
+  for await (const chunk of process.stdin) chunks.push(chunk)
+  const body = Buffer.concat(chunks)
+  let problem = null
+  if (secrets.length > 0) problem = verifyStandardWebhook(body, header, secrets, NOW ? Number(NOW) : undefined)
+  if (SHARED_SECRET !== '') problem ??= verifyXSignature(body, header, SHARED_SECRET)
+  if (problem !== null) {
+    console.log(`invalid: ${problem}`)
+    return 1
+  }
+  console.log(secrets.length === 0 && isBatch(body) ? 'valid: first message only' : 'valid')
+  return 0
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  process.exitCode = await main().catch((error) => {
+    console.error(error.message)
+    return 2
+  })
+}

@@ -1,0 +1,130 @@
+<?php
+// Verifies webhooks of Switchyard with nothing but PHP itself, 8.0 or later. Copy the functions above main into your receiver
+// and give them the body as file_get_contents('php://input') gives it. Each gives null for a request that is genuine, else
+// what is wrong with it.
+
+declare(strict_types=1);
+
+const TOLERANCE_SECONDS = 300;
+
+/** Standard Webhooks. $header gives a header by its lower-case name; $secrets are one or more whsec_…, two while rotating. */
+function verify_standard_webhook(string $body, callable $header, array $secrets, ?int $now = null): ?string
+{
+    [$id, $timestamp, $signatures] = array_map($header, ['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    if (($id ?? '') === '' || ($timestamp ?? '') === '' || ($signatures ?? '') === '') {
+        return 'signature_missing';
+    }
+    if (!preg_match('/\A[0-9]{1,12}\z/', $timestamp)) {
+        return 'header_invalid';
+    }
+    if (abs(($now ?? time()) - (int) $timestamp) > TOLERANCE_SECONDS) {
+        return 'timestamp_outside_tolerance';
+    }
+    $genuine = false;
+    foreach ($secrets as $secret) {
+        $digest = base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", key_of($secret), true));
+        // No way out of the loop before its end: how long it takes must not tell which one matched.
+        foreach (explode(' ', $signatures) as $signature) {
+            if (hash_equals("v1,$digest", $signature)) {
+                $genuine = true;
+            }
+        }
+    }
+    return $genuine ? null : 'signature_invalid';
+}
+
+/** X-Signature. Of a batch it proves the first message and nothing after it. */
+function verify_x_signature(string $body, callable $header, string $sharedSecret): ?string
+{
+    $signature = $header('x-signature') ?? '';
+    if ($signature === '') {
+        return 'signature_missing';
+    }
+    $signed = is_batch($body) ? first_message($body) : $body;
+    if ($signed === null) {
+        return 'signature_invalid';
+    }
+    return hash_equals(hash_hmac('sha1', $signed, $sharedSecret), $signature) ? null : 'signature_invalid';
+}
+
+function is_batch(string $body): bool
+{
+    return str_starts_with($body, '[');
+}
+
+/** Cut out, not parsed and written again: json_encode would escape characters in another way than they came. */
+function first_message(string $body): ?string
+{
+    if (substr($body, 1, 1) !== '{') {
+        return null;
+    }
+    $depth = 0;
+    $quoted = false;
+    for ($at = 1; $at < strlen($body); $at++) {
+        $character = $body[$at];
+        if ($quoted) {
+            if ($character === '\\') {
+                $at++;
+            } elseif ($character === '"') {
+                $quoted = false;
+            }
+        } elseif ($character === '"') {
+            $quoted = true;
+        } elseif ($character === '{') {
+            $depth++;
+        } elseif ($character === '}' && --$depth === 0) {
+            return substr($body, 1, $at);
+        }
+    }
+    return null;
+}
+
+function key_of(string $secret): string
+{
+    $key = base64_decode(preg_replace('/\Awhsec_/', '', $secret), true);
+    if ($key === false || strlen($key) < 24) {
+        throw new InvalidArgumentException('A signing secret is whsec_ and base64 of at least 24 bytes.');
+    }
+    return $key;
+}
+
+// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+function main(array $arguments): int
+{
+    $secrets = array_values(array_filter(explode(' ', getenv('SIGNING_SECRETS') ?: '')));
+    $sharedSecret = getenv('SHARED_SECRET') ?: '';
+    if ($secrets === [] && $sharedSecret === '') {
+        fwrite(STDERR, "Set SIGNING_SECRETS or SHARED_SECRET.\n");
+        return 2;
+    }
+    $headers = [];
+    foreach ($arguments as $line) {
+        [$name, $value] = explode(':', $line, 2) + [1 => ''];
+        $headers[strtolower($name)] = ltrim($value, ' ');
+    }
+    $header = fn (string $name): ?string => $headers[$name] ?? null;
+    $body = stream_get_contents(STDIN);
+    $now = getenv('NOW') ? (int) getenv('NOW') : null;
+    $problem = null;
+    if ($secrets !== []) {
+        $problem = verify_standard_webhook($body, $header, $secrets, $now);
+    }
+    if ($sharedSecret !== '') {
+        $problem ??= verify_x_signature($body, $header, $sharedSecret);
+    }
+    if ($problem !== null) {
+        echo "invalid: $problem\n";
+        return 1;
+    }
+    echo $secrets === [] && is_batch($body) ? "valid: first message only\n" : "valid\n";
+    return 0;
+}
+
+if (PHP_SAPI === 'cli' && realpath($argv[0]) === __FILE__) {
+    try {
+        exit(main(array_slice($argv, 1)));
+    } catch (InvalidArgumentException $error) {
+        fwrite(STDERR, $error->getMessage() . "\n");
+        exit(2);
+    }
+}

@@ -1,0 +1,40 @@
+// Verifies webhooks of Switchyard with @switchyard/webhook, which also reads the body of Node.js, Express, Fastify and
+// fetch-style requests, refuses repeated headers, and tells what a signature covers.
+
+import { verifyWebhook } from '@switchyard/webhook'
+
+/** Gives null for a request that is genuine, else what is wrong with it. */
+export function problemOf(body, headers, secrets, now) {
+  const result = verifyWebhook({ headers, body }, { ...secrets, ...(now === undefined ? {} : { now }) })
+  if (!result.ok) return result.code
+  // With X-Signature alone, all but the first message of a batch is unproven.
+  return result.coverage === 'body' ? null : 'first_message_only'
+}
+
+// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+const { SIGNING_SECRETS = '', SHARED_SECRET = '', NOW } = process.env
+const signingSecrets = SIGNING_SECRETS.split(' ').filter(Boolean)
+if (signingSecrets.length === 0 && SHARED_SECRET === '') {
+  console.error('Set SIGNING_SECRETS or SHARED_SECRET.')
+  process.exit(2)
+}
+const secrets = {
+  ...(signingSecrets.length > 0 ? { signingSecrets } : {}),
+  ...(SHARED_SECRET === '' ? {} : { sharedSecret: SHARED_SECRET }),
+}
+const headers = process.argv.slice(2).map((line) => [line.split(':')[0], line.replace(/^[^:]*: */, '')])
+const chunks = []
+for await (const chunk of process.stdin) chunks.push(chunk)
+let problem
+try {
+  problem = problemOf(Buffer.concat(chunks), headers, secrets, NOW ? () => Number(NOW) * 1000 : undefined)
+} catch (error) {
+  console.error(error.message)
+  process.exit(2)
+}
+if (problem === null) console.log('valid')
+else if (problem === 'first_message_only') console.log('valid: first message only')
+else {
+  console.log(`invalid: ${problem}`)
+  process.exitCode = 1
+}
