@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { startInProcess } from '../e2e/in-process.ts'
+import { startReceiver } from '../e2e/receiver.ts'
+import { wire } from '../e2e/wiring.ts'
 import { collectingEndpoint, deferred } from './testing/collecting-endpoint.ts'
 import { runExample, startExample } from './testing/run-example.ts'
 
@@ -118,5 +121,40 @@ suite('the import', { concurrency: 4 }, () => {
     const { code, stderr } = await runExample(t, FILE, { args: [join(tmpdir(), 'switchyard-no-such-file')] })
     assert.equal(code, 2)
     assert.match(stderr, /^Cannot read .*ENOENT/)
+  })
+
+  test('stopped with SIGTERM it delivers what it has read, and another run brings the rest, each line once to the webhook', async (t) => {
+    await using service = await startInProcess()
+    await using receiver = await startReceiver()
+    const { writeKey } = await wire(service, { urls: [receiver.url], batch: { size: 1_000, lingerMs: 20 } })
+    const env = { SWITCHYARD_HOST_URL: service.url, SWITCHYARD_WRITE_KEY: writeKey }
+    const all = Array.from({ length: 3_000 }, (_, index) => track(`Event ${index}`))
+
+    // A pipe that stays open: it would wait for ever.
+    const first = startExample(t, FILE, { env, input: null })
+    first.child.stdin?.write(`${all.slice(0, 1_000).join('\n')}\n`)
+    await first.waitFor(/1000 lines read/, 'stderr')
+    first.child.kill('SIGTERM')
+    const { code, stdout } = await first.finished
+    assert.deepEqual(
+      [code, stdout],
+      [1, 'stopped after line 1000; run it again for the rest\n1000 of 1000 messages delivered, 0 lines rejected\n'],
+    )
+
+    const second = await runExample(t, FILE, { env, input: all.join('\n') })
+    assert.deepEqual([second.code, second.stdout], [0, '3000 of 3000 messages delivered, 0 lines rejected\n'])
+    await receiver.until(() => receiver.byMessageId.size === 3_000)
+    assert.equal(receiver.messages().length, 3_000)
+    assert.deepEqual([...new Set(receiver.messages().map(({ timestamp }) => timestamp))], ['2020-01-02T03:04:05.678Z'])
+  })
+
+  test('stopped while nobody answers, it ends within its time and names the lines that did not arrive', async (t) => {
+    const { url } = await collectingEndpoint(t, { hold: new Promise(() => {}) })
+    const example = startExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input: track('Lost') })
+    await example.waitFor(/1 lines read/, 'stderr')
+    example.child.kill('SIGTERM')
+    const { code, stdout } = await example.finished
+    assert.equal(code, 1)
+    assert.match(stdout, /^stopped after line 1; .*\n0 of 1 messages delivered, 1 lines rejected\nline 1: close_timeout/)
   })
 })

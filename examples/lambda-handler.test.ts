@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { startInProcess } from '../e2e/in-process.ts'
+import { startReceiver } from '../e2e/receiver.ts'
+import { wire } from '../e2e/wiring.ts'
 import { collectingEndpoint, deferred } from './testing/collecting-endpoint.ts'
 import { runExample, startExample } from './testing/run-example.ts'
 
@@ -40,5 +43,21 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
     })
     assert.deepEqual([code, stdout], [1, line(0, 1, 0).repeat(2)])
     assert.match(stderr, /analytics: delivery_failure: .*401.*\nanalytics: 0 pending, 1 failed\n/)
+  })
+
+  test('through the service its messages arrive at the webhook, each once although the invocations are made again', async (t) => {
+    await using service = await startInProcess()
+    await using receiver = await startReceiver()
+    const wiring = await wire(service, { urls: [receiver.url] })
+    for (let run = 0; run < 2; run++) {
+      const env = { SWITCHYARD_HOST_URL: service.url, SWITCHYARD_WRITE_KEY: wiring.writeKey }
+      const { code, stdout } = await runExample(t, 'lambda-handler.ts', { env })
+      assert.deepEqual([code, stdout], [0, line(1, 0, 0).repeat(2)])
+    }
+    // What had been sent before it is there when it is.
+    const last = await wiring.track()
+    await receiver.until(() => receiver.byMessageId.size === 3)
+    assert.deepEqual(new Set(receiver.byMessageId.keys()), new Set(['order-completed-order-1', 'order-completed-order-2', last]))
+    assert.equal(receiver.messages().length, 3)
   })
 })

@@ -1,6 +1,7 @@
 // A handler for AWS Lambda, or anything that freezes the process between two calls. Once the handler has returned, no
 // timer fires and no request proceeds, so what is still queued waits for the next invocation, which may never come:
 // flush before returning. Never close: the same process, and the same client, serve the next invocation.
+// Run: SWITCHYARD_WRITE_KEY=… npm run example examples/lambda-handler.ts, which invokes it twice; SWITCHYARD_HOST_URL is the host.
 
 import { Analytics } from '@switchyard/node'
 

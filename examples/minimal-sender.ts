@@ -1,5 +1,6 @@
 // The smallest useful program: say who the user is and what they did, and leave when it is delivered.
-// SWITCHYARD_WRITE_KEY is the key that `npm start` printed; another host can be its argument or in SWITCHYARD_HOST_URL.
+// Run: SWITCHYARD_WRITE_KEY=… npm run example examples/minimal-sender.ts
+// The key is the one that `npm start` printed; another host can be its argument or in SWITCHYARD_HOST_URL.
 
 import { Analytics } from '@switchyard/node'
 

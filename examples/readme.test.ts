@@ -7,6 +7,8 @@ test('the README lists every example and no other', () => {
   const listed = [...readFileSync(join(import.meta.dirname, 'README.md'), 'utf8').matchAll(/^\| \[(\S+)\]\(\1\) /gm)].map(
     ([, name]) => name,
   )
-  const present = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const present = readdirSync(import.meta.dirname, { withFileTypes: true })
+    .filter((entry) => (entry.isDirectory() ? !['testing', 'node_modules'].includes(entry.name) : /(?<!\.test)\.ts$/.test(entry.name)))
+    .map(({ name }) => name)
   assert.deepEqual(new Set(listed), new Set(present))
 })

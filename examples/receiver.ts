@@ -1,10 +1,12 @@
-// A webhook receiver: checks the signature, prints what arrives, and answers at once. What comes twice, for deliveries are
-// at least once, is recognised by its messageId and not handled again.
+// A webhook receiver with nothing but Node.js: checks the signature, prints what arrives, and answers at once. What comes twice,
+// for deliveries are at least once, is recognised by its messageId and not handled again.
+// Run: SECRET=… npm run example examples/receiver.ts (--port 9000 --host 127.0.0.1)
 // SECRET is the destination's sharedSecret or signing secret; without it nothing is checked.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { verify } from '@switchyard/webhook'
+import { verify, type WebhookMessage } from '@switchyard/webhook'
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: '9000' }, host: { type: 'string', default: '127.0.0.1' } } })
 const secret = process.env['SECRET']
@@ -16,26 +18,32 @@ const server = createServer((request, response) => void answer(request, response
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (secret === undefined) {
-    let text = ''
-    for await (const chunk of request.setEncoding('utf8')) text += chunk as string
-    handle(JSON.parse(text))
-    response.writeHead(200).end()
+    try {
+      handle((await json(request)) as WebhookMessage | WebhookMessage[])
+      response.writeHead(200).end()
+    } catch {
+      response.writeHead(400).end()
+    }
     return
   }
-  const options = secret.startsWith('whsec_') ? { signingSecrets: secret } : { sharedSecret: secret }
-  const result = await verify(request, options)
+  const result = await verify(request, secret.startsWith('whsec_') ? { signingSecrets: secret } : { sharedSecret: secret })
   if (!result.ok) {
     console.log(`refused: ${result.message}`)
+    response.writeHead(result.status).end(result.code)
+    return
+  }
+  // X-Signature proves the first message of a batch and no other; a signing secret proves all of it.
+  if (result.coverage !== 'body') {
+    console.log('refused: a batch needs a signing secret')
     response.writeHead(401).end()
     return
   }
-  handle(result.payload)
+  handle(result.messages)
   response.writeHead(200).end()
 }
 
-function handle(payload: unknown): void {
-  const messages = (Array.isArray(payload) ? payload : [payload]) as { type: string; messageId?: string; event?: string }[]
-  for (const message of messages) {
+function handle(messages: WebhookMessage | WebhookMessage[]): void {
+  for (const message of [messages].flat()) {
     if (message.messageId !== undefined && seen.has(message.messageId)) continue
     if (message.messageId !== undefined) seen.add(message.messageId)
     console.log(JSON.stringify(message))
@@ -46,9 +54,10 @@ server.listen(Number(values.port), values.host, () => {
   const address = server.address() as { port: number }
   console.log(`receiver on http://${values.host}:${address.port}/`)
 })
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    server.close()
-    server.closeAllConnections()
-  })
+
+function close(): void {
+  server.close()
+  // What is under way is answered; connections that are only kept open are not waited for.
+  setTimeout(() => server.closeAllConnections(), 500)
 }
+process.once('SIGINT', close).once('SIGTERM', close)

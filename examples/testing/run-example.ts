@@ -2,15 +2,19 @@
 // Invariant: no process outlives its test, and none waits longer than the guard.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-const GUARD_MS = 15_000
+const GUARD_MS = 60_000
+/** Half of a start is compiling. */
+const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ExampleOptions {
   args?: string[]
   env?: Record<string, string>
-  input?: string
+  /** Null: its input stays open. */
+  input?: string | null
 }
 
 export interface Finished {
@@ -37,10 +41,10 @@ export function startExample(t: TestContext, file: string, { args = [], env = {}
   return startNode(t, [join(import.meta.dirname, '..', file), ...args], env, input)
 }
 
-export function startNode(t: TestContext, args: string[], env: Record<string, string> = {}, input?: string): RunningExample {
+function startNode(t: TestContext, args: string[], env: Record<string, string> = {}, input?: string | null): RunningExample {
   const child = spawn(process.execPath, args, {
     cwd: join(import.meta.dirname, '..'),
-    env: { ...cleanEnvironment(), ...env },
+    env: { ...cleanEnvironment(), NODE_COMPILE_CACHE, ...env },
     stdio: 'pipe',
   })
   const output = { stdout: '', stderr: '' }
@@ -61,7 +65,7 @@ export function startNode(t: TestContext, args: string[], env: Record<string, st
   }
   // An example may leave before it has read all of its input; that is its business.
   child.stdin.on('error', () => {})
-  child.stdin.end(input)
+  if (input !== null) child.stdin.end(input)
   t.after(async () => {
     child.kill('SIGKILL')
     await finished

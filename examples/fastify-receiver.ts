@@ -1,0 +1,148 @@
+// A webhook receiver on Fastify that does each message once: through retries, replays, restarts and kill -9. A request is
+// only verified, written to an inbox in SQLite, and answered; the work is done from there, and marked done in its transaction.
+// Run: SWITCHYARD_SIGNING_SECRET=whsec_… npm run example examples/fastify-receiver.ts
+// PORT (9000) and HOST (127.0.0.1) are where it listens, INBOX_FILE (data/inbox.db) is where it keeps what it has taken.
+
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { verify, type WebhookMessage } from '@switchyard/webhook'
+import Fastify from 'fastify'
+
+// Two of them, with a space between, while you change from one to the other.
+const signingSecrets = process.env['SWITCHYARD_SIGNING_SECRET']?.split(' ')
+if (!signingSecrets) stop('SWITCHYARD_SIGNING_SECRET must be the signing secret (whsec_…) of the destination.')
+
+/** For how long a message that comes again is recognised: longer than you would ever replay. */
+const REMEMBERED_MS = 30 * 24 * 60 * 60 * 1_000
+const LONGEST_PAUSE_MS = 60_000
+
+const file = process.env['INBOX_FILE'] ?? 'data/inbox.db'
+mkdirSync(dirname(file), { recursive: true })
+const database = new DatabaseSync(file, { timeout: 2_000 })
+// FULL: what was answered with 204 is on the disk and survives a power cut.
+database.exec(`
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  CREATE TABLE IF NOT EXISTS inbox (
+    id TEXT PRIMARY KEY, message TEXT NOT NULL, due_at INTEGER NOT NULL, failures INTEGER NOT NULL DEFAULT 0, done_at INTEGER
+  );
+  CREATE INDEX IF NOT EXISTS inbox_due ON inbox (due_at) WHERE done_at IS NULL;
+  CREATE INDEX IF NOT EXISTS inbox_done ON inbox (done_at) WHERE done_at IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS customers (user_id TEXT PRIMARY KEY, orders INTEGER NOT NULL, spent REAL NOT NULL);
+`)
+const put = database.prepare('INSERT INTO inbox (id, message, due_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING')
+const nextDue = database.prepare(
+  'SELECT id, message, failures FROM inbox WHERE done_at IS NULL AND due_at <= ? ORDER BY due_at, rowid LIMIT 1',
+)
+// The id is what has to be remembered; what the message said need not lie around.
+const markDone = database.prepare("UPDATE inbox SET done_at = ?, message = '' WHERE id = ? AND done_at IS NULL")
+const postpone = database.prepare('UPDATE inbox SET due_at = ?, failures = failures + 1 WHERE id = ?')
+const forget = database.prepare('DELETE FROM inbox WHERE done_at < ?')
+const addOrder = database.prepare(
+  'INSERT INTO customers VALUES (?, 1, ?) ON CONFLICT (user_id) DO UPDATE SET orders = orders + 1, spent = spent + excluded.spent',
+)
+const removeCustomer = database.prepare('DELETE FROM customers WHERE user_id = ?')
+
+/**
+ * The work: put yours here. What it writes to this database happens exactly once. What it does elsewhere (a mail, a call of
+ * another API) may happen again after a crash: give the other side the messageId as its idempotency key.
+ */
+function work(message: WebhookMessage): void {
+  if (message.type === 'track' && message['event'] === 'Order Completed') {
+    const { total } = (message['properties'] ?? {}) as { total?: unknown }
+    addOrder.run(message.userId ?? 'unknown', Number(total) || 0)
+  } else if (message.type === 'delete') removeCustomer.run(message.userId ?? 'unknown')
+}
+
+const app = Fastify({ logger: true })
+// Signatures are over the bytes as they came, so nothing may parse them on the way.
+app.removeAllContentTypeParsers()
+app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+app.post('/', async (request, reply) => {
+  const result = await verify(request, { signingSecrets })
+  if (!result.ok) return reply.code(result.status).send(result.code)
+  // All of a batch or nothing. A failure here is a 500, and Switchyard sends the batch again.
+  const taken = transaction(() => {
+    let count = 0
+    for (const message of result.messages) count += Number(put.run(idOf(message), JSON.stringify(message), Date.now()).changes)
+    return count
+  })
+  request.log.info({ taken, known: result.messages.length - taken, attempt: result.attempt }, 'received')
+  wake()
+  return reply.code(204).send()
+})
+
+/** A delete has no messageId; user and time are as good. */
+function idOf({ messageId, type, userId, timestamp }: WebhookMessage): string {
+  return messageId ?? `${type} ${userId} ${timestamp}`
+}
+
+interface InboxRow {
+  id: string
+  message: string
+  failures: number
+}
+
+let isWorking = false
+let isClosing = false
+
+function wake(): void {
+  if (isWorking) return
+  isWorking = true
+  setImmediate(workOnNext)
+}
+
+/** One message a turn, so that requests are answered in between however much there is to do. */
+function workOnNext(): void {
+  if (isClosing) return
+  const next = nextDue.get(Date.now()) as unknown as InboxRow | undefined
+  if (next === undefined) {
+    isWorking = false
+    return
+  }
+  try {
+    transaction(() => {
+      // Nothing is marked where a second process on the same file, as in a rolling restart, was faster.
+      if (markDone.run(Date.now(), next.id).changes === 1) work(JSON.parse(next.message) as WebhookMessage)
+    })
+    app.log.info({ messageId: next.id }, 'done')
+  } catch (error) {
+    // It waits, and the others go on.
+    postpone.run(Date.now() + Math.min(1_000 * 2 ** next.failures, LONGEST_PAUSE_MS), next.id)
+    app.log.error({ err: error, messageId: next.id }, 'not done, will be tried again')
+  }
+  setImmediate(workOnNext)
+}
+
+function transaction<T>(act: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = act()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function stop(reason: string): never {
+  console.error(reason)
+  process.exit(2)
+}
+
+const everySecond = setInterval(wake, 1_000)
+const everyHour = setInterval(() => forget.run(Date.now() - REMEMBERED_MS), 60 * 60 * 1_000)
+
+async function close(): Promise<void> {
+  await app.close() // answers what is under way, takes no more
+  isClosing = true // what is not done stays in the inbox for the next start
+  clearInterval(everySecond)
+  clearInterval(everyHour)
+  database.close()
+}
+process.once('SIGTERM', () => void close()).once('SIGINT', () => void close())
+
+await app.listen({ port: Number(process.env['PORT'] ?? 9000), host: process.env['HOST'] ?? '127.0.0.1' })

@@ -1,0 +1,30 @@
+// A route handler of the App Router that places an order and says so. The answer does not wait for analytics: the call only
+// queues, and after() flushes when the answer is out, which a serverless platform would otherwise not leave time for.
+// In your application: import { after } from 'next/server'.
+
+import { analytics } from '../../../lib/analytics.ts'
+import { after } from '../../../next-server.ts'
+
+interface Order {
+  orderId: string
+  userId: string
+  total: number
+}
+
+const FLUSH_MS = 5_000
+
+export async function POST(request: Request): Promise<Response> {
+  const order = (await request.json().catch(() => null)) as Order | null
+  if (!order?.orderId || !order.userId) return Response.json({ error: 'orderId and userId are required' }, { status: 400 })
+
+  analytics.track({
+    // The same whenever this order is placed: a browser that asks again does not count twice.
+    messageId: `order-completed-${order.orderId}`,
+    userId: order.userId,
+    event: 'Order Completed',
+    properties: { orderId: order.orderId, total: order.total },
+  })
+  after(() => analytics.flush({ timeout: FLUSH_MS }))
+
+  return Response.json({ orderId: order.orderId }, { status: 201 })
+}
