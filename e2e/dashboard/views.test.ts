@@ -94,4 +94,18 @@ suite('views', { concurrency: 2 }, () => {
     ]
     assert.deepEqual(await findings(tab, looks), [])
   })
+
+  test('a link with a token in its fragment logs in where it leads to, and the token is gone from the address; a wrong one asks', async () => {
+    await using tab = await browser.open(empty.service, { token: null })
+    tab.expected.push(/status of 401/)
+    const { url, token } = empty.service
+    await tab.visit('/sources?from=link#token=wrong')
+    await tab.page.getByLabel('Control token').waitFor()
+    assert.equal(tab.page.url(), `${url}/sources?from=link`)
+    await tab.page.goto('about:blank')
+    await tab.visit(`/sources?from=link#token=${token}`)
+    await tab.page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor()
+    assert.equal(tab.page.url(), `${url}/sources?from=link`)
+    assert.equal(await tab.page.evaluate<boolean>(`document.documentElement.outerHTML.includes(${JSON.stringify(token)})`), false)
+  })
 })

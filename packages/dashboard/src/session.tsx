@@ -1,4 +1,5 @@
-// Who looks: the session of the browser's cookie, or the form that begins one. The token is sent once and kept nowhere in the page.
+// Who looks: the session of the browser's cookie, or the form that begins one. The token is sent once and kept nowhere in the page: also
+// the one of a link (`/#token=…`, as `npm run demo` prints it), which is taken out of the address before anything else happens.
 
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
@@ -18,6 +19,17 @@ export function useSession(): SessionInfo & { isAdmin: boolean } {
   return { ...session, isAdmin: session.role === 'admin' }
 }
 
+/** In the fragment, because that is sent to no server and stands in no log. */
+function tokenOfLink(): string | null {
+  const { pathname, search, hash } = window.location
+  const [, token] = /^#token=([\w.~-]+)$/.exec(hash) ?? []
+  if (token === undefined) return null
+  window.history.replaceState(window.history.state, '', pathname + search)
+  return token
+}
+
+let linkToken = tokenOfLink()
+
 type State = { is: 'asking' } | { is: 'out'; isOver: boolean } | { is: 'in'; session: SessionInfo } | { is: 'away'; problem: ApiProblem }
 
 export function Session({ children }: { children: ReactNode }) {
@@ -26,8 +38,18 @@ export function Session({ children }: { children: ReactNode }) {
 
   const ask = (): void => {
     call('GET /api/session').then(
-      (session) => setState({ is: 'in', session }),
-      (problem: ApiProblem) => setState(problem.status === 401 ? { is: 'out', isOver: false } : { is: 'away', problem }),
+      (session) => {
+        linkToken = null
+        setState({ is: 'in', session })
+      },
+      (problem: ApiProblem) => {
+        if (problem.status !== 401) return setState({ is: 'away', problem })
+        const token = linkToken
+        linkToken = null
+        if (token === null) return setState({ is: 'out', isOver: false })
+        // Whether it was right or not is told by who is logged in then.
+        call('POST /api/login', { body: { token } }).then(ask, ask)
+      },
     )
   }
 

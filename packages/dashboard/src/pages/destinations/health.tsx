@@ -143,7 +143,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
   )
 }
 
-/** What the last attempt at the most tried of the oldest that wait came to, or at one that failed: why, in words. */
+/** What the last attempt at the most tried of the oldest that wait came to, or at one that failed or expired: why, in words. */
 function LastFailure({ destination: { id }, oldestPendingAt }: { destination: Destination; oldestPendingAt: string | null }) {
   const to = oldestPendingAt === null ? undefined : new Date(Date.parse(oldestPendingAt) + 2_000).toISOString()
   const pending = useApi('GET /api/deliveries', {
@@ -157,7 +157,13 @@ function LastFailure({ destination: { id }, oldestPendingAt }: { destination: De
     everyMs: 10_000,
     enabled: pending.data !== undefined && tried === undefined,
   })
-  const chosen = tried ?? failed.data?.data[0]
+  // Of a receiver that has been away for longer than its window, those that were tried have expired and the others have not been tried.
+  const expired = useApi('GET /api/deliveries', {
+    query: { destinationId: id, state: 'expired', limit: 1 },
+    everyMs: 10_000,
+    enabled: failed.data !== undefined && failed.data.data.length === 0 && tried === undefined,
+  })
+  const chosen = tried ?? failed.data?.data[0] ?? expired.data?.data[0]
   const detail = useApi('GET /api/deliveries/{id}', { params: { id: chosen?.id ?? '' }, everyMs: 10_000, enabled: chosen !== undefined })
   const attempt = lastOf(detail.data?.attempts ?? [], ({ reason }) => reason !== null)
   return (

@@ -39,6 +39,14 @@ test('a batch says how many more there are', () => {
   assert.equal(userOf(attempt({})), 'anon')
 })
 
+test('a page or screen is told by its name, as an event is by its own', () => {
+  const accepted = (change: object): LiveAccepted => ({ kind: 'accepted', event: null, message: null, ...change }) as LiveAccepted
+  assert.equal(subjectOf(accepted({ event: 'Signed Up', message: { name: 'not this' } })), 'Signed Up')
+  assert.equal(subjectOf(accepted({ message: { name: 'Home' } })), 'Home')
+  assert.equal(subjectOf(accepted({ message: { name: 7 } })), '')
+  assert.equal(subjectOf(accepted({})), '')
+})
+
 test('rates keep a digit while they are small', () => {
   assert.deepEqual([rate(0.26), rate(9.96), rate(1_234.5)], [0.3, 10, 1_235])
 })

@@ -30,15 +30,17 @@ export function outcomeOf(told: Told): Outcome {
   }
 }
 
-/** What it is about: the event, where it has one; what was refused begins as it does. */
+/** What it is about: the event, or the name of a page or screen, where it has one; what was refused begins as it does. */
 export function subjectOf(told: Told): string {
   switch (told.kind) {
     case 'gap':
       return 'Nothing was heard'
     case 'rejected':
       return told.messages > 1 ? `${told.messages} messages` : told.sample.slice(0, 200)
-    case 'accepted':
-      return told.event ?? ''
+    case 'accepted': {
+      const name = told.message?.['name']
+      return told.event ?? (typeof name === 'string' ? name : '')
+    }
     case 'attempt':
       return told.messages > 1 ? `${told.event ?? told.type ?? 'a message'} and ${told.messages - 1} more` : (told.event ?? '')
   }

@@ -35,7 +35,7 @@ export interface HourAndBefore {
 
 export interface AttentionInput {
   nowMs: number
-  destinations: readonly Pick<Schemas['Destination'], 'id' | 'name' | 'enabled'>[]
+  destinations: readonly (Pick<Schemas['Destination'], 'id' | 'name' | 'enabled'> & Partial<Pick<Schemas['Destination'], 'createdAt'>>)[]
   sources: readonly Pick<Schemas['Source'], 'id' | 'name'>[]
   health: Answer<'GET /api/destinations/health'>['data']
   ledger: readonly LedgerEntry[]
@@ -153,7 +153,7 @@ function ofFailures({ hours, health, destinations }: AttentionInput): Finding[] 
     const state = now.failed > 0 ? 'failed' : now.expired > 0 ? 'expired' : 'pending'
     const about = {
       subject: nameOf(destinations, destinationId),
-      since: failingSince,
+      since: sinceCreated(destinations, destinationId, failingSince),
       isRough: true,
       href: deliveriesPath({ destination: destinationId, state }),
       link: `${state[0]?.toUpperCase()}${state.slice(1)} deliveries`,
@@ -182,12 +182,18 @@ function ofExpired({ expired, destinations }: AttentionInput): Finding[] {
         severity: 'warning',
         subject: nameOf(destinations, destinationId),
         text: `${deliveries(count)} expired in the last 24 hours: ${they} retry window was over. Replay ${count === 1 ? 'it' : 'them'} when the receiver is well.`,
-        since,
+        since: sinceCreated(destinations, destinationId, since),
         isRough: true,
         href: deliveriesPath({ destination: destinationId, state: 'expired' }),
         link: 'Expired deliveries',
       }
     })
+}
+
+/** A step may have begun long before a destination that is new. */
+function sinceCreated(destinations: AttentionInput['destinations'], destinationId: string, since: string | null): string | null {
+  const createdAt = destinations.find(({ id }) => id === destinationId)?.createdAt
+  return since !== null && createdAt !== undefined && Date.parse(createdAt) > Date.parse(since) ? createdAt : since
 }
 
 function ofRejections({ hour: { now, before, rejectingSince }, rejections, sources }: AttentionInput): Finding[] {
