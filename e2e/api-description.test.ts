@@ -35,7 +35,7 @@ function isOwnPath({ method, url }: Served): boolean {
 }
 
 /** Where somebody is sent on. */
-const REDIRECTS = new Set(['/docs/'])
+const REDIRECTS = new Set(['/docs'])
 /** The dashboard: pages for people and the files that they load, no part of the API. */
 const DASHBOARD = new Set([...PAGE_PATHS, ...FILE_PATHS])
 
@@ -85,13 +85,17 @@ test('paths besides the control API answer as described', async () => {
     ['get', '/v1/pixel/track', '/v1/pixel/{type}', 200],
     ['get', `/v1/projects/${writeKey}/settings`, '/v1/projects/{writeKey}/settings', 200],
     ['get', '/v1/projects/nobody/settings', '/v1/projects/{writeKey}/settings', 404],
+    ['get', `/v1/sourceConfig/?writeKey=${writeKey}`, '/v1/sourceConfig/', 200],
+    ['get', '/v1/sourceConfig/?writeKey=nobody', '/v1/sourceConfig/', 404],
+    ['post', `/beacon/v1/batch?writeKey=${writeKey}`, '/beacon/v1/batch', 200, { body: json({ batch: [{ type: 'track', ...track }] }) }],
+    ['post', '/beacon/v1/batch?writeKey=nobody', '/beacon/v1/batch', 401, { body: json({ batch: [{ type: 'track', ...track }] }) }],
     ['post', '/oauth2/token', '/oauth2/token', 400, { body: new URLSearchParams({ grant_type: 'password' }) }],
     ['post', '/oauth2/token', '/oauth2/token', 401, { body: new URLSearchParams({ grant_type: 'client_credentials' }) }],
     ['post', '/oauth2/token', '/oauth2/token', 415, { headers: { 'content-type': 'application/json' }, body: '{}' }],
     ['get', '/healthz', '/healthz', 200],
     ['get', '/readyz', '/readyz', 200],
     ['get', '/metrics', '/metrics', 200],
-    ['get', '/docs', '/docs', 200],
+    ['get', '/docs/api', '/docs/api', 200],
     ['get', '/docs/openapi.json', '/docs/openapi.json', 200],
   ]
   for (const [method, path, described, status, init = {}] of cases) {
@@ -115,7 +119,7 @@ function contentOf(path: string, method: string, status: number): Record<string,
 }
 
 test('the page is for everybody, loads nothing, and runs only its own script', async () => {
-  const response = await fetch(`${service.url}/docs`)
+  const response = await fetch(`${service.url}/docs/api`)
   const page = await response.text()
   assert.equal(response.status, 200)
   const policy = response.headers.get('content-security-policy') ?? ''
@@ -134,7 +138,7 @@ test('the page is for everybody, loads nothing, and runs only its own script', a
 })
 
 test('the page shows every operation, error and setting, and each link in it leads somewhere', async () => {
-  const page = await (await fetch(`${service.url}/docs`)).text()
+  const page = await (await fetch(`${service.url}/docs/api`)).text()
   const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id as string)
   assert.equal(new Set(ids).size, ids.length, 'an id is there twice')
   const places = new Set(ids)
@@ -147,8 +151,8 @@ test('the page shows every operation, error and setting, and each link in it lea
 })
 
 test('examples in the page name the address that was asked for, whatever a caller claims it to be', async () => {
-  assert.ok((await (await fetch(`${service.url}/docs`)).text()).includes(`curl &#39;${service.url}/v1/batch&#39;`))
-  const hostile = await exchange(`GET /docs HTTP/1.1\r\nhost: x"><script>alert(1)</script>\r\nconnection: close\r\n\r\n`)
+  assert.ok((await (await fetch(`${service.url}/docs/api`)).text()).includes(`curl &#39;${service.url}/v1/batch&#39;`))
+  const hostile = await exchange(`GET /docs/api HTTP/1.1\r\nhost: x"><script>alert(1)</script>\r\nconnection: close\r\n\r\n`)
   assert.doesNotMatch(hostile, /alert\(1\)/)
   assert.match(hostile, /http:\/\/localhost:8080\/v1\/batch/)
 })
@@ -165,7 +169,7 @@ test('paths that cannot be meant are refused in the one shape, before and after 
     ['/api/sources/%ff', 400, 'invalid_request'],
     [`/api/sources/${'x'.repeat(5_000)}`, 400, 'invalid_request'],
     ['/docs/nothing', 404, 'not_found'],
-    ['/docs?x=1', 200, ''],
+    ['/docs/api?x=1', 200, ''],
     ['/healthz/', 404, 'not_found'],
   ] as const) {
     const answer = await exchange(`GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\nconnection: close\r\n\r\n`)
@@ -173,9 +177,9 @@ test('paths that cannot be meant are refused in the one shape, before and after 
   }
 })
 
-test('a page with a slash at its end is sent on to the one without', async () => {
-  const response = await fetch(`${service.url}/docs/`, { redirect: 'manual' })
-  assert.deepEqual([response.status, response.headers.get('location')], [308, '/docs'])
+test('the documentation without a slash at its end is sent on to the one with', async () => {
+  const response = await fetch(`${service.url}/docs?x=1`, { redirect: 'manual' })
+  assert.deepEqual([response.status, response.headers.get('location')], [308, '/docs/?x=1'])
 })
 
 async function exchange(request: string): Promise<string> {

@@ -2,7 +2,9 @@
 // are pinned, nothing secret in them, and nothing that one lost node would take down. They are not run here.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment'
@@ -11,7 +13,9 @@ import { Secret } from 'kubernetes-models/v1/Secret'
 import { Service } from 'kubernetes-models/v1/Service'
 import { parse } from 'yaml'
 import { readConfig, SETTINGS } from '../packages/server/src/config.ts'
+import { ignoreRules, instructions } from '../scripts/dockerfile.ts'
 import { startInProcess } from './in-process.ts'
+import { runService } from './service.ts'
 
 const FOLDER = join(import.meta.dirname, '..', 'deploy')
 const VARIABLES = new Set<string>(Object.values(SETTINGS).map(({ variable }) => variable))
@@ -312,6 +316,21 @@ describe('The image', () => {
     assert.doesNotMatch(dockerfile, /SECRET|TOKEN|PASSWORD/)
   })
 
+  test('is built of files that are there, and that a build gets to see', () => {
+    const ignored = ignoreRules(textOf('Dockerfile.dockerignore'))
+    const copied = instructions(dockerfile).flatMap(([word, rest]) =>
+      word === 'COPY' && !rest.startsWith('--from=') ? rest.split(/\s+/).slice(0, -1) : [],
+    )
+    assert.ok(copied.length > 8)
+    for (const path of copied) {
+      assert.ok(existsSync(join(FOLDER, '..', path)), path)
+      const isFile = statSync(join(FOLDER, '..', path)).isFile()
+      assert.ok(!ignored(isFile ? path : `${path}/a-file-in-it`), `${path} is ignored`)
+    }
+    for (const kept of ['deploy/.env', 'data/switchyard.db', 'packages/server/x.db.key', 'node_modules/a/index.js', '.git/config'])
+      assert.ok(ignored(kept), `${kept} stays out`)
+  })
+
   test('its check of health says whether a service answers', async () => {
     const [, json = ''] = /HEALTHCHECK[^[]*(\[.*\])$/m.exec(dockerfile) ?? []
     const [node, flag, script] = JSON.parse(json) as string[]
@@ -319,6 +338,81 @@ describe('The image', () => {
     await using service = await startInProcess()
     assert.equal(await exitOf(script ?? '', new URL(service.url).port), 0)
     assert.equal(await exitOf(script ?? '', '9'), 1)
+  })
+})
+
+describe('systemd', () => {
+  const unit = textOf('systemd', 'switchyard.service')
+  const settings = [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, key, value]) => [key as string, value as string] as const)
+  const valueOf = (key: string): string => settings.find(([name]) => name === key)?.[1] ?? assert.fail(`no ${key}`)
+  const home = '/opt/switchyard/'
+  const repository = join(FOLDER, '..')
+
+  test('starts the service with the pinned runtime, from files that a clone has', () => {
+    const [runtime = '', flag, cli = '', command] = valueOf('ExecStart').split(' ')
+    assert.deepEqual([flag, command], ['--max-semi-space-size=16', 'serve'])
+    for (const path of [runtime, cli]) {
+      assert.ok(path.startsWith(home), path)
+      assert.ok(existsSync(join(repository, path.slice(home.length))), path)
+    }
+    // It does not tell systemd when it is ready, so none may wait for that.
+    assert.equal(valueOf('Type'), 'exec')
+  })
+
+  test('gives it the time to stop, starts it again when it failed, and not when a setting is wrong', async () => {
+    assert.ok(Number(valueOf('TimeoutStopSec')) > 10)
+    assert.deepEqual([valueOf('KillSignal'), valueOf('Restart')], ['SIGTERM', 'on-failure'])
+    const { ended } = runService({ env: { SWITCHYARD_PORT: 'none' } })
+    assert.equal(String((await ended).code), valueOf('RestartPreventExitStatus'))
+  })
+
+  test('settings are those of the service, the store is in its state, and nothing secret has a value', () => {
+    // What the unit sets stands where the file leaves a line out.
+    const pairs = [...textOf('systemd', 'switchyard.env').split('\n'), ...valueOf('Environment').split(' ')]
+      .map((line) => /^#?(\w+)=(.*)$/.exec(line))
+      .filter((found) => found !== null)
+    const env = Object.fromEntries(pairs.map(([, name, value]) => [name, value] as [string, string]))
+    for (const [name, value] of Object.entries(env)) {
+      if (name === 'NODE_ENV') continue
+      assert.ok(VARIABLES.has(name), name)
+      if (/TOKEN|KEY/.test(name)) assert.equal(value, '', `${name} is for whoever installs it`)
+    }
+    assert.equal(env['SWITCHYARD_STORE'], `sqlite:/var/lib/${valueOf('StateDirectory')}/switchyard.db`)
+    assertTaken(Object.fromEntries(Object.entries(env).filter(([name]) => name !== 'NODE_ENV')))
+    assert.equal(valueOf('EnvironmentFile'), '/etc/switchyard/switchyard.env')
+  })
+
+  test('is a user of its own who can write nothing else', () => {
+    for (const key of [
+      'DynamicUser',
+      'NoNewPrivileges',
+      'PrivateTmp',
+      'PrivateDevices',
+      'ProtectHome',
+      'ProtectKernelTunables',
+      'RestrictSUIDSGID',
+    ])
+      assert.equal(valueOf(key), 'yes', key)
+    assert.deepEqual([valueOf('ProtectSystem'), valueOf('CapabilityBoundingSet'), valueOf('StateDirectoryMode')], ['strict', '', '0700'])
+    assert.ok(!settings.some(([key]) => key === 'ReadWritePaths' || key === 'MemoryDenyWriteExecute'))
+  })
+
+  test('systemd understands every line of it, and counts it as well protected', (t) => {
+    if (spawnSync('systemd-analyze', ['--version']).error !== undefined) return t.skip('there is no systemd here')
+    const folder = mkdtempSync(join(tmpdir(), 'switchyard-unit-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'switchyard.service')
+    const analyze = (text: string, ...args: string[]): { text: string; code: number | null } => {
+      // It looks for the program, which is where this one is.
+      writeFileSync(file, text.replace(/^(ExecStart=)\S+/m, `$1${process.execPath}`))
+      const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' })
+      return { text: stdout + stderr, code: status }
+    }
+    assert.deepEqual(analyze(unit, 'verify'), { text: '', code: 0 })
+    assert.match(analyze(unit.replace('ProtectSystem=', 'ProtectSytem='), 'verify').text, /Unknown key/)
+    const { text } = analyze(unit, 'security', '--offline=yes', '--no-pager')
+    const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(text) ?? assert.fail(text)
+    assert.ok(Number(exposure) < 2, `exposure ${exposure}`)
   })
 })
 

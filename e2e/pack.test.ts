@@ -15,7 +15,9 @@ const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'LICENSE', 'package.js
 
 before(() => {
   mkdirSync(copy)
-  for (const name of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json']) cpSync(join(repository, name), join(copy, name))
+  // With their times: scripts/run.mjs tells by that of the lockfile whether what is installed, which is not a copy, is up to date.
+  for (const name of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json'])
+    cpSync(join(repository, name), join(copy, name), { preserveTimestamps: true })
   for (const name of ['packages', 'scripts', 'examples', 'e2e']) {
     cpSync(join(repository, name), join(copy, name), { recursive: true, filter: (path) => !LEFT_OUT.has(path.split('/').at(-1) ?? '') })
   }

@@ -2,19 +2,26 @@
 // version that is promised, under the compiler's ways to resolve modules, and in place of the client they come from.
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
+import { once } from 'node:events'
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { createRequire, findPackageJSON } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
+import { checkPackage, createPackageFromTarballData, Package } from '@arethetypeswrong/core'
 import { build } from 'esbuild'
+import { publint } from 'publint'
 import type * as Client from '../packages/node/src/index.ts'
 import { LIBRARY } from '../packages/node/src/version.ts'
+import { buildServer, SITES } from '../scripts/build-server.ts'
 import { BUNDLER, compile, ES_MODULES } from './compile.ts'
 import { installIn, PACKAGES, type PackageName, pack, readJson, repository, runtime } from './installed-packages.ts'
 import { migrate } from './migrate.ts'
+import { startReceiver } from './receiver.ts'
 import { run } from './run-program.ts'
 import { requireSandboxed } from './sandboxed-require.ts'
 import { ACCESS_TOKEN, createTrackingEndpoint } from './tracking-endpoint.ts'
@@ -32,8 +39,10 @@ const workspace = mkdtempSync(join(tmpdir(), 'switchyard-packages-'))
 const projectOf = (name: PackageName | 'all'): string => join(workspace, name)
 const installed = (name: PackageName): string => join(projectOf(name), 'node_modules', '@switchyard', name)
 
+let tarballs: Record<PackageName, string>
+
 before(async () => {
-  const tarballs = await pack(join(workspace, 'tarballs'))
+  tarballs = await pack(join(workspace, 'tarballs'))
   await Promise.all([
     ...PACKAGES.map((name) => installIn(projectOf(name), [tarballs[name]])),
     installIn(projectOf('all'), Object.values(tarballs)),
@@ -61,22 +70,30 @@ for (const name of PACKAGES) {
     for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies', 'devDependencies', 'scripts', 'private']) {
       assert.equal(manifest[field], undefined, field)
     }
-    const targets = JSON.stringify([manifest['main'], manifest['module'], manifest['types'], manifest['exports']]).match(
-      /\.\/[^"]+\.(?:ts|js)\b/g,
-    )
+    const targets = JSON.stringify([
+      manifest['main'],
+      manifest['module'],
+      manifest['types'],
+      manifest['exports'],
+      manifest['imports'] ?? {},
+    ]).match(/\.\/[^"]+\.(?:ts|js|cts|cjs)\b/g)
     for (const target of targets ?? []) await stat(join(installed(name), target))
     const vectors = name === 'webhook' ? ['./vectors.json', './vectors-extra.json'] : []
     assert.deepEqual(Object.keys(manifest['exports'] as object), ['.', './package.json', ...vectors])
 
     const files = filesOf(installed(name))
-    assert.ok(files.includes('LICENSE'))
+    assert.ok(files.includes('LICENSE') && files.includes('README.md'))
+    assert.ok((manifest['keywords'] as string[]).includes('switchyard') && typeof manifest['description'] === 'string')
+    // Where the root names a repository, each package names its folder in it.
+    const repositoryOf = root['repository'] === undefined ? undefined : { ...(root['repository'] as object), directory: `packages/${name}` }
+    assert.deepEqual(manifest['repository'], repositoryOf)
     const expected =
-      /^(?:package\.json|LICENSE|README\.md|vectors(?:-extra)?\.json|(?:esm|cjs)\/(?:package\.json|(?:[\w-]+\/)*[\w-]+(?:\.js|\.d\.ts)))$/
+      /^(?:package\.json|LICENSE|README\.md|vectors(?:-extra)?\.json|esm\/(?:[\w-]+\/)*[\w-]+(?:\.js|\.d\.ts)|cjs\/(?:[\w-]+\/)*[\w-]+(?:\.cjs|\.d\.cts))$/
     assert.deepEqual(
       files.filter((file) => !expected.test(file)),
       [],
     )
-    for (const file of files.filter((file) => /\.(?:js|ts)$/.test(file))) {
+    for (const file of files.filter((file) => /\.c?(?:js|ts)$/.test(file))) {
       const text = readFileSync(join(installed(name), file), 'utf8')
       const specifiers = Array.from(
         text.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\brequire\(\s*)["']([^"']+)["']/g),
@@ -87,6 +104,45 @@ for (const name of PACKAGES) {
       assert.ok(!text.includes(repository), `${file} names a path of the machine that built it`)
     }
   })
+}
+
+for (const name of PACKAGES) {
+  test(`publint and are-the-types-wrong have nothing against @switchyard/${name}`, async () => {
+    const bytes = await readFile(tarballs[name])
+    const { messages } = await publint({ pack: { tarball: Uint8Array.from(bytes).buffer }, strict: true, level: 'suggestion' })
+    assert.deepEqual(messages, [])
+    const analysis = await checkPackage(createPackageFromTarballData(new Uint8Array(bytes)))
+    assert.ok(analysis.types !== false)
+    assert.ok('.' in analysis.entrypoints)
+    assert.deepEqual(analysis.problems, [])
+  })
+}
+
+test('the checks of packages find what is wrong with one', async () => {
+  // The same package, with types that say it is CommonJS where it is an ES module, and a main that is not there.
+  const files = {
+    'package.json': manifestOf({ types: './index.d.cts', main: './gone.cjs' }),
+    'index.js': 'export const a = 1\n',
+    'index.d.cts': 'export const a: 1\n',
+  }
+  const folder = join(workspace, 'wrong')
+  await mkdir(folder)
+  for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
+  const { messages } = await publint({ pkgDir: folder, pack: false, strict: true, level: 'suggestion' })
+  assert.ok(
+    messages.some(({ code }) => code === 'FILE_DOES_NOT_EXIST'),
+    JSON.stringify(messages),
+  )
+  const inside = Object.fromEntries(Object.entries(files).map(([file, text]) => [`/node_modules/wrong/${file}`, text]))
+  const { problems } = (await checkPackage(new Package(inside, 'wrong', '1.0.0'))) as { problems: { kind: string }[] }
+  assert.ok(
+    problems.some(({ kind }) => kind === 'FalseCJS'),
+    JSON.stringify(problems),
+  )
+})
+
+function manifestOf({ types, main }: { types: string; main: string }): string {
+  return JSON.stringify({ name: 'wrong', version: '1.0.0', type: 'module', main, exports: { '.': { types, default: './index.js' } } })
 }
 
 test('the client is one package of less than 400 KB', async () => {
@@ -198,12 +254,17 @@ test('the types of client and protocol need no types of Node.js', async () => {
   await compile(project, ['edge.ts'], { ...BUNDLER, types: [], lib: ['es2022', 'dom'] })
 })
 
-test('a bundler for another runtime finds the client without Node.js', async () => {
-  const entry = { contents: `export * from '@switchyard/node'`, resolveDir: projectOf('node') }
-  const { metafile } = await build({ stdin: entry, bundle: true, format: 'esm', platform: 'neutral', metafile: true, write: false })
-  assert.ok(Object.keys(metafile.inputs).some((path) => path.endsWith('/esm/platform/web.js')))
-  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
-  assert.deepEqual(imports, [])
+test('a bundler for another runtime finds the client without Node.js, in both module systems', async () => {
+  for (const [contents, platform] of [
+    [`export * from '@switchyard/node'`, '/esm/platform/web.js'],
+    [`exports.it = require('@switchyard/node')`, '/cjs/platform/web.cjs'],
+  ] as const) {
+    const entry = { contents, resolveDir: projectOf('node') }
+    const { metafile } = await build({ stdin: entry, bundle: true, format: 'esm', platform: 'neutral', metafile: true, write: false })
+    assert.ok(Object.keys(metafile.inputs).some((path) => path.endsWith(platform)))
+    const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
+    assert.deepEqual(imports, [])
+  }
 })
 
 test('the client sends where a test runner gives modules a context of their own', async () => {
@@ -252,6 +313,73 @@ test('methods work when they are taken off the client, as the public client’s 
       await endpoint.close()
     }
   }
+})
+
+test('the service runs from its package, with its pages, and delivers', async (t) => {
+  const modules = join(projectOf('all'), 'node_modules')
+  const home = join(modules, '@switchyard', 'server')
+  await buildServer(home)
+  const manifest = await readJson(join(home, 'package.json'))
+  assert.equal(manifest['version'], LIBRARY.version)
+  for (const field of ['private', 'scripts', 'devDependencies']) assert.equal(manifest[field], undefined, field)
+  for (const [name, range] of Object.entries(manifest['dependencies'] as Record<string, string>)) {
+    // Ours are installed from their tarballs already; a registry would bring the others.
+    if (name.startsWith('@switchyard/')) assert.equal(range, LIBRARY.version, name)
+    else
+      await symlink(dirname(findPackageJSON(name, join(repository, 'packages', 'server', 'package.json')) as string), join(modules, name))
+  }
+  assert.deepEqual(
+    filesOf(home).filter((file) => /\.ts$|\.test\.|(?:^|\/)(?:fixtures|conformance)\//.test(file)),
+    [],
+  )
+  const { messages } = await publint({ pkgDir: home, pack: false, strict: true, level: 'suggestion' })
+  assert.deepEqual(messages, [])
+
+  const store = join(workspace, 'packaged', 'switchyard.db')
+  const env = {
+    PATH: process.env['PATH'],
+    SWITCHYARD_PORT: '0',
+    SWITCHYARD_STORE: `sqlite:${store}`,
+    SWITCHYARD_ADMIN_TOKEN: 'packaged',
+    SWITCHYARD_LOG: 'warn',
+  }
+  const child = spawn(process.execPath, [join(home, 'bin', 'switchyard.js'), 'serve', '--json'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const { url, source } = JSON.parse(line) as { url: string; source: { id: string; writeKeys: string[] } }
+  for (const [path, site] of [
+    ['/', SITES[0]],
+    ['/docs', SITES[1]],
+  ] as const) {
+    const response = await fetch(`${url}${path}`)
+    const page = await response.text()
+    assert.equal(response.status, 200, path)
+    if (globSync('index.html', { cwd: join(repository, site as string) }).length > 0) assert.doesNotMatch(page, /has not been built/, path)
+  }
+  await using receiver = await startReceiver()
+  const headers = { authorization: 'Bearer packaged', 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'hook', sourceIds: [source.id], urls: [receiver.url] })
+  assert.equal((await fetch(`${url}/api/destinations`, { method: 'POST', headers, body })).status, 201)
+  const authorization = `Basic ${Buffer.from(`${source.writeKeys[0]}:`).toString('base64')}`
+  await fetch(`${url}/v1/track`, {
+    method: 'POST',
+    headers: { authorization },
+    body: '{"userId":"u-1","event":"Packaged","messageId":"p-1"}',
+  })
+  await receiver.until(() => receiver.byMessageId.has('p-1'))
+  child.kill('SIGTERM')
+  assert.deepEqual(await ended, [0, null])
+})
+
+test('the packaged service says which Node.js it needs, where that is older', async (t) => {
+  const node = await runtime(20)
+  if (node === undefined) return t.skip('not installed yet, and the registry cannot be reached')
+  const entry = join(projectOf('all'), 'node_modules', '@switchyard', 'server', 'bin', 'switchyard.js')
+  await assert.rejects(run(node, [entry, 'serve'], { cwd: workspace }), /needs Node\.js 24 or later; this is v20\./)
 })
 
 /** A program for the public client, and the same program for ours in a project that has ours installed. */

@@ -28,10 +28,16 @@ const published: Published[] = [
     name: 'node',
     entries: ['index', 'platform/node', 'platform/web'],
     carries: ['protocol'],
-    imports: { '#platform': { node: './platform/node.js', default: './platform/web.js' } },
+    imports: { '#platform': { node: 'platform/node', default: 'platform/web' } },
     files: [],
   },
 ]
+
+/** Both told by their names, so that no tool has to look for the manifest that says which they are. */
+const FORMS = [
+  { format: 'esm', folder: 'esm', script: '.js', declaration: '.d.ts' },
+  { format: 'cjs', folder: 'cjs', script: '.cjs', declaration: '.d.cts' },
+] as const
 
 const types = declarations()
 for (const item of published) await buildPackage(item)
@@ -41,39 +47,35 @@ async function buildPackage({ name, entries, carries, imports, files }: Publishe
   const home = join(root, 'packages', name)
   const dist = join(home, 'dist')
   rmSync(dist, { recursive: true, force: true })
-  for (const [format, folder, type] of [
-    ['esm', 'esm', 'module'],
-    ['cjs', 'cjs', 'commonjs'],
-  ] as const) {
-    await bundle(home, entries, format, join(dist, folder))
-    writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify(entries.length > 1 ? { type, imports } : { type })}\n`)
-  }
-  for (const folder of ['esm', 'cjs']) {
-    copyTypes(join(types, name, 'src'), join(dist, folder), carries)
-    for (const carried of carries) copyTypes(join(types, carried, 'src'), join(dist, folder, carried), [])
+  for (const { format, folder, script, declaration } of FORMS) {
+    await bundle(home, entries, format, join(dist, folder), script)
+    copyTypes(join(types, name, 'src'), join(dist, folder), carries, [script, declaration])
+    for (const carried of carries) copyTypes(join(types, carried, 'src'), join(dist, folder, carried), [], [script, declaration])
   }
   const own = readJson(join(home, 'package.json'))
+  const { version, repository } = readJson(join(root, 'package.json'))
   const fields = {
     name: own['name'],
-    version: readJson(join(root, 'package.json'))['version'],
+    version,
     description: own['description'],
     license: own['license'],
-    repository: own['repository'],
+    ...(repository === undefined ? {} : { repository: { ...(repository as object), directory: `packages/${name}` } }),
     keywords: own['keywords'],
     type: 'module',
     engines: { node: '>=18' },
     sideEffects: false,
-    main: './cjs/index.js',
+    main: './cjs/index.cjs',
     module: './esm/index.js',
     types: './esm/index.d.ts',
     exports: {
       '.': {
         import: { types: './esm/index.d.ts', default: './esm/index.js' },
-        require: { types: './cjs/index.d.ts', default: './cjs/index.js' },
+        require: { types: './cjs/index.d.cts', default: './cjs/index.cjs' },
       },
       './package.json': './package.json',
       ...Object.fromEntries(files.map((file) => [`./${file}`, `./${file}`])),
     },
+    ...(Object.keys(imports).length > 0 ? { imports: inBothForms(imports) } : {}),
   }
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(fields, null, 2)}\n`)
   for (const file of ['README.md', ...files]) if (existsSync(join(home, file))) copyFileSync(join(home, file), join(dist, file))
@@ -81,10 +83,19 @@ async function buildPackage({ name, entries, carries, imports, files }: Publishe
   console.log(`built ${relative(root, dist)}`)
 }
 
-async function bundle(home: string, entries: string[], format: Format, outdir: string): Promise<void> {
+/** Each entry as ES module or CommonJS, as it is asked for. */
+function inBothForms(imports: Published['imports']): Record<string, unknown> {
+  const both = (entry: string): object => ({ import: `./esm/${entry}.js`, require: `./cjs/${entry}.cjs` })
+  const conditions = (by: Record<string, string>): object =>
+    Object.fromEntries(Object.entries(by).map(([condition, entry]) => [condition, both(entry)]))
+  return Object.fromEntries(Object.entries(imports).map(([name, by]) => [name, conditions(by)]))
+}
+
+async function bundle(home: string, entries: string[], format: Format, outdir: string, script: string): Promise<void> {
   await build({
     entryPoints: entries.map((entry) => join(home, 'src', `${entry}.ts`)),
     outdir,
+    outExtension: { '.js': script },
     outbase: join(home, 'src'),
     bundle: true,
     splitting: format === 'esm' && entries.length > 1,
@@ -119,7 +130,7 @@ function declarations(): string {
  * Copies the types that index names, and those they name, for one module system. What the package carries is named by
  * its place inside.
  */
-function copyTypes(from: string, to: string, carries: string[]): void {
+function copyTypes(from: string, to: string, carries: string[], [script, declaration]: readonly [string, string]): void {
   const copied = new Set<string>()
   const waiting = ['index.d.ts']
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -130,15 +141,15 @@ function copyTypes(from: string, to: string, carries: string[]): void {
       /((?:from|import\()\s*['"])([^'"]+)(['"])/g,
       (_, before, specifier, after) => {
         const carried = carries.find((name) => specifier === `@switchyard/${name}`)
-        if (carried !== undefined) return `${before}${up}${carried}/index.js${after}`
+        if (carried !== undefined) return `${before}${up}${carried}/index${script}${after}`
         if (!specifier.startsWith('.')) return `${before}${specifier}${after}`
         const target = specifier.replace(/\.(?:ts|js)$/, '')
         waiting.push(posix.join(posix.dirname(path), `${target}.d.ts`))
-        return `${before}${target}.js${after}`
+        return `${before}${target}${script}${after}`
       },
     )
     mkdirSync(join(to, posix.dirname(path)), { recursive: true })
-    writeFileSync(join(to, path), text)
+    writeFileSync(join(to, path.replace(/\.d\.ts$/, declaration)), text)
   }
 }
 

@@ -24,6 +24,7 @@ const checks: Step[] = [
   ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings']],
   ['build', process.execPath, ['scripts/build.ts']],
   ['build of the dashboard', process.execPath, ['scripts/build-dashboard.ts']],
+  ['build of the documentation', process.execPath, ['scripts/build-docs.ts']],
   [
     'tests',
     process.execPath,

@@ -1,0 +1,64 @@
+// What the bills of materials say, against what is really there: the shape of CycloneDX, what is installed, and what the service loads.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { bomOf, SUBJECTS } from './sbom.ts'
+
+const root = join(import.meta.dirname, '..')
+const NOW = new Date('2026-11-15T00:00:00Z')
+
+for (const [name, subject] of Object.entries(SUBJECTS)) {
+  test(`the bill of materials of ${name} has CycloneDX's shape, and refers to nothing that is not in it`, () => {
+    const bom = bomOf(subject, NOW)
+    assert.deepEqual([bom.bomFormat, bom.specVersion, bom.version], ['CycloneDX', '1.6', 1])
+    assert.match(bom.serialNumber, /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
+    assert.deepEqual(bom, bomOf(subject, NOW), 'the same again is the same')
+    const all = [bom.metadata.component, ...bom.components]
+    const refs = all.map((component) => component['bom-ref'])
+    assert.equal(new Set(refs).size, refs.length)
+    for (const { purl, version, licenses, hashes, group } of all) {
+      assert.match(purl, /^pkg:npm\/(?:%40[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+/)
+      assert.ok(licenses !== undefined, `${purl} has a licence`)
+      if (group !== '@switchyard') assert.match(hashes?.[0].content ?? '', /^[0-9a-f]{128}$/, `${purl} ${version}`)
+    }
+    assert.deepEqual(new Set(bom.dependencies.map(({ ref }) => ref)), new Set(refs))
+    for (const { dependsOn } of bom.dependencies) for (const ref of dependsOn) assert.ok(refs.includes(ref), ref)
+  })
+}
+
+test('published packages bring nothing of others, and say what of ours they carry', () => {
+  assert.deepEqual(
+    ['protocol', 'webhook', 'node'].map((name) => bomOf(SUBJECTS[name] as never, NOW).components.map((component) => component.name)),
+    [[], [], ['protocol']],
+  )
+})
+
+test('every package that the service loads is in its bill, in that version', () => {
+  const hooks = `import { registerHooks } from 'node:module'
+    const urls = []
+    registerHooks({ load(url, context, next) { urls.push(url); return next(url, context) } })
+    for (const file of ['app.ts', 'commands/export.ts', 'maintenance.ts']) await import(new URL(file, ${JSON.stringify(pathToFileURL(join(root, 'packages/server/src/')).href)}))
+    console.log(JSON.stringify(urls))
+    process.exit(0)`
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', hooks], { encoding: 'utf8' })
+  const folders = new Set(
+    (JSON.parse(printed) as string[]).flatMap((url) => /^file:\/\/(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []),
+  )
+  const loaded = [...folders].map((folder) => {
+    const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string; version: string }
+    return `pkg:npm/${name.replace('@', '%40')}@${version}`
+  })
+  assert.ok(loaded.length > 20, loaded.join(' '))
+  const known = new Set(bomOf(SUBJECTS['server'] as never, NOW).components.map(({ purl }) => purl))
+  assert.deepEqual(
+    loaded.filter((purl) => !known.has(purl)),
+    [],
+  )
+  // And of what is only in the page.
+  assert.ok([...known].some((purl) => purl.startsWith('pkg:npm/react-dom@')))
+  assert.ok(![...known].some((purl) => /npm\/(?:vite|typescript|esbuild|playwright-core)@/.test(purl)), 'no tools')
+})
