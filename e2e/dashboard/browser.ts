@@ -52,6 +52,8 @@ export interface Tab extends AsyncDisposable {
   requested: string[]
   /** Opens a view and waits until it is drawn. */
   visit(path: string): Promise<void>
+  /** Goes there within the page, as a link does: a fraction of what loading it anew takes. Opens it where nothing is open yet. */
+  go(path: string): Promise<void>
   /** Nothing is loading and nothing is asked for. */
   settled(): Promise<void>
   /** An expression of the page's is true, and what it is. */
@@ -155,6 +157,12 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
       await page.goto(url + path)
       await settled()
     },
+    async go(path) {
+      if (!page.url().startsWith(url)) return tab.visit(path)
+      quietSince = performance.now()
+      await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)}); ${TWO_FRAMES}`)
+      await settled()
+    },
     settled,
     // Not by playwright's own waiting, which evaluates within the page: its policy forbids that.
     until: <T>(expression: string) => eventually(() => page.evaluate<T>(expression), Boolean, { what: expression, deadlineMs: 20_000 }),
@@ -166,7 +174,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
       await tab.until(
         'document.getAnimations().every(({ playState, effect }) => playState !== "running" || effect?.getTiming().iterations === Infinity)',
       )
-      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 30))))')
+      await page.evaluate(TWO_FRAMES)
     },
     overflowing: () => page.evaluate<string[]>(OVERFLOWING),
     async accessibility() {
@@ -181,6 +189,9 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
   }
   return tab
 }
+
+/** What was asked for before has been drawn. */
+const TWO_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 30))))'
 
 /** Says what is not there yet; nothing when all is. */
 const BUSY = `(() => {
