@@ -12,7 +12,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type BrowserContext, type Browser as Chromium, chromium, type Page } from 'playwright-core'
+import { type BrowserContext, type CDPSession, type Browser as Chromium, chromium, type Page } from 'playwright-core'
 import type { Service } from '../service.ts'
 import { DEADLINE_MS, eventually } from '../signals.ts'
 
@@ -63,6 +63,8 @@ export interface Tab extends AsyncDisposable {
   overflowing(): Promise<string[]>
   /** What axe-core finds that is serious or critical. */
   accessibility(): Promise<Finding[]>
+  /** Bytes of the page's own heap: as it is, or after everything that can go has gone. */
+  heap(options?: { isSwept?: boolean }): Promise<number>
   /** Throws what went wrong since it was asked last. */
   check(): void
 }
@@ -110,6 +112,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
   const expected: RegExp[] = []
   const underWay = new Set<unknown>()
   let quietSince = performance.now()
+  let tools: CDPSession | undefined
   const { origin } = new URL(url)
 
   page.on('console', (message) => {
@@ -180,6 +183,11 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
     async accessibility() {
       if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(`${axeSource()}; undefined`)
       return page.evaluate<Finding[]>(AXE)
+    },
+    async heap({ isSwept = true } = {}) {
+      tools ??= await context.newCDPSession(page)
+      if (isSwept) await tools.send('HeapProfiler.collectGarbage')
+      return (await tools.send('Runtime.getHeapUsage')).usedSize
     },
     check() {
       const real = problems.splice(0).filter((problem) => !expected.some((pattern) => pattern.test(problem)))
