@@ -2,19 +2,11 @@
 // it whole; `npm run verify -- tests` (or another step's name) runs one step; `--fix` mends format and lint instead.
 
 import { spawnSync } from 'node:child_process'
-import { globSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 
 const root = join(import.meta.dirname, '..')
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name)
-/** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
-const HUNG_MS = 300_000
-/** One more than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
-const FILES_AT_ONCE = availableParallelism() + 1
-const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
-
 type Step = [name: string, command: string, args: string[]]
 
 const checks: Step[] = [
@@ -25,17 +17,7 @@ const checks: Step[] = [
   ['build', process.execPath, ['scripts/build.ts']],
   ['build of the dashboard', process.execPath, ['scripts/build-dashboard.ts']],
   ['build of the documentation', process.execPath, ['scripts/build-docs.ts']],
-  [
-    'tests',
-    process.execPath,
-    [
-      '--test',
-      '--test-reporter=spec',
-      `--test-timeout=${HUNG_MS}`,
-      `--test-concurrency=${FILES_AT_ONCE}`,
-      ...globSync(TEST_FILES, { cwd: root }).sort(),
-    ],
-  ],
+  ['tests', process.execPath, ['scripts/tests.ts']],
 ]
 const fixes: Step[] = [
   ['lint', bin('oxlint'), ['--type-aware', '--fix']],

@@ -175,7 +175,7 @@ test('no view runs it, makes an element or a link of it, or breaks', async (t) =
   })
   for (const address of addresses) {
     await t.test(decodeURIComponent(address), async () => {
-      await tab.visit(address)
+      await tab.go(address)
       await openAll(tab)
       await tab.settled()
       assert.deepEqual(await tab.page.evaluate<string[]>(MADE), [])
@@ -198,7 +198,7 @@ test('it can be read as what it is, where it belongs', async (t) => {
     ['/settings/audit', [IMAGE]],
   ] as const) {
     await t.test(address, async () => {
-      await tab.visit(address)
+      await tab.go(address)
       await openAll(tab)
       const text = await tab.page.evaluate<string>(TEXT)
       for (const each of texts) assert.ok(text.includes(each), `${each} is not to be read at ${address}:\n${text.slice(0, 1_500)}`)

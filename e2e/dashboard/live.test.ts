@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Analytics } from '@switchyard/node'
-import type { CDPSession } from 'playwright-core'
 import { track } from '../service.ts'
 import { eventually } from '../signals.ts'
 import { startBrowser, type Tab, type TestBrowser } from './browser.ts'
@@ -62,7 +61,8 @@ test('rows come by themselves, are held still, opened by the keyboard, and filte
   await service.send([track('live-3', { event: 'Unwanted' }), track('live-4', { event: 'Wanted' })])
   await tab.until(`document.body.innerText.includes('delivered')`)
   assert.ok(tab.requested.some((address) => address.includes('/api/live?event=Wanted')))
-  assert.doesNotMatch(await text(tab), /Unwanted/)
+  // A batch that holds the wanted one is named by its first message, which may be the other.
+  assert.doesNotMatch(await text(tab), /Unwanted(?! and 1 more)/)
 })
 
 test('hidden, it does not listen; seen again, it does, and says what it missed', async () => {
@@ -89,20 +89,19 @@ test('hidden, it does not listen; seen again, it does, and says what it missed',
 test(`${RATE} messages a second for ${SECONDS} s: no task over ${LONGEST_TASK_MS} ms, the heap stays, and what is left out is said`, async (t) => {
   const { service } = scene
   await using tab = await browser.open(service)
-  const tools = await tab.context.newCDPSession(tab.page)
   await tab.visit('/live')
   await tab.until(`document.body.innerText.includes('Listening.')`)
   await tab.page.evaluate(WATCH)
   // Some seconds first: what the page needs to show such a flood at all is not growth.
   await flood(service, 2)
-  const heapBefore = await heapOf(tools)
+  const heapBefore = await tab.heap()
   const sent = flood(service, SECONDS)
   const heaps: number[] = []
   let mostRows = 0
   let said = ''
   await eventually(
     async () => {
-      heaps.push(await heapOf(tools, false))
+      heaps.push(await tab.heap({ isSwept: false }))
       mostRows = Math.max(mostRows, await rows(tab).count())
       const now = await text(tab)
       if (now.includes('More happens than can be shown')) said = now
@@ -112,7 +111,7 @@ test(`${RATE} messages a second for ${SECONDS} s: no task over ${LONGEST_TASK_MS
     { what: 'the flood is over', deadlineMs: (SECONDS + 60) * 1_000 },
   )
   const { perSecond } = await sent
-  const heapAfter = await heapOf(tools)
+  const heapAfter = await tab.heap()
   const { tasks, frames } = await tab.page.evaluate<{ tasks: number[]; frames: number[] }>('window.watched')
   const figures = {
     sentPerSecond: Math.round(perSecond),
@@ -145,13 +144,6 @@ const WATCH = `(() => {
   const frame = (now) => { if (now - last > 50) window.watched.frames.push(now - last); last = now; requestAnimationFrame(frame) }
   requestAnimationFrame(frame)
 })()`
-
-/** As it is, or after everything that can go has gone. */
-async function heapOf(tools: CDPSession, isSwept = true): Promise<number> {
-  if (isSwept) await tools.send('HeapProfiler.collectGarbage')
-  const { usedSize } = (await tools.send('Runtime.getHeapUsage')) as { usedSize: number }
-  return usedSize
-}
 
 async function flood(service: { url: string; writeKey: string }, seconds: number): Promise<{ perSecond: number }> {
   const analytics = new Analytics({ writeKey: service.writeKey, host: service.url, flushAt: 100, flushInterval: 500 })

@@ -168,26 +168,3 @@ export async function shopTraffic(service: Pick<Service, 'url' | 'writeKey'>, me
   const { failed } = await analytics.closeAndFlush()
   if (failed > 0) throw new Error(`${failed} messages were not taken`)
 }
-
-/** Track calls in batches of 100, evenly; none is held back because an answer is late. */
-export async function sendSteadily(
-  service: Pick<Service, 'send'>,
-  { perSecond, seconds }: { perSecond: number; seconds: number },
-): Promise<{ accepted: number; seconds: number }> {
-  const started = performance.now()
-  const answers: Promise<number>[] = []
-  for (let at = 0; at < perSecond * seconds; at += 100) {
-    const waitMs = started + (at / perSecond) * 1_000 - performance.now()
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
-    const batch = Array.from({ length: 100 }, (_, index) => ({
-      type: 'track',
-      messageId: `steady-${at + index}`,
-      userId: `u-${(at + index) % 500}`,
-      event: ['Product Viewed', 'Product Added', 'Order Completed'][index % 3],
-      properties: { at: at + index },
-    }))
-    answers.push(service.send(batch).then(({ status }) => (status === 200 ? batch.length : 0)))
-  }
-  const accepted = (await Promise.all(answers)).reduce((sum, count) => sum + count, 0)
-  return { accepted, seconds: (performance.now() - started) / 1_000 }
-}

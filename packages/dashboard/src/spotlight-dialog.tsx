@@ -2,7 +2,7 @@
 
 import '@mantine/spotlight/styles.css'
 import { Spotlight, type SpotlightActionData, spotlight } from '@mantine/spotlight'
-import { useEffect, useState } from 'react'
+import { type KeyboardEvent, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from './api/queries.ts'
 import { DestinationIcon, MessageIcon, SearchIcon, SourceIcon } from './parts/icons.tsx'
@@ -64,7 +64,19 @@ export default function SpotlightDialog({ asked }: { asked: number }) {
       highlightQuery
       limit={12}
       scrollable
-      searchProps={{ leftSection: <SearchIcon />, placeholder: 'A page, a source, a destination, or a messageId', 'aria-label': 'Search' }}
+      searchProps={{
+        leftSection: <SearchIcon />,
+        placeholder: 'A page, a source, a destination, or a messageId',
+        'aria-label': 'Search',
+        onKeyDown: takeFirst,
+      }}
     />
   )
+}
+
+/** Names may come after they were typed, when Spotlight has looked for one to choose in vain: Enter takes the first all the same. */
+function takeFirst({ key, currentTarget }: KeyboardEvent<HTMLInputElement>): void {
+  const dialog = currentTarget.closest('[role="dialog"]')
+  if (key !== 'Enter' || currentTarget.value.trim() === '' || dialog?.querySelector('[data-selected]') !== null) return
+  dialog.querySelector<HTMLElement>('[data-action]')?.click()
 }

@@ -41,10 +41,6 @@ export function ago(iso: string, nowMs: number = Date.now()): string {
   return ms < 1_000 ? 'now' : `${duration(ms)} ago`
 }
 
-export function clockTime(iso: string): string {
-  return new Date(iso).toLocaleTimeString(undefined, { hour12: false })
-}
-
 export function dateTime(iso: string): string {
   return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }

@@ -189,6 +189,14 @@ test('a message that is nested too deep is rejected, and the others are not', ()
   assert.equal(envelope.ok ? 'ok' : envelope.code, 'invalid_request')
 })
 
+test('a sample shows no more of a write key than its first letters', () => {
+  for (const text of ['{"writeKey":"abcd-secret","batch":5}', '{"batch":5,"WriteKey" : "abcd-sec\\"ret"}', '{"writeKey":"abcd-secret']) {
+    const { sample } = parse('batch', Buffer.from(text)) as RequestProblem
+    assert.match(sample, /"abcd…/)
+    assert.doesNotMatch(sample, /sec|ret/)
+  }
+})
+
 test('a sample is the start of the message, never cut within a character', () => {
   const message = { type: 'é'.repeat(2_000) }
   const [rejection] = parsed('batch', { batch: [message] }).rejections.values()

@@ -74,6 +74,7 @@ interface Envelope {
 }
 
 const SAMPLE_BYTES = 1_024
+const WRITE_KEY = /("writeKey"\s*:\s*")((?:[^"\\]|\\.)*)("?)/gi
 const TOO_DEEP = { ok: false, code: 'invalid_request', message: `A message may be nested at most ${MAX_DEPTH} levels deep.` } as const
 const NONE_REJECTED: ParsedRequest['rejected'] = []
 const NO_REJECTIONS: ParsedRequest['rejections'] = new Map()
@@ -223,11 +224,13 @@ function sampleOf(item: unknown): string {
   }
 }
 
-/** At most 1 KB of the start, not cut within a character. */
+/** At most 1 KB of the start, not cut within a character. A key is shown by its first letters: it may be the right one of another source. */
 export function sampleOfBytes(bytes: Buffer): string {
   let end = Math.min(bytes.length, SAMPLE_BYTES)
   while (end > 0 && end < bytes.length && ((bytes[end] as number) & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
+  return bytes
+    .toString('utf8', 0, end)
+    .replaceAll(WRITE_KEY, (_, start: string, key: string, quote: string) => `${start}${key.slice(0, 4)}…${quote}`)
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -103,7 +103,7 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
   const loaded = pages.rowsBetween(first, last)
   const isAll = loaded.length > 0 && loaded.every(({ id }) => selection.has(id))
   return (
-    <div>
+    <div className={styles.whole}>
       <div role="table" aria-label="Deliveries" aria-rowcount={pages.isEnd ? pages.count + 1 : -1}>
         <div role="rowgroup" style={{ display: 'contents' }}>
           <div role="row" className={styles.head} aria-rowindex={1}>

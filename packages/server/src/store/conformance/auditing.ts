@@ -13,7 +13,7 @@ import {
   newDestination,
   newSource,
   newWay,
-  nextMillisecond,
+  quietMoment,
   settle,
   track,
 } from './ground.ts'
@@ -165,7 +165,7 @@ export function auditing({ store, reopen, open }: Ground): void {
     const note = (entry: Partial<NewAuditEntry>): Promise<void> =>
       control.noteAudit({ actor: ANN, action: one, subject: null, before: null, after: null, ...entry })
     await note({ subject })
-    const middleMs = await nextMillisecond()
+    const middleMs = await quietMoment()
     await note({ actor: BOB, subject })
     await note({ action: two, subject, after: { deep: { list: [1, 'two', null] } } })
     for (const limit of [1, 2, 100]) {

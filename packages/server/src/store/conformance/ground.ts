@@ -283,11 +283,11 @@ export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boole
   }
 }
 
-/** Until the clock shows a later millisecond than any that was given out before. */
-export async function nextMillisecond(): Promise<number> {
+/** A time after all that happened before and before all that comes: a store keeps times by its own clock, which is another than ours by a little. */
+export async function quietMoment(): Promise<number> {
   const before = Date.now()
-  while (Date.now() <= before + 1) await new Promise((resolve) => setImmediate(resolve))
-  return Date.now()
+  while (Date.now() <= before + 40) await new Promise((resolve) => setTimeout(resolve, 5))
+  return before + 20
 }
 
 /** Writes down what a taker is told. */

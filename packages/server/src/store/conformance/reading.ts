@@ -18,7 +18,7 @@ import {
   newDestination,
   newSource,
   newWay,
-  nextMillisecond,
+  quietMoment,
   RecordingTaker,
   requestRecord,
   settle,
@@ -71,10 +71,10 @@ export function reading({ store, reopen }: Ground): void {
     const { id: sourceId } = await newSource(store())
     const times: number[] = []
     for (const name of ['a', 'b', 'c']) {
-      times.push(await nextMillisecond())
+      times.push(await quietMoment())
       await accept(store(), sourceId, [track(name)])
     }
-    times.push(await nextMillisecond())
+    times.push(await quietMoment())
     const [, second, third, end] = times as [number, number, number, number]
     assert.deepEqual(await idsOf({ sourceId, fromMs: second }), ['c', 'b'])
     assert.deepEqual(await idsOf({ sourceId, toMs: third - 1 }), ['b', 'a'])
@@ -173,13 +173,13 @@ export function reading({ store, reopen }: Ground): void {
 
   test('deliveries are listed by time: those that ended by their end, those that wait by when they were accepted', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    const start = await nextMillisecond()
+    const start = await quietMoment()
     await accept(store(), sourceId, [track('a')], [destinationId])
-    const second = await nextMillisecond()
+    const second = await quietMoment()
     await accept(store(), sourceId, [track('b')], [destinationId])
-    const third = await nextMillisecond()
+    const third = await quietMoment()
     await settle(store(), await claimOne(store(), destinationId), 'failed')
-    const end = await nextMillisecond()
+    const end = await quietMoment()
     assert.deepEqual(await deliveriesWith({ destinationId, toMs: third - 1 }), ['b pending - 0'])
     assert.deepEqual(await deliveriesWith({ destinationId, fromMs: third }), ['a failed http_500 1'])
     assert.deepEqual(await deliveriesWith({ destinationId, fromMs: second, toMs: third - 1, state: 'pending' }), ['b pending - 0'])
@@ -240,7 +240,7 @@ export function reading({ store, reopen }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     const { id: otherId } = await newDestination(store(), sourceId)
     const fail = async (to: string, count: number, fate: Fate, reason: string): Promise<number> => {
-      const atMs = await nextMillisecond()
+      const atMs = await quietMoment()
       await accept(store(), sourceId, tracks(count), [to])
       await settleAll(store(), to, fate, { reason })
       return atMs

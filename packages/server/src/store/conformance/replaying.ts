@@ -18,8 +18,8 @@ import {
   newDestination,
   newSource,
   newWay,
-  nextMillisecond,
   type OpenStore,
+  quietMoment,
   RecordingTaker,
   settle,
   settleAll,
@@ -106,16 +106,14 @@ export function replaying({ store, open }: Ground): void {
       await settleAll(store(), to, state, { reason })
     }
     await end('early', 'failed', 'http_404')
-    const fromMs = await nextMillisecond()
+    const fromMs = await quietMoment()
     await end('404', 'failed', 'http_404')
     await end('400', 'failed', 'http_400')
     await end('expired', 'expired', 'http_500')
     await end('cancelled', 'cancelled', 'message_deleted')
     await end('delivered', 'delivered', 'none')
     await end('elsewhere', 'failed', 'http_404', other)
-    await nextMillisecond()
-    const toMs = Date.now() - 1
-    await nextMillisecond()
+    const toMs = await quietMoment()
     await end('late', 'expired', 'http_500')
 
     const replayedBy = async (change: Parameters<typeof matching>[0]): Promise<(string | null)[]> => {

@@ -14,7 +14,7 @@ import {
   newDestination,
   newSource,
   newWay,
-  nextMillisecond,
+  quietMoment,
   requestRecord,
   settle,
   settlementOf,
@@ -109,7 +109,7 @@ export function telling({ store, reopen, open }: Ground): void {
   test('the same messageId from another source is no repeat, and both are found', async () => {
     const [first, second] = [await newSource(store()), await newSource(store())]
     await accept(store(), first.id, [track('shared-trail')])
-    await nextMillisecond()
+    await quietMoment()
     await accept(store(), second.id, [track('x-0'), track('shared-trail')])
     const trails = await store().control.trails('shared-trail')
     assert.deepEqual(

@@ -1,6 +1,6 @@
 // Replays as the port has them: one delivery, and jobs of many.
 //
-// A job is made for the rows below a bound, which is a row name of the moment that it is created: what comes to its state later has
+// A job is made for the rows below a bound, which lies after all rows that are committed when it is created: what comes to its state later has
 // a higher name, and so have the failures of what it sends. They are counted before the job is written, by questions that keep
 // nobody from writing. A row gets its name before its commit, so some with lower names may be committed after they were counted.
 // Those are of the set too, if the job comes upon them: then the total grows by them, so that what is done never exceeds it. One
@@ -86,12 +86,22 @@ export class Replaying implements Jobs {
   }
 
   async countReplay(selection: ReplaySelection): Promise<ReplayCount> {
-    return countReplays(this.#parts, selection, this.#parts.ids.next())
+    return countReplays(this.#parts, selection, await this.#bound())
+  }
+
+  /** After all that is committed now, also where another node's clock is ahead of this one's by a little. */
+  async #bound(): Promise<string> {
+    const now = this.#parts.ids.next()
+    const { rows } = await this.#parts.database.query<{ bound: string }>(
+      `SELECT greatest($1::bigint, (SELECT max(id) + 1 FROM failures WHERE id >= $1), (SELECT max(id) + 1 FROM attempts WHERE id >= $1)) AS bound`,
+      [now],
+    )
+    return rows[0]?.bound ?? now
   }
 
   async createReplay({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
     const { database, ids, names, nowMs } = this.#parts
-    const bound = ids.next()
+    const bound = await this.#bound()
     const { total, byDestination } = await countReplays(this.#parts, selection, bound)
     const job = newReplayJob({ selection, ratePerSecond, createdBy }, total, Math.floor(nowMs()))
     const entry = audit?.(job, null)

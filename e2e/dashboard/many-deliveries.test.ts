@@ -1,0 +1,61 @@
+// A list of 100,000 deliveries, scrolled to its end and back: rows that were left behind are not kept, neither drawn nor in memory. At the
+// length of every day a fifth of it is scrolled through; with SWITCHYARD_LONG_TESTS=1 all of it.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startBrowser, type TestBrowser } from './browser.ts'
+import { end, type Scene, startScene } from './scene.ts'
+
+const OWED = 100_000
+const SCROLLED = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? OWED : 20_000
+/** Past the first rows, when everything is there that showing a list takes. */
+const FIRST = 3_000
+const HEAP_GROWTH_BYTES = 5_000_000
+const BATCH = 2_500
+
+/** Rows that the list has come to know of. */
+const KNOWN = `Number((/([\\d,.]+) (so far|deliver)/.exec(document.querySelector('main').innerText)?.[1] ?? '0').replaceAll(/\\D/g, ''))`
+
+let browser: TestBrowser
+let scene: Scene
+
+before(async () => {
+  ;[browser, scene] = await Promise.all([startBrowser(), startScene({ empty: true })])
+  const { service, receivers } = scene
+  await service.destination({ name: 'Away', urls: [receivers.dead.url], maxInFlight: 1 })
+  for (let at = 0; at < OWED; at += BATCH) {
+    const batch = Array.from({ length: BATCH }, (_, n) => ({
+      type: 'track',
+      messageId: `m-${at + n}`,
+      userId: `u-${n}`,
+      event: 'Order Completed',
+    }))
+    assert.equal((await service.send(batch)).status, 200)
+  }
+})
+after(() => end(browser, scene))
+
+test(`${SCROLLED} of ${OWED} deliveries are scrolled through and back without growing memory`, async (t) => {
+  await using tab = await browser.open(scene.service)
+  await tab.visit('/deliveries?state=pending&view=list')
+  const known = (): Promise<number> => tab.page.evaluate<number>(KNOWN)
+  let mostDrawn = 0
+  const scrollTo = async (count: number): Promise<void> => {
+    for (let now = await known(); now < count; now = await known()) {
+      // Again and again, as who drags the bar: the end moves away while rows come.
+      await tab.until(`(window.scrollTo(0, document.documentElement.scrollHeight), ${KNOWN} > ${now})`)
+      mostDrawn = Math.max(mostDrawn, await tab.page.locator('[role="row"]').count())
+    }
+  }
+  await scrollTo(FIRST)
+  const heapBefore = await tab.heap()
+  await scrollTo(SCROLLED)
+  const heapAfter = await tab.heap()
+  // Back at the start, what was dropped is asked for again.
+  await tab.page.evaluate('window.scrollTo(0, 0)')
+  await tab.until(`document.querySelector('[aria-rowindex="2"]')?.textContent.includes('Order Completed')`)
+  const figures = JSON.stringify({ scrolled: await known(), heapBefore, heapAfter, mostDrawn })
+  t.diagnostic(figures)
+  assert.ok(heapAfter - heapBefore < HEAP_GROWTH_BYTES, figures)
+  assert.ok(mostDrawn < 100, figures)
+})

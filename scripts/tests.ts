@@ -1,0 +1,70 @@
+// Every test, a process per file. Files that take longest begin first, those that wait in turn with those that work, so that the cores
+// are busy to the end; and all of them share one PostgreSQL server, but for those that kill theirs. `node scripts/tests.ts e2e/cluster`
+// runs what lies there, `--slowest` lists what took longest.
+
+import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { parseArgs } from 'node:util'
+import { PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+
+const root = join(import.meta.dirname, '..')
+/** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
+const HUNG_MS = 300_000
+/** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
+const FILES_AT_ONCE = availableParallelism() + 2
+const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
+/** What takes longest, first. The order of the others hardly matters. */
+const FIRST = [
+  'packages/server/src/store/postgres/postgres.test.ts',
+  'e2e/cluster/cut-network.test.ts',
+  'e2e/dashboard/views.test.ts',
+  'e2e/cluster/killed-nodes.test.ts',
+  'packages/server/src/store/sqlite/sqlite.test.ts',
+  'e2e/cluster/killed-server.test.ts',
+  'e2e/dashboard/loading.test.ts',
+  'e2e/cluster/frozen-node.test.ts',
+  'e2e/command-line-operations.test.ts',
+  'e2e/cluster/dead-destination.test.ts',
+  'e2e/dashboard/hostile-text.test.ts',
+  'e2e/cluster/rolling-restart.test.ts',
+  'e2e/command-line.test.ts',
+  'e2e/on-postgresql.test.ts',
+  'e2e/packages.test.ts',
+  'packages/server/src/store-migration/move-store.test.ts',
+]
+
+const { values, positionals } = parseArgs({ options: { slowest: { type: 'boolean', default: false } }, allowPositionals: true })
+const rank = (file: string): number => (FIRST.includes(file) ? FIRST.indexOf(file) : FIRST.length)
+const files = globSync(TEST_FILES, { cwd: root })
+  .filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)))
+  .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+if (files.length === 0) {
+  console.error(`no test file has ${positionals.join(' or ')} in its path`)
+  process.exit(2)
+}
+
+const server =
+  process.env['SWITCHYARD_TEST_POSTGRES'] === undefined ? await PostgresServer.start({ settings: ['max_connections=500'] }) : null
+if (server !== null) process.env['SWITCHYARD_TEST_POSTGRES'] = server.url()
+
+const took: [seconds: number, file: string][] = []
+let failed = 0
+const stream = run({ files: files.map((file) => join(root, file)), concurrency: FILES_AT_ONCE, timeout: HUNG_MS })
+stream.on('test:fail', ({ todo }) => {
+  if (todo === undefined || todo === false) failed++
+})
+stream.on('test:summary', ({ file, duration_ms }) => {
+  if (file !== undefined) took.push([duration_ms / 1_000, file.slice(root.length + 1)])
+})
+const reporter = stream.compose(new spec())
+reporter.pipe(process.stdout)
+await new Promise((resolve) => reporter.once('end', resolve))
+if (values.slowest) {
+  console.log('\nthe slowest files:')
+  for (const [seconds, file] of took.sort(([a], [b]) => b - a).slice(0, 40)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`)
+}
+await server?.dispose()
+process.exitCode = failed === 0 ? 0 : 1
