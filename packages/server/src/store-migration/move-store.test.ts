@@ -116,7 +116,7 @@ test('killed at any step, the next call goes on, and everything is there once', 
       'shipments written',
       'compared',
       'ended',
-    ].flatMap((step) => [steps.indexOf(step) + 1, ...(IS_LONG ? [steps.lastIndexOf(step) + 1] : [])]),
+    ].flatMap((step) => [steps.indexOf(step) + 1, (IS_LONG ? steps.lastIndexOf(step) : steps.indexOf(step)) + 1]),
   )
   for (const place of places) {
     const { path, database, options } = await prepared()
