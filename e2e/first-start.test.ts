@@ -39,7 +39,7 @@ suite('a start', { concurrency: 2 }, () => {
     await using first = await startService({ token: null })
     const { token, writeKey, sourceId } = first
     const { stdout } = await first.stop()
-    assert.equal(stdout.split(token).length - 1, 2, 'as itself, and in the line to paste')
+    assert.equal(stdout.split(token).length - 1, 3, 'as itself, in the link that logs in, and in the line to paste')
     const second = await first.restart()
     await second.printed(/^ *curl \S+\/api\/destinations .*$/m)
     assert.equal(second.stdout().includes(token), false)

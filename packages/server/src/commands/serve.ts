@@ -111,6 +111,8 @@ function startMessage({ url, firstSource, generatedToken, storePlace }: App, { s
       'Write key',
       writeKey === undefined ? 'none: every source was deleted' : `${writeKey}   (source ${firstSource?.name}, ${firstSource?.id})`,
     ],
+    // With a token that is shown here anyway, the link logs in.
+    ['Dashboard', generatedToken === null ? `${url}/` : `${url}/#token=${generatedToken}`],
     ['Control API', `${url}/api`],
     ['Docs', `${url}/docs`],
     [
