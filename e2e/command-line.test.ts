@@ -240,12 +240,18 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
       assert.doesNotMatch(await says(service, ...list), /secret-of|whsec_/)
   })
 
-  test('a destination is disabled, enabled, tested and asked for its health', async () => {
+  test('a destination is paused, resumed, disabled, enabled, tested and asked for its health', async () => {
     await source('health')
     await using receiver = await startReceiver(() => ({ status: 500, body: 'out of order' }))
-    await says(service, 'destinations', 'create', 'health', receiver.url, '--source', 'health')
+    await says(service, 'destinations', 'create', 'health', receiver.url, '--source', 'health', '--paused')
+    assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, true)
+    assert.match(await says(service, 'destinations', 'resume', 'health'), /^Destination health is resumed\.\n$/)
+    assert.match(await says(service, 'destinations', 'pause', 'health'), /^Destination health is paused\.\n$/)
+    assert.match(await says(service, 'destinations', 'show', 'health'), /enabled +(true|yes)\n *paused +(true|yes)\n/)
     assert.match(await says(service, 'destinations', 'disable', 'health'), /is disabled\.\n/)
+    assert.match(await says(service, 'destinations', 'resume', 'health'), /is resumed\. It is disabled: `switchyard destinations enable /)
     assert.match(await says(service, 'destinations', 'enable', 'health'), /is enabled\.\n/)
+    assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, false)
     const bad = await switchyard(service, 'destinations', 'test', 'health')
     assert.equal(bad.code, 1)
     assert.match(bad.stdout, /http_500 after[^]*it answered: out of order[^]*It was not taken\./)

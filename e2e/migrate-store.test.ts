@@ -115,6 +115,7 @@ async function fill(service: Service, good: Receiver, failing: Receiver): Promis
     job: '',
   }
   await service.destination({ urls: [good.url], name: 'batches', batch: { size: 5, lingerMs: 50 } })
+  await service.destination({ urls: [good.url], name: 'paused', sourceIds: [], paused: true })
   failing.answer = ({ messages }) => ({ status: messages.some(({ messageId }) => messageId?.startsWith('refused')) ? 404 : 500 })
   // First: what fails again and again makes a destination wait.
   await service.send([track('refused-1'), track('refused-2')])

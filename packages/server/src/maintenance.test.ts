@@ -32,6 +32,7 @@ async function fill(store: SqliteStore): Promise<void> {
     type: 'webhook',
     name: 'a destination',
     enabled: true,
+    paused: false,
     sourceIds: [],
     urls: ['https://example.com/'],
     headers: {},

@@ -6,7 +6,7 @@ export interface Schemas {
   Backup: { id: string; state: 'copying' | 'ready' | 'failed'; doneBytes: number; totalBytes: number; error: string | null; createdAt: string }
   DeletionSummary: { id: string; createdAt: string; suppress: boolean; userCount: number; sourceIds: string[]; state: 'pending' | 'running' | 'finished' | 'failed'; purged: number }
   Delivery: { id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null }
-  Destination: { id: string; type: 'webhook'; name: string; enabled: boolean; sourceIds: string[]; urls: string[]; headers: Record<string, string>; hasSharedSecret: boolean; hasSigningSecrets: boolean; signingSecretCount: number; batch: { size: number; bytes: number; lingerMs: number }; timeoutMs: number; retryWindowMs: number; maxInFlight: number; historical: boolean; filter: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined }; createdAt: string }
+  Destination: { id: string; type: 'webhook'; name: string; enabled: boolean; paused: boolean; sourceIds: string[]; urls: string[]; headers: Record<string, string>; hasSharedSecret: boolean; hasSigningSecrets: boolean; signingSecretCount: number; batch: { size: number; bytes: number; lingerMs: number }; timeoutMs: number; retryWindowMs: number; maxInFlight: number; historical: boolean; filter: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined }; createdAt: string }
   FailureCause: { destinationId: string; state: 'failed' | 'expired' | 'cancelled'; reason: string | null; status: number | null; sentence: string; count: number; firstAt: string; lastAt: string; deliveryId: string; partial: boolean }
   Installation: { version: string | null; startedAt: string | null; now: string; storeKind: 'sqlite' | 'postgresql' | null; store: string | null; retentionDays: number | null; backups: boolean }
   Node: { name: string; version: string; startedAt: string | null; seenAt: string; current: boolean }
@@ -71,7 +71,7 @@ export interface Operations {
   /** Creates a destination */
   'POST /api/destinations': {
     query: Record<string, never>
-    body: { type?: 'webhook' | undefined; name: string; enabled?: boolean | undefined; sourceIds?: string[] | undefined; urls: string[]; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
+    body: { type?: 'webhook' | undefined; name: string; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls: string[]; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
   /** How each destination does, in one answer */
@@ -89,7 +89,7 @@ export interface Operations {
   /** Changes the fields that are given, of batch likewise */
   'PATCH /api/destinations/{id}': {
     query: Record<string, never>
-    body: { type?: 'webhook' | undefined; name?: string | undefined; enabled?: boolean | undefined; sourceIds?: string[] | undefined; urls?: string[] | undefined; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
+    body: { type?: 'webhook' | undefined; name?: string | undefined; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls?: string[] | undefined; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
   /** Deletes a destination; what it is still owed is cancelled */
@@ -98,7 +98,7 @@ export interface Operations {
     body: undefined
     answer: undefined
   }
-  /** Sends one sample message now, enabled or not, and answers with its attempts */
+  /** Sends one sample message now, enabled or not, paused or not, and answers with its attempts */
   'POST /api/destinations/{id}/test': {
     query: Record<string, never>
     body: { type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined }

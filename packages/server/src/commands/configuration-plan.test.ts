@@ -10,6 +10,7 @@ const schema: Installed['schema'] = {
   destinations: {
     name: {},
     enabled: { default: true },
+    paused: { default: false },
     sources: { default: [] },
     urls: {},
     headers: { default: {} },
@@ -25,6 +26,7 @@ const DESTINATION = {
   type: 'webhook',
   name: 'Warehouse',
   enabled: true,
+  paused: false,
   sourceIds: ['src_1'],
   urls: ['https://a.example/?token=hidden-token&n=1'],
   headers: { Authorization: 'Bearer hidden-header', 'X-Team': 'a${b}' },
@@ -62,6 +64,18 @@ test('an export holds no secret, says which variables it refers to, and changes 
   assert.deepEqual([plan.changes, plan.problems, plan.unmanaged], [[], [], []])
   assert.equal(plan.remarks.length, 2)
   assert.equal(configurationOf(installed(), { withKeys: false }).file.sources[0]?.['writeKeys'], undefined)
+})
+
+test('a paused destination is exported as paused, and a file that does not say so resumes it', () => {
+  const paused = installed({ destinations: [{ ...DESTINATION, paused: true }] })
+  const { file } = configurationOf(paused, { withKeys: true })
+  assert.equal(file.destinations[0]?.['paused'], true)
+  assert.deepEqual(planChanges(file, paused, {}, true).changes, [])
+  assert.equal(Object.hasOwn(exported().destinations[0] as object, 'paused'), false, 'what has its default is not said')
+  assert.deepEqual(
+    planChanges(exported(), paused, {}, true).changes.map(({ settings }) => settings),
+    [{ paused: false }],
+  )
 })
 
 test('the order of an export does not depend on the order in which things were made', () => {

@@ -13,6 +13,7 @@ const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
   ['enabled', ({ enabled }) => enabled],
+  ['paused', ({ paused }) => paused],
   ['sources', ({ sourceIds }) => sourceIds],
   ['urls', ({ urls }) => urls],
 ]
@@ -54,7 +55,8 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
         many: true,
         usual: 'the source, where there is only one',
       },
-      disabled: { placeholder: null, sentence: 'Creates it disabled.' },
+      disabled: { placeholder: null, sentence: 'Creates it disabled: messages skip it.' },
+      paused: { placeholder: null, sentence: 'Creates it paused: messages are kept for it and sent when it is resumed.' },
     },
     examples: [
       "switchyard destinations create 'my webhook' http://127.0.0.1:9000/",
@@ -64,6 +66,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       const [name, ...urls] = call.arguments
       const body = await destinationBody(call)
       body['sourceIds'] ??= [await onlySource(call)]
+      if (call.has('paused')) body['paused'] = true
       show(call, await call.api.post('/api/destinations', { name, urls, enabled: !call.has('disabled'), ...body }))
       return EXIT.ok
     },
@@ -96,16 +99,29 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'destinations pause',
+    summary: 'Sends nothing to it, and keeps for it what comes; nothing is lost',
+    arguments: [DESTINATION],
+    run: (call) => change(call, { paused: true }, 'paused'),
+  },
+  {
+    name: 'destinations resume',
+    summary: 'Sends to it again, first what was kept',
+    arguments: [DESTINATION],
+    run: (call) => change(call, { paused: false }, 'resumed'),
+  },
+  {
     name: 'destinations enable',
     summary: 'Sends to it again, first what is still owed',
     arguments: [DESTINATION],
-    run: (call) => setEnabled(call, true),
+    run: (call) => change(call, { enabled: true }, 'enabled'),
   },
   {
     name: 'destinations disable',
-    summary: 'Sends nothing new to it, and holds what is owed',
+    summary: 'Has new messages skip it, and holds what is owed',
+    details: 'What comes while it is disabled is not sent to it later; `switchyard destinations pause` keeps that, too.',
     arguments: [DESTINATION],
-    run: (call) => setEnabled(call, false),
+    run: (call) => change(call, { enabled: false }, 'disabled'),
   },
   {
     name: 'destinations delete',
@@ -166,22 +182,33 @@ async function onlySource({ api }: Call): Promise<string> {
   )
 }
 
-async function setEnabled(call: Call, enabled: boolean): Promise<typeof EXIT.ok> {
-  const destination = await call.api.patch(await pathOf(call), { enabled })
+async function change(call: Call, to: { enabled: boolean } | { paused: boolean }, done: string): Promise<typeof EXIT.ok> {
+  const destination = await call.api.patch(await pathOf(call), to)
   if (call.json) call.out.json(destination)
-  else call.out.line(`Destination ${cell(destination['name'])} is ${enabled ? 'enabled' : 'disabled'}.`)
+  else
+    call.out.line(
+      `Destination ${cell(destination['name'])} is ${done}.${done === 'enabled' || done === 'resumed' ? stillHeld(destination) : ''}`,
+    )
   return EXIT.ok
+}
+
+/** That it is sent nothing for the other reason, too. */
+function stillHeld({ id, enabled, paused }: JsonObject): string {
+  if (enabled === false && paused === false) return ` It is disabled: \`switchyard destinations enable ${cell(id)}\` has messages go to it.`
+  if (enabled === true && paused === true) return ` It is paused: \`switchyard destinations resume ${cell(id)}\` sends what is kept for it.`
+  return ''
 }
 
 function show({ json, out }: Call, destination: JsonObject): void {
   if (json) return out.json(destination)
-  const { id, name, enabled, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, createdAt } = destination
+  const { id, name, enabled, paused, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, createdAt } = destination
   const { timeoutMs, retryWindowMs, maxInFlight, historical } = destination
   const { size, bytes, lingerMs } = batch as { size: number; bytes: number; lingerMs: number }
   showFacts(out, [
     ['id', id],
     ['name', name],
     ['enabled', enabled],
+    ['paused', paused],
     ['sources', sourceIds],
     ['urls', urls],
     ['headers', Object.keys(headers as object)],

@@ -140,6 +140,10 @@ const FIELDS = {
       RESERVED_NAMES.has(name) ? 'must not be All or Webhooks, which an integrations object uses for every destination' : nameProblem(name),
   }),
   enabled: withDefault(boolean({ description: 'While false, nothing new is owed and what is owed is held.' }), true),
+  paused: withDefault(
+    boolean({ description: 'While true, messages are owed to it as ever and nothing is sent; all of it goes out when it is false again.' }),
+    false,
+  ),
   sourceIds: withDefault(
     array(string({ min: 1, max: 100 }), { max: 1_000, identity: (id) => id, description: 'Whose messages it gets.' }),
     [],

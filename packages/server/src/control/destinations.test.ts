@@ -15,6 +15,7 @@ test('a destination is created with the documented defaults', async (t) => {
     type: 'webhook',
     name: 'Hook',
     enabled: true,
+    paused: false,
     sourceIds: [],
     urls: ['https://example.com/hook'],
     headers: {},
@@ -55,6 +56,26 @@ test('secrets go in, and no answer ever shows them', async (t) => {
   assert.deepEqual([kept?.sharedSecret, kept?.signingSecrets], ['hush', secrets])
   const { body } = await call('GET', `/api/destinations/${id}`)
   assert.deepEqual([body.hasSharedSecret, body.hasSigningSecrets, body.signingSecretCount], [true, true, 2])
+})
+
+test('a destination is paused and resumed, and its audit entries say so', async (t) => {
+  const { call, store } = await startControl(t)
+  const { body: created } = await call('POST', '/api/destinations', { ...HOOK, paused: true })
+  const path = `/api/destinations/${created.id}`
+  assert.deepEqual([created.paused, created.enabled, store.configuration().destinations.get(created.id)?.paused], [true, true, true])
+  assert.deepEqual((await call('PATCH', path, { name: 'Renamed' })).body, { ...created, name: 'Renamed' })
+  assert.deepEqual((await call('PATCH', path, { paused: false })).body, { ...created, name: 'Renamed', paused: false })
+  assert.equal((await call('PATCH', path, { paused: 'yes' })).status, 400)
+  const { body: audit } = await call('GET', '/api/audit')
+  const told = audit.data.map((entry: { before: { paused?: boolean } | null; after: { paused?: boolean } | null }) => [
+    entry.before?.paused,
+    entry.after?.paused,
+  ])
+  assert.deepEqual(told.slice(0, 3), [
+    [true, false],
+    [true, true],
+    [undefined, true],
+  ])
 })
 
 test('a change merges: other fields, other batch settings and secrets stay', async (t) => {

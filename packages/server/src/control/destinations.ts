@@ -36,7 +36,8 @@ export const DESTINATION = object(
     id: string(),
     type: oneOf(['webhook']),
     name: string(),
-    enabled: boolean(),
+    enabled: boolean({ description: 'While false, new messages skip it and what it is owed is held.' }),
+    paused: boolean({ description: 'While true, nothing is sent to it, and what comes is held for it too.' }),
     sourceIds: array(string()),
     urls: array(string({ description: 'A viewer sees (hidden) in the place of each value of a query.' })),
     headers: record(string({ description: 'A viewer sees (hidden) in the place of each value.' })),
@@ -207,7 +208,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
     route({
       method: 'POST',
       path: '/destinations/:id/test',
-      summary: 'Sends one sample message now, enabled or not, and answers with its attempts',
+      summary: 'Sends one sample message now, enabled or not, paused or not, and answers with its attempts',
       body: TEST,
       status: 200,
       answer: TEST_ANSWER,
@@ -300,13 +301,14 @@ function destinationAudit(actor: Actor, action: string): Audit<Destination> {
 }
 
 export function destinationView(destination: Destination) {
-  const { id, type, name, enabled, sourceIds, urls, headers, batch, timeoutMs, retryWindowMs, maxInFlight, historical, filter } =
-    destination
+  const { id, type, name, enabled, paused, sourceIds, urls, headers, batch, filter } = destination
+  const { timeoutMs, retryWindowMs, maxInFlight, historical } = destination
   return {
     id,
     type,
     name,
     enabled,
+    paused,
     sourceIds: [...sourceIds],
     urls: [...urls],
     headers: { ...headers },

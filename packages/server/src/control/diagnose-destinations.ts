@@ -19,7 +19,7 @@ export function checkDestination(
   oldestAtMs: number | null,
   nowMs: number,
 ): Finding {
-  const { id, name, enabled } = destination
+  const { id, name, enabled, paused } = destination
   const owed =
     pending === 0 ? 'nothing is pending' : `${pending} pending${oldestAtMs === null ? '' : `, the oldest since ${isoTime(oldestAtMs)}`}`
   if (!enabled) {
@@ -27,6 +27,10 @@ export function checkDestination(
     return pending === 0
       ? { state: 'good', message, advice: null }
       : { state: 'warning', message, advice: `What it is owed is held until it is enabled: switchyard destinations enable ${id}` }
+  }
+  if (paused) {
+    const advice = `What it is owed is held, and grows, until it is resumed: switchyard destinations resume ${id}`
+    return { state: 'warning', message: `${name} is paused; ${owed}.`, advice }
   }
   const failures = `switchyard deliveries --destination ${id} --state pending`
   if (health !== undefined && health.breaker !== 'closed') {

@@ -201,11 +201,18 @@ test('a host is dialled once, eight hosts at a time, and none after the deadline
   assert.equal((await createUrlChecks(async () => REACHED, 0)('https://a.example/', 5_000)).state, 'unknown')
 })
 
-test('what is held by a disabled destination, and what waits for more than an hour, is a warning', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true } as Parameters<typeof checkDestination>[0]
+test('what is held by a disabled destination, a paused one, and what waits for more than an hour, is a warning', () => {
+  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
   const HOUR = 3_600_000
   assert.equal(checkDestination(destination, undefined, 0, null, HOUR).state, 'good')
   assert.equal(checkDestination(destination, undefined, 5, 0, 2 * HOUR).state, 'warning')
   assert.equal(checkDestination({ ...destination, enabled: false }, undefined, 5, 0, 1).state, 'warning')
   assert.equal(checkDestination({ ...destination, enabled: false }, undefined, 0, null, 1).state, 'good')
+  assert.deepEqual(checkDestination({ ...destination, paused: true }, { breaker: 'open' }, 5, 0, 1), {
+    state: 'warning',
+    message: 'd is paused; 5 pending, the oldest since 1970-01-01T00:00:00.000Z.',
+    advice: 'What it is owed is held, and grows, until it is resumed: switchyard destinations resume dst_1',
+  })
+  assert.equal(checkDestination({ ...destination, paused: true }, undefined, 0, null, 1).state, 'warning')
+  assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)
 })

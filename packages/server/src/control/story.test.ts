@@ -12,7 +12,12 @@ const ITEM: JsonObject = { type: 'track', event: 'Order Completed', userId: 'u',
 
 const ABOUT: StoryAbout = {
   sourceName: 'Shop',
-  destination: (id) => ({ one: { name: 'Billing', enabled: true }, off: { name: 'Off', enabled: false } })[id],
+  destination: (id) =>
+    ({
+      one: { name: 'Billing', enabled: true, paused: false },
+      off: { name: 'Off', enabled: false, paused: true },
+      still: { name: 'Still', enabled: true, paused: true },
+    })[id],
   breaker: () => 'closed',
   wallMs: (scheduleMs) => scheduleMs,
 }
@@ -224,6 +229,7 @@ test('what waits says for what, and stands last', () => {
     'Waits for attempt 1 at "Billing", which fails again and again and is probed with one request at a time.',
   )
   assert.equal(waits({ destinationId: 'off' }), 'Held: "Off" is disabled. It is sent when the destination is enabled again.')
+  assert.equal(waits({ destinationId: 'still' }), 'Held: "Still" is paused. It is sent when the destination is resumed.')
   assert.equal(waits({ destinationId: 'gone' }), 'Still counted as pending at gone (deleted): it is being cancelled.')
 })
 

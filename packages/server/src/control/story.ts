@@ -35,7 +35,7 @@ export interface StoryEntry {
 export interface StoryAbout {
   sourceName: string | null
   /** Undefined for one that was deleted. */
-  destination: (id: string) => { name: string; enabled: boolean } | undefined
+  destination: (id: string) => { name: string; enabled: boolean; paused: boolean } | undefined
   /** Undefined where nothing was attempted since the start. */
   breaker: (destinationId: string) => BreakerState | undefined
   /** A time of the schedule, as dueAtMs, by the wall clock. */
@@ -169,6 +169,7 @@ function waiting(
   if (isPurged) return `Still counted as pending at ${name}, though the message was deleted: it is cancelled when its turn comes.`
   if (destination === undefined) return `Still counted as pending at ${name}: it is being cancelled.`
   if (!destination.enabled) return `Held: ${name} is disabled. It is sent when the destination is enabled again.`
+  if (destination.paused) return `Held: ${name} is paused. It is sent when the destination is resumed.`
   const breaker = about.breaker(destinationId)
   const turn = `attempt ${attempts + 1} at ${name}`
   if (breaker === 'open' || breaker === 'probing')

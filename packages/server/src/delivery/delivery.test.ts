@@ -161,6 +161,42 @@ test('a disabled destination holds what it is owed, and resumes', async (t) => {
   await rig.stop()
 })
 
+test('a paused destination is sent nothing, also after a restart, and everything goes out when it is resumed', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => null
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 3)
+  await rig.until(() => receiver.waiting === 1)
+  await rig.store.control.updateDestination(destination.id, { paused: true })
+  // What is in flight comes to its end.
+  receiver.release()
+  await rig.untilLedger(destination, { delivered: 1, pending: 2 })
+  await rig.untilIdle()
+  await rig.accept([destination], 4)
+  rig.clock.advance(10 * 3_600_000)
+  await rig.turn()
+  assert.deepEqual([receiver.received.length, rig.memory.heldBytes, rig.delivery.health(destination.id)?.nextAttemptAtMs], [1, 0, null])
+  await rig.delivery.stop(5_000)
+  rig.start()
+  await rig.accept([destination], 1)
+  await rig.turn()
+  assert.equal(receiver.received.length, 1)
+  receiver.answer = () => 200
+  // Both must let it: a disabled destination that is resumed is still disabled.
+  await rig.store.control.updateDestination(destination.id, { enabled: false })
+  await rig.store.control.updateDestination(destination.id, { paused: false })
+  await rig.turn()
+  assert.equal(receiver.received.length, 1)
+  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.untilLedger(destination, { delivered: 8, pending: 0 })
+  assert.equal(new Set(idsOf(receiver.received)).size, 8)
+  assert.equal(receiver.received.length, 8)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
 test('a deleted destination finishes what is in flight, and the rest is cancelled', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()

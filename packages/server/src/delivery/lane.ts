@@ -154,8 +154,12 @@ export class Lane implements SlotUser {
       this.#pausedUntilMs = 0
     }
     // What waits has been cut into batches, or not, by the old settings; claimed again, it is cut by the new.
-    if (!destination.enabled || !sameBatch(before, destination)) this.#letGo()
-    if (!before.enabled) this.#backlog.wake()
+    if (!maySend(destination) || !sameBatch(before, destination)) this.#letGo()
+    if (!maySend(before)) {
+      this.#backlog.wake()
+      // What ran out of its window while it was held has its attempt first, if the receiver is there.
+      if (maySend(destination)) this.#overdue.wait(this.#deps.clock.scheduleMs())
+    }
     this.pump()
   }
 
@@ -397,7 +401,7 @@ export class Lane implements SlotUser {
   // ── Claiming ──
 
   get #isHeld(): boolean {
-    return this.#stopped || !this.destination.enabled
+    return this.#stopped || !maySend(this.destination)
   }
 
   /** What may be in flight from this node, of what may be in flight from all. */
@@ -508,6 +512,10 @@ export class Lane implements SlotUser {
       this.#record(expiry(this.destination.id, some, this.#deps.clock.wallMs()), chargeOfAll(some))
     }
   }
+}
+
+function maySend({ enabled, paused }: Destination): boolean {
+  return enabled && !paused
 }
 
 function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {

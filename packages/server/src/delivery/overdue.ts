@@ -19,6 +19,11 @@ export class Overdue {
     this.#came = came
   }
 
+  /** Time for a probe, before the next look. */
+  wait(nowMs: number): void {
+    this.#atMs = nowMs + EVERY_MS
+  }
+
   /** Looks, if it is time to; gives when it is again. */
   look({ id, retryWindowMs }: Destination, nowMs: number): number {
     if (nowMs >= this.#atMs) {

@@ -28,6 +28,7 @@ function destination(given: Partial<Destination> = {}): Destination {
     type: 'webhook',
     name: 'Warehouse',
     enabled: true,
+    paused: false,
     sourceIds: [],
     urls: ['https://receiver.test/'],
     headers: {},

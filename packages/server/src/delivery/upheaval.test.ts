@@ -1,4 +1,4 @@
-// Everything at once, by chance: receivers that fail and recover, destinations changed, disabled and enabled, messages
+// Everything at once, by chance: receivers that fail and recover, destinations changed, disabled, paused and back, messages
 // purged, a store that goes away, time that passes. Whatever came of it, once all is well again everything owed is
 // delivered or has its reason, the books agree, and nothing is held.
 
@@ -54,6 +54,7 @@ async function upheave(t: TestContext, seed: number): Promise<void> {
       for (const receiver of receivers) receiver.release(oneOf([200, 500]))
     },
     () => rig.store.control.updateDestination(oneOf(destinations).id, { enabled: random() < 0.6 }),
+    () => rig.store.control.updateDestination(oneOf(destinations).id, { paused: random() < 0.4 }),
     () =>
       rig.store.control.updateDestination(oneOf(destinations).id, {
         batch: { size: 1 + upTo(4), bytes: 5_000, lingerMs: oneOf([0, 700]) },
@@ -78,9 +79,9 @@ async function upheave(t: TestContext, seed: number): Promise<void> {
 
   delete rig.shut.claim
   delete rig.shut.settle
-  // Those that are enabled are not touched: a change would set a lane going that had stopped for no reason.
-  for (const { id, enabled } of rig.store.configuration().destinations.values()) {
-    if (!enabled) await rig.store.control.updateDestination(id, { enabled: true })
+  // Those that may send are not touched: a change would set a lane going that had stopped for no reason.
+  for (const { id, enabled, paused } of rig.store.configuration().destinations.values()) {
+    if (!enabled || paused) await rig.store.control.updateDestination(id, { enabled: true, paused: false })
   }
   for (const receiver of receivers) {
     receiver.answer = () => 200

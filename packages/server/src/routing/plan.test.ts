@@ -24,6 +24,7 @@ function destination(id: string, about: Partial<Destination> = {}): Destination 
     type: 'webhook',
     name: id,
     enabled: true,
+    paused: false,
     sourceIds: ['s'],
     urls: ['https://receiver.example/'],
     headers: {},
@@ -59,6 +60,11 @@ function message(integrations?: unknown, ageMs = 0): JsonObject {
   const timestamp = new Date(NOW - ageMs).toISOString()
   return { type: 'identify', userId: 'u', timestamp, ...(integrations === undefined ? {} : { integrations }) }
 }
+
+test('a paused destination is owed messages as any other', () => {
+  const plan = planRoutes(configured(destination('a', { paused: true })), 's', content([message(), message()]))
+  assert.deepEqual([plan.shipments, plan.skips], [[{ destinationId: 'a', indexes: null }], []])
+})
 
 test('a message that says nothing goes to every destination of its source', () => {
   const plan = planRoutes(

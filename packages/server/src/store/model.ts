@@ -22,6 +22,8 @@ export interface Destination {
   name: string
   /** A disabled destination is sent nothing new, and what it is still owed is held. */
   enabled: boolean
+  /** A paused destination is owed what comes as ever, and nothing is attempted until it is resumed. */
+  paused: boolean
   sourceIds: readonly string[]
   urls: readonly string[]
   headers: Readonly<Record<string, string>>

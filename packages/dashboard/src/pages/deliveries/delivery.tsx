@@ -17,6 +17,7 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 import { Empty, Loaded, Problem } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { STATE_COLORS } from '../../theme.ts'
+import { type Hold, holdOf } from '../destinations/standing.ts'
 import { lookAgainMs, replayRefusal } from '../messages/story.ts'
 import { ReplayButton } from './replay-button.tsx'
 import { RequestView } from './request.tsx'
@@ -57,6 +58,7 @@ export default function Delivery() {
       </Page>
     )
   }
+  const hold = destination === undefined ? null : holdOf(destination)
   const name = destination?.name ?? (isDestinationGone ? `${destinationId} (deleted)` : (destinationId ?? ''))
   return (
     <Page
@@ -66,7 +68,7 @@ export default function Delivery() {
           <ReplayButton
             delivery={data}
             destination={name}
-            isHeld={destination?.enabled === false}
+            hold={hold}
             refusal={replayRefusal(data, data.request === null && !isDestinationGone, isDestinationGone)}
             size="sm"
           />
@@ -109,10 +111,11 @@ function Detail({
     attempts,
     request,
   } = delivery
+  const hold = destination === undefined ? null : holdOf(destination)
   const link = (to: string) => <ViewLink to={`/deliveries/${encodeURIComponent(to)}`}>{to}</ViewLink>
   return (
     <Stack gap="lg">
-      <Standing delivery={delivery} isHeld={destination?.enabled === false} />
+      <Standing delivery={delivery} hold={hold} />
       <Card withBorder>
         <Facts
           facts={[
@@ -123,7 +126,7 @@ function Detail({
               isDestinationGone ? name : <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{name}</ViewLink>,
             ],
             ['Attempts', count(attemptCount)],
-            ['Next attempt', state === 'pending' && destination?.enabled !== false ? <Countdown at={nextAttemptAt} /> : null],
+            ['Next attempt', state === 'pending' && hold === null ? <Countdown at={nextAttemptAt} /> : null],
             ['Settled', settledAt === null ? null : <Time at={settledAt} precise />],
             ['Repeats', replayOf === null ? null : link(replayOf)],
             [
@@ -156,7 +159,7 @@ function Detail({
   )
 }
 
-function Standing({ delivery, isHeld }: { delivery: DeliveryDetail; isHeld: boolean }) {
+function Standing({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | null }) {
   const isPending = delivery.state === 'pending'
   const { data: health } = useApi('GET /api/destinations/{id}/health', {
     params: { id: delivery.destinationId },
@@ -185,8 +188,8 @@ function Standing({ delivery, isHeld }: { delivery: DeliveryDetail; isHeld: bool
           )}
           <Text size="sm" fw={500} component="div">
             {state === 'pending' ? (
-              isHeld ? (
-                'Held: the destination is disabled. It is sent when it is enabled again.'
+              hold !== null ? (
+                `Held: the destination is ${hold}. It is sent when it is ${hold === 'disabled' ? 'enabled again' : 'resumed'}.`
               ) : isProbed ? (
                 <>Waits for attempt {attemptCount + 1}: the destination fails again and again and is probed with one request at a time.</>
               ) : nextAttemptAt !== null && Date.parse(nextAttemptAt) > Date.now() ? (

@@ -9,18 +9,19 @@ import { Confirm } from '../../parts/confirm.tsx'
 import { ReplayIcon } from '../../parts/icons.tsx'
 import { ViewLink } from '../../parts/link.tsx'
 import { useSession } from '../../session.tsx'
+import type { Hold } from '../destinations/standing.ts'
 
 export interface ReplayButtonProps {
   delivery: { id: string; state: string; replayedBy: string | null }
   /** As it is called, or its id. */
   destination: string
-  isHeld?: boolean
+  hold?: Hold | null
   /** Why it cannot be; null: it can. */
   refusal: string | null
   size?: string
 }
 
-export function ReplayButton({ delivery, destination, isHeld = false, refusal, size = 'xs' }: ReplayButtonProps) {
+export function ReplayButton({ delivery, destination, hold = null, refusal, size = 'xs' }: ReplayButtonProps) {
   const [isOpen, setOpen] = useState(false)
   const [, go] = useLocation()
   const { isAdmin } = useSession()
@@ -67,7 +68,11 @@ export function ReplayButton({ delivery, destination, isHeld = false, refusal, s
               <ViewLink to={`/deliveries/${encodeURIComponent(delivery.replayedBy)}`}>{delivery.replayedBy}</ViewLink>.
             </Text>
           )}
-          {isHeld && <Text size="sm">The destination is disabled: the new delivery is held until it is enabled.</Text>}
+          {hold !== null && (
+            <Text size="sm">
+              The destination is {hold}: the new delivery is held until it is {hold === 'disabled' ? 'enabled' : 'resumed'}.
+            </Text>
+          )}
           <Text size="sm">This delivery and its attempts stay as they are.</Text>
         </Stack>
       </Confirm>

@@ -1,4 +1,4 @@
-// Pause, enable and delete: each says what it does to what is owed before it is done, with the number that waits now.
+// Pause, disable and delete: each says what it does to what is owed before it is done, with the number that waits now.
 
 import { Button, List, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -7,13 +7,16 @@ import { useLocation } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
 import { Confirm } from '../../parts/confirm.tsx'
 import { exactCount } from '../../parts/format.ts'
-import { DeletionIcon, PauseIcon, PlayIcon } from '../../parts/icons.tsx'
+import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../../parts/icons.tsx'
 import type { Destination } from './draft.ts'
+import { holdOf } from './standing.ts'
 import { BAD } from './standing-view.tsx'
 
+const DONE = { resume: { paused: false }, enable: { enabled: true } } as const
+
 export function DestinationActions({ destination }: { destination: Destination }) {
-  const { id, name, enabled } = destination
-  const [asked, setAsked] = useState<'pause' | 'delete' | null>(null)
+  const { id, name, enabled, paused } = destination
+  const [asked, setAsked] = useState<'pause' | 'disable' | 'delete' | null>(null)
   const [, navigate] = useLocation()
   const ledger = useApi('GET /api/ledger', { enabled: asked !== null, everyMs: 5_000 })
   const change = useChange(
@@ -27,24 +30,42 @@ export function DestinationActions({ destination }: { destination: Destination }
   const pending = ledger.data?.data.find(({ destinationId }) => destinationId === id)?.pending
   const waits = pending === undefined ? null : pending === 1 ? '1 pending delivery' : `${exactCount(pending)} pending deliveries`
 
-  const enable = (): void => {
+  const release = (how: keyof typeof DONE): void => {
     change.mutate(
-      { params: { id }, body: { enabled: true } },
+      { params: { id }, body: DONE[how] },
       {
-        onSuccess: () => notifications.show({ color: 'teal', message: `${name} is enabled. What was held goes out now.` }),
-        onError: ({ message }) => notifications.show({ color: 'red', title: 'It was not enabled', message }),
+        onSuccess: (now) => {
+          const hold = holdOf(now)
+          const then = hold === null ? 'What was held goes out now.' : `It is still ${hold}, so nothing is sent yet.`
+          notifications.show({ color: hold === null ? 'teal' : 'orange', message: `${name} is ${how}d. ${then}` })
+        },
+        onError: ({ message }) => notifications.show({ color: 'red', title: `It was not ${how}d`, message }),
       },
     )
   }
 
   return (
     <>
-      {enabled ? (
+      {paused ? (
+        <Button leftSection={<PlayIcon size={16} />} loading={change.isPending} onClick={() => release('resume')}>
+          Resume
+        </Button>
+      ) : (
         <Button variant="default" leftSection={<PauseIcon size={16} />} onClick={() => setAsked('pause')}>
           Pause
         </Button>
+      )}
+      {enabled ? (
+        <Button variant="default" leftSection={<StopIcon size={16} />} onClick={() => setAsked('disable')}>
+          Disable
+        </Button>
       ) : (
-        <Button leftSection={<PlayIcon size={16} />} loading={change.isPending} onClick={enable}>
+        <Button
+          variant={paused ? 'default' : 'filled'}
+          leftSection={<PowerIcon size={16} />}
+          loading={change.isPending}
+          onClick={() => release('enable')}
+        >
           Enable
         </Button>
       )}
@@ -58,18 +79,43 @@ export function DestinationActions({ destination }: { destination: Destination }
         title={`Pause ${name}?`}
         verb="Pause it"
         color="orange"
+        onConfirm={() => change.mutateAsync({ params: { id }, body: { paused: true } })}
+      >
+        <Stack gap="xs">
+          <Text size="sm">Nothing is sent to it until you resume it, and nothing is lost.</Text>
+          <List size="sm" spacing={4}>
+            <List.Item>
+              What it is owed is held: {waits ?? 'counting …'}
+              {pending === 0 ? ' now' : enabled ? ', sent when you resume it' : ', sent when it is resumed and enabled'}.
+            </List.Item>
+            {enabled ? (
+              <List.Item>Messages that come in meanwhile are kept for it too, and sent when you resume it.</List.Item>
+            ) : (
+              <List.Item>It is disabled: messages that come in skip it until you enable it.</List.Item>
+            )}
+            <List.Item>What is under way comes to its end. A delivery does not expire because of the pause.</List.Item>
+          </List>
+        </Stack>
+      </Confirm>
+
+      <Confirm
+        opened={asked === 'disable'}
+        onClose={() => setAsked(null)}
+        title={`Disable ${name}?`}
+        verb="Disable it"
+        color="orange"
         onConfirm={() => change.mutateAsync({ params: { id }, body: { enabled: false } })}
       >
         <Stack gap="xs">
           <Text size="sm">Nothing is sent to it until you enable it again.</Text>
           <List size="sm" spacing={4}>
-            <List.Item>
-              What it is owed is held and not lost: {waits ?? 'counting …'}
-              {pending === 0 ? ' now' : ', sent when you enable it'}.
-            </List.Item>
             <List.Item>Messages that come in meanwhile skip it. They are stored, with that reason, and are not sent to it later.</List.Item>
-            <List.Item>The retry window of what was tried already goes on.</List.Item>
+            <List.Item>
+              What it is owed is held: {waits ?? 'counting …'}
+              {pending === 0 ? ' now' : paused ? ', sent when it is enabled and resumed' : ', sent when you enable it'}.
+            </List.Item>
           </List>
+          {!paused && <Text size="sm">To stop sending and keep new messages for it too, pause it instead.</Text>}
         </Stack>
       </Confirm>
 
@@ -99,7 +145,7 @@ export function DestinationActions({ destination }: { destination: Destination }
             Its settings and secrets are gone for good, and new messages do not go to it. The records of its past deliveries stay as long as
             messages are kept; they cannot be replayed to it.
           </Text>
-          {enabled && pending !== 0 && <Text size="sm">To stop sending and lose nothing of what waits, pause it instead.</Text>}
+          {!paused && pending !== 0 && <Text size="sm">To stop sending and lose nothing, pause it instead.</Text>}
         </Stack>
       </Confirm>
     </>

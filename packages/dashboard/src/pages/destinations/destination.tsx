@@ -165,7 +165,7 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
   )
 }
 
-/** Whether it is enabled is no setting of this form. */
+/** Whether it is enabled or paused is no setting of this form. */
 function settingsOf(destination: Destination): Destination {
-  return { ...destination, enabled: true }
+  return { ...destination, enabled: true, paused: false }
 }

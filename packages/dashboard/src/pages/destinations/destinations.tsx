@@ -12,7 +12,7 @@ import { useSearchState } from '../../parts/search.ts'
 import { Empty, Loading, Problem } from '../../parts/states.tsx'
 import { useSession } from '../../session.tsx'
 import type { Destination } from './draft.ts'
-import { byNeed, STANDINGS, type Standing as StandingWord, standingOf } from './standing.ts'
+import { byNeed, holdOf, STANDINGS, type Standing as StandingWord, standingOf } from './standing.ts'
 import { BacklogView, BreakerView, Latency, StandingBadge, Success } from './standing-view.tsx'
 import type { Standing } from './use-backlog.ts'
 
@@ -192,7 +192,7 @@ function Rows({ rows }: { rows: readonly Row[] }) {
               <BacklogView destination={destination} standing={standing} seenAtMs={seenAtMs} />
             </Table.Td>
             <Table.Td>
-              <BreakerView standing={standing} enabled={destination.enabled} />
+              <BreakerView standing={standing} isHeld={holdOf(destination) !== null} />
             </Table.Td>
           </Table.Tr>
         ))}
@@ -224,7 +224,7 @@ function Cards({ rows }: { rows: readonly Row[] }) {
             <BacklogView destination={destination} standing={standing} seenAtMs={seenAtMs} />
             {standing.breaker !== 'closed' && (
               <Text size="sm" component="div">
-                Breaker <BreakerView standing={standing} enabled={destination.enabled} />
+                Breaker <BreakerView standing={standing} isHeld={holdOf(destination) !== null} />
               </Text>
             )}
           </Stack>

@@ -19,6 +19,7 @@ const SAVED: Destination = {
   type: 'webhook',
   name: 'Warehouse',
   enabled: true,
+  paused: false,
   sourceIds: ['src_1'],
   urls: ['https://example.com/hook'],
   headers: { Authorization: 'Bearer x' },

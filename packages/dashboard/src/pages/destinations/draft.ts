@@ -27,6 +27,7 @@ export type SecretChange = { kind: 'keep' } | { kind: 'remove' } | { kind: 'set'
 export interface Draft {
   name: string
   enabled: boolean
+  paused: boolean
   sourceIds: string[]
   urls: string[]
   headers: HeaderDraft[]
@@ -50,6 +51,7 @@ export function newDraft(): Draft {
   return {
     name: '',
     enabled: true,
+    paused: false,
     sourceIds: [],
     urls: [''],
     headers: [],
@@ -72,6 +74,7 @@ export function newDraft(): Draft {
 export function draftOf({
   name,
   enabled,
+  paused,
   sourceIds,
   urls,
   headers,
@@ -85,6 +88,7 @@ export function draftOf({
   return {
     name,
     enabled,
+    paused,
     sourceIds: [...sourceIds],
     urls: [...urls],
     headers: Object.entries(headers).map(([header, value]) => ({ name: header, value })),
@@ -169,6 +173,7 @@ function settingsOf(draft: Draft) {
   return {
     name: draft.name,
     enabled: draft.enabled,
+    paused: draft.paused,
     sourceIds: draft.sourceIds,
     urls: draft.urls,
     headers: Object.fromEntries(draft.headers.map(({ name, value }) => [name, value])),

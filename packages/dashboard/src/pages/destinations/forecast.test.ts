@@ -4,6 +4,7 @@ import { type Backlog, forecast, forecastWords, rateOf } from './forecast.ts'
 
 const BACKLOG: Backlog = {
   enabled: true,
+  paused: false,
   breaker: 'closed',
   pending: 1_200,
   success: 1,
@@ -36,7 +37,9 @@ test('says no number where there is none', () => {
   )
   assert.equal(words({ breaker: 'open' }), 'not draining: the breaker is open')
   assert.equal(words({ breaker: 'probing' }), 'not draining: the breaker is open')
-  assert.equal(words({ enabled: false, breaker: 'open' }), 'paused: held until it is enabled')
+  assert.equal(words({ enabled: false, breaker: 'open' }), 'disabled: held until it is enabled')
+  assert.equal(words({ paused: true, breaker: 'open' }), 'paused: held until it is resumed')
+  assert.equal(words({ paused: true, earlier: { pending: 1_199, agoMs: 5_000 } }), 'paused: held until it is resumed, and growing')
 })
 
 test('believes what the backlog did while somebody looked', () => {

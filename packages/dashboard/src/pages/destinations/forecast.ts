@@ -2,9 +2,9 @@
 // whether the breaker lets it, and how the backlog moved while somebody looked. Says no number where there is none to say. Pure.
 
 import { count } from '../../parts/format.ts'
+import { type Hold, type Holdable, holdOf } from './standing.ts'
 
-export interface Backlog {
-  enabled: boolean
+export interface Backlog extends Holdable {
   breaker: 'closed' | 'open' | 'probing'
   pending: number
   /** Share of the recent attempts that succeeded; null when there was none. */
@@ -24,7 +24,8 @@ export interface Rate {
 }
 
 export type Forecast =
-  | { kind: 'empty' | 'held' | 'unknown' | 'growing' }
+  | { kind: 'empty' | 'unknown' | 'growing' }
+  | { kind: 'held'; by: Hold; isGrowing: boolean }
   | { kind: 'draining'; ms: number }
   /** Requests succeed, and none of their outcomes is written yet: those of one call to the tracking API are written together. */
   | { kind: 'sending'; attempts: number }
@@ -36,9 +37,11 @@ const LEAST_SEEN_MS = 45_000
 /** Minutes of the statistics that count as the present, the one under way included. */
 const RATE_POINTS = 3
 
-export function forecast({ enabled, breaker, pending, success, oldestPendingAt, retryWindowMs, rate, earlier }: Backlog): Forecast {
+export function forecast(backlog: Backlog): Forecast {
+  const { breaker, pending, success, oldestPendingAt, retryWindowMs, rate, earlier } = backlog
   if (pending === 0) return { kind: 'empty' }
-  if (!enabled) return { kind: 'held' }
+  const hold = holdOf(backlog)
+  if (hold !== null) return { kind: 'held', by: hold, isGrowing: earlier !== null && pending > earlier.pending }
   // A window begins with the first attempt, which is never before the message came.
   const safeUntilMs = oldestPendingAt === null ? null : Date.parse(oldestPendingAt) + retryWindowMs
   if (breaker !== 'closed') return { kind: 'stuck', why: 'breaker', safeUntilMs }
@@ -66,7 +69,8 @@ export function forecastWords(forecast: Forecast): string {
     case 'empty':
       return 'nothing waits'
     case 'held':
-      return 'paused: held until it is enabled'
+      if (forecast.by === 'disabled') return 'disabled: held until it is enabled'
+      return `paused: held until it is resumed${forecast.isGrowing ? ', and growing' : ''}`
     case 'unknown':
       return 'not known yet'
     case 'growing':

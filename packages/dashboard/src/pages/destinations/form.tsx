@@ -133,12 +133,20 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
             <UrlFields draft={draft} state={state} />
             <SourcesField draft={draft} state={state} />
             {isNew && (
-              <Switch
-                label="Enabled"
-                description="Off: it is created paused. It can be tested, and no message goes to it before it is enabled."
-                checked={draft.enabled}
-                onChange={(event) => state.set({ enabled: event.currentTarget.checked })}
-              />
+              <>
+                <Switch
+                  label="Enabled"
+                  description="Off: it is created disabled. It can be tested; messages skip it until it is enabled, and are not sent to it later."
+                  checked={draft.enabled}
+                  onChange={(event) => state.set({ enabled: event.currentTarget.checked })}
+                />
+                <Switch
+                  label="Paused"
+                  description="On: it is created paused. It can be tested; messages are kept for it and sent when it is resumed."
+                  checked={draft.paused}
+                  onChange={(event) => state.set({ paused: event.currentTarget.checked })}
+                />
+              </>
             )}
           </Stack>
         </Paper>

@@ -13,7 +13,7 @@ import { Time } from '../../parts/time.tsx'
 import { deliveriesAddress } from '../deliveries/filters.ts'
 import { type Destination, lastOf } from './draft.ts'
 import { forecastWords } from './forecast.ts'
-import { standingOf } from './standing.ts'
+import { holdOf, standingOf } from './standing.ts'
 import { BAD, Latency, Success } from './standing-view.tsx'
 import { useForecast } from './use-backlog.ts'
 
@@ -74,6 +74,7 @@ function Small({ children, isBad = false }: { children: ReactNode; isBad?: boole
 
 function Numbers({ destination, health, seenAtMs }: { destination: Destination; health: Health; seenAtMs: number }) {
   const forecast = useForecast(destination, health, seenAtMs)
+  const hold = holdOf(destination)
   const { success, latencyMs, pending, oldestPendingAt, breaker, openSince, nextAttemptAt, inFlight } = health
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm">
@@ -111,7 +112,8 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
         <Big>{breaker === 'closed' ? 'closed' : breaker === 'open' ? 'open' : 'probing'}</Big>
         {breaker === 'closed' ? (
           <Small>
-            Requests go out: {exactCount(inFlight)} of at most {exactCount(destination.maxInFlight)} under way.
+            {hold === null ? 'Requests go out' : `Nothing new is sent while it is ${hold}`}: {exactCount(inFlight)} of at most{' '}
+            {exactCount(destination.maxInFlight)} under way.
           </Small>
         ) : (
           <Small>
@@ -120,8 +122,8 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
                 since <Time at={openSince} relative size="xs" />;{' '}
               </>
             )}
-            {!destination.enabled ? (
-              'no probe while it is paused'
+            {hold !== null ? (
+              `no probe while it is ${hold}`
             ) : breaker === 'probing' ? (
               'one request is under way'
             ) : nextAttemptAt === null ? (
@@ -133,7 +135,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
             )}
           </Small>
         )}
-        {breaker === 'closed' && destination.enabled && pending > 0 && inFlight === 0 && nextAttemptAt !== null && (
+        {breaker === 'closed' && hold === null && pending > 0 && inFlight === 0 && nextAttemptAt !== null && (
           <Small>
             next attempt <Countdown at={nextAttemptAt} size="xs" />
           </Small>

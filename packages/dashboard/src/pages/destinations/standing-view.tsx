@@ -79,12 +79,12 @@ export function BacklogView({ destination, standing, seenAtMs }: { destination: 
 
 const BREAKER_WORDS = { closed: 'closed', open: 'open', probing: 'probing now' } as const
 
-export function BreakerView({ standing, enabled }: { standing: Standing; enabled: boolean }) {
+export function BreakerView({ standing, isHeld }: { standing: Standing; isHeld: boolean }) {
   const { breaker, nextAttemptAt } = standing
   return (
     <Text size="sm" component="span">
       {BREAKER_WORDS[breaker]}
-      {breaker === 'open' && enabled && nextAttemptAt !== null && (
+      {breaker === 'open' && !isHeld && nextAttemptAt !== null && (
         <>
           , probe <Countdown at={nextAttemptAt} />
         </>

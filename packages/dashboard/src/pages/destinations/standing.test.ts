@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { byNeed, type Seen, type StandingName, standingOf } from './standing.ts'
+import { byNeed, holdOf, type Seen, type StandingName, standingOf } from './standing.ts'
 
 const NOW = Date.parse('2026-11-15T12:00:00.000Z')
 const SEEN: Seen = { breaker: 'closed', success: 1, pending: 0, oldestPendingAt: null }
 const of = (seen: Partial<Seen>, destination = {}): string =>
-  standingOf({ enabled: true, sourceIds: ['src_1'], ...destination }, { ...SEEN, ...seen }, NOW).name
+  standingOf({ enabled: true, paused: false, sourceIds: ['src_1'], ...destination }, { ...SEEN, ...seen }, NOW).name
 
 test('a word for each way that a destination can do', () => {
   assert.equal(of({}), 'healthy')
@@ -17,7 +17,19 @@ test('a word for each way that a destination can do', () => {
   assert.equal(of({ pending: 1, oldestPendingAt: '2026-11-15T10:59:00.000Z' }), 'behind')
   assert.equal(of({ pending: 1, oldestPendingAt: '2026-11-15T11:01:00.000Z' }), 'healthy')
   assert.equal(of({ success: null }, { sourceIds: [] }), 'unconnected')
-  assert.equal(of({ breaker: 'open' }, { enabled: false }), 'paused')
+  assert.equal(of({ breaker: 'open' }, { enabled: false }), 'disabled')
+  assert.equal(of({ breaker: 'open' }, { paused: true }), 'paused')
+  assert.equal(of({ pending: 1, oldestPendingAt: '2026-11-15T10:59:00.000Z' }, { paused: true }), 'paused')
+  assert.equal(of({}, { enabled: false, paused: true }), 'disabled', 'new messages skip it, which is the worse')
+})
+
+test('what is disabled skips new messages, and what is paused keeps them', () => {
+  const says = (destination: { enabled: boolean; paused: boolean }, pending: number): string =>
+    standingOf({ sourceIds: [], ...destination }, { ...SEEN, pending }, NOW).says
+  assert.equal(says({ enabled: false, paused: false }, 2), 'Disabled. What it is owed is held; new messages skip it.')
+  assert.equal(says({ enabled: true, paused: true }, 2), 'Paused. What it is owed is held; new messages are kept for it too.')
+  assert.equal(says({ enabled: true, paused: true }, 0), 'Paused. Nothing is held yet; new messages are kept for it too.')
+  assert.equal(holdOf({ enabled: true, paused: false }), null)
 })
 
 test('who needs help comes first', () => {

@@ -1,6 +1,6 @@
 // How a destination does, in one word with a colour, a sentence, and a place in the order of who needs help first. Pure.
 
-export const STANDINGS = ['failing', 'struggling', 'behind', 'unconnected', 'paused', 'idle', 'healthy'] as const
+export const STANDINGS = ['failing', 'struggling', 'behind', 'unconnected', 'paused', 'disabled', 'idle', 'healthy'] as const
 export type StandingName = (typeof STANDINGS)[number]
 
 export interface Standing {
@@ -14,13 +14,25 @@ export const STANDING_COLORS: Readonly<Record<StandingName, string>> = {
   struggling: 'orange',
   behind: 'orange',
   unconnected: 'grape',
-  paused: 'gray',
+  paused: 'indigo',
+  disabled: 'gray',
   idle: 'blue',
   healthy: 'teal',
 }
 
-export interface Standable {
+/** What keeps everything from being sent: disabled, new messages skip it; paused, they are kept for it too. */
+export type Hold = 'disabled' | 'paused'
+
+export interface Holdable {
   enabled: boolean
+  paused: boolean
+}
+
+export function holdOf({ enabled, paused }: Holdable): Hold | null {
+  return !enabled ? 'disabled' : paused ? 'paused' : null
+}
+
+export interface Standable extends Holdable {
   sourceIds: readonly string[]
 }
 
@@ -37,17 +49,16 @@ const WELL = 0.95
 const BEHIND_MS = 3_600_000
 
 export function standingOf(
-  { enabled, sourceIds }: Standable,
+  { enabled, paused, sourceIds }: Standable,
   { breaker, success, pending, oldestPendingAt }: Seen,
   nowMs: number,
 ): Standing {
   const waits = pending > 0
-  if (!enabled) {
-    return standing(
-      'paused',
-      waits ? 'Paused. What it is owed is held; new messages skip it.' : 'Paused. Nothing is held; new messages skip it.',
-    )
-  }
+  const hold = holdOf({ enabled, paused })
+  if (hold === 'disabled')
+    return standing('disabled', `Disabled. ${waits ? 'What it is owed is held' : 'Nothing is held'}; new messages skip it.`)
+  if (hold === 'paused')
+    return standing('paused', `Paused. ${waits ? 'What it is owed is held' : 'Nothing is held yet'}; new messages are kept for it too.`)
   if (breaker === 'probing') return standing('failing', 'It failed again and again, and is being probed with one request now.')
   if (breaker === 'open') return standing('failing', 'It fails again and again, so one request at a time probes it.')
   if (success !== null && success < WELL) return standing('struggling', 'Too many of its recent attempts fail.')

@@ -12,13 +12,15 @@ import { Time } from '../../parts/time.tsx'
 import { RequestView } from '../deliveries/request.tsx'
 import type { Destination } from './draft.ts'
 import { MESSAGE_TYPES } from './rules.ts'
+import { holdOf } from './standing.ts'
 
 const TYPES = [...MESSAGE_TYPES, 'delete'] as const
 type SampleType = (typeof TYPES)[number]
 type Sent = Answer<'POST /api/destinations/{id}/test'>
 
 export function TestPanel({ destination, isAdmin }: { destination: Destination; isAdmin: boolean }) {
-  const { id, enabled, urls, timeoutMs } = destination
+  const { id, urls, timeoutMs } = destination
+  const hold = holdOf(destination)
   const [params, change] = useSearchState()
   const asked = params.get('type')
   const type: SampleType = TYPES.find((each) => each === asked) ?? 'track'
@@ -35,7 +37,7 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
         <Text size="sm">
           A sample message goes to {urls.length === 1 ? 'the URL' : `each of the ${urls.length} URLs`} at once, signed like every other,
           past queue and breaker
-          {enabled ? '' : ', also while it is paused'}. It is not stored and counts nowhere.
+          {hold === null ? '' : `, also while it is ${hold}`}. It is not stored and counts nowhere.
         </Text>
         <Group align="flex-end" gap="sm">
           <Select

@@ -13,11 +13,11 @@ export type Standing = Omit<HealthRow, 'destinationId'>
 const SEEN_MS = 180_000
 
 export function useForecast(
-  { id, enabled, retryWindowMs }: Destination,
+  { id, enabled, paused, retryWindowMs }: Destination,
   { breaker, pending, success, oldestPendingAt }: Standing,
   seenAtMs: number,
 ): Forecast {
-  const moves = enabled && pending > 0 && breaker === 'closed'
+  const moves = enabled && !paused && pending > 0 && breaker === 'closed'
   const stats = useApi('GET /api/stats', { query: { destinationId: id, step: '1m' }, everyMs: 10_000, enabled: moves })
   const [samples, setSamples] = useState<readonly { atMs: number; pending: number }[]>([])
   useEffect(() => {
@@ -26,6 +26,7 @@ export function useForecast(
   const [first] = samples
   return forecast({
     enabled,
+    paused,
     breaker,
     pending,
     success,

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { type AttentionInput, expiredIn, type Finding, findAttention, followNodes, type HourAndBefore, hourAndBefore } from './attention.ts'
+import {
+  type AttentionInput,
+  expiredIn,
+  type Finding,
+  findAttention,
+  followHeld,
+  followNodes,
+  type HourAndBefore,
+  hourAndBefore,
+} from './attention.ts'
 import { NOTHING, type Point, type Totals } from './periods.ts'
 
 const NOW_MS = Date.parse('2026-11-15T10:00:00.000Z')
@@ -26,11 +35,12 @@ function input(given: Partial<AttentionInput> = {}): AttentionInput {
   return {
     nowMs: NOW_MS,
     destinations: [
-      { id: 'd1', name: 'Warehouse', enabled: true },
-      { id: 'd2', name: 'Mail', enabled: true },
+      { id: 'd1', name: 'Warehouse', enabled: true, paused: false },
+      { id: 'd2', name: 'Mail', enabled: true, paused: false },
     ],
     sources: [{ id: 's1', name: 'Shop' }],
     health: [],
+    heldBefore: new Map(),
     ledger: [],
     hour: hour({}),
     hours: new Map(),
@@ -76,7 +86,7 @@ test('an open breaker, since when, and what waits behind it', () => {
   assert.deepEqual(ids({ health: [row, { ...row, destinationId: 'd2', pending: 5_000 }] }), ['breaker d2', 'breaker d1'])
 })
 
-test('what has waited long, unless a breaker says it or it is paused', () => {
+test('what has waited long, unless a breaker says it or it is held', () => {
   const row = { destinationId: 'd1', ...HEALTH, pending: 3, oldestPendingAt: ago(6) }
   const finding = only({ health: [row] })
   assert.deepEqual([finding.severity, finding.since, finding.href], ['warning', ago(6), '/deliveries?destination=d1&state=pending'])
@@ -84,8 +94,29 @@ test('what has waited long, unless a breaker says it or it is paused', () => {
   assert.equal(only({ health: [{ ...row, oldestPendingAt: ago(61) }] }).severity, 'critical')
   assert.deepEqual(ids({ health: [{ ...row, oldestPendingAt: ago(5) }] }), [])
   assert.deepEqual(ids({ health: [{ ...row, breaker: 'open' }] }), ['breaker d1'])
-  const paused = only({ health: [{ ...row, breaker: 'open' }], destinations: [{ id: 'd1', name: 'Warehouse', enabled: false }] })
-  assert.deepEqual([paused.id, paused.severity, paused.text], ['paused d1', 'notice', 'Paused: 3 deliveries are held until it is enabled.'])
+  const held = (hold: { enabled: boolean; paused: boolean }): Partial<AttentionInput> => ({
+    health: [{ ...row, breaker: 'open' }],
+    destinations: [{ id: 'd1', name: 'Warehouse', ...hold }],
+  })
+  const disabled = only(held({ enabled: false, paused: true }))
+  assert.deepEqual([disabled.id, disabled.severity], ['disabled d1', 'notice'])
+  assert.equal(disabled.text, 'Disabled: 3 deliveries are held until it is enabled; new messages skip it.')
+  const paused = only(held({ enabled: true, paused: true }))
+  assert.deepEqual([paused.id, paused.severity, paused.text], ['paused d1', 'notice', 'Paused: 3 deliveries are held until it is resumed.'])
+})
+
+test('a paused destination says that its backlog grows', () => {
+  const destinations = [{ id: 'd1', name: 'Warehouse', enabled: true, paused: true }]
+  const at = (pending: number) => ({ destinations, health: [{ destinationId: 'd1', ...HEALTH, pending, oldestPendingAt: ago(1) }] })
+  const first = followHeld(new Map(), at(3))
+  assert.equal(only({ ...at(3), heldBefore: first }).severity, 'notice')
+  const seen = followHeld(first, at(1_010))
+  const { severity, text } = only({ ...at(1_010), heldBefore: seen })
+  assert.deepEqual(
+    [severity, text],
+    ['warning', 'Paused: 1,010 deliveries are held until it is resumed, 1,007 more than when this page was opened.'],
+  )
+  assert.deepEqual(followHeld(seen, { ...at(5), destinations: input().destinations }), new Map(), 'forgotten when it is resumed')
 })
 
 test('a failure rate that is up, or bad', () => {

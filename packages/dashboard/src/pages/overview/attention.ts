@@ -3,6 +3,7 @@
 
 import type { Answer, Schemas } from '../../api/client.ts'
 import { duration, exactCount, share } from '../../parts/format.ts'
+import { holdOf } from '../destinations/standing.ts'
 import { deliveriesPath, type LedgerEntry, missingFrom } from './ledger.ts'
 import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'
 
@@ -35,9 +36,12 @@ export interface HourAndBefore {
 
 export interface AttentionInput {
   nowMs: number
-  destinations: readonly (Pick<Schemas['Destination'], 'id' | 'name' | 'enabled'> & Partial<Pick<Schemas['Destination'], 'createdAt'>>)[]
+  destinations: readonly (Pick<Schemas['Destination'], 'id' | 'name' | 'enabled' | 'paused'> &
+    Partial<Pick<Schemas['Destination'], 'createdAt'>>)[]
   sources: readonly Pick<Schemas['Source'], 'id' | 'name'>[]
   health: Answer<'GET /api/destinations/health'>['data']
+  /** By destination that is held: what was pending when this page saw it first. */
+  heldBefore: ReadonlyMap<string, number>
   ledger: readonly LedgerEntry[]
   /** All together. */
   hour: HourAndBefore
@@ -78,7 +82,7 @@ export function findAttention(input: AttentionInput): Finding[] {
     ...ofExpired(input),
     ...ofRejections(input),
     ...ofNodes(input),
-    ...ofPaused(input),
+    ...ofHeld(input),
   ]
   // Stable: within a severity the order above, and there the largest first.
   return findings.sort((a, b) => ORDER[a.severity] - ORDER[b.severity])
@@ -103,7 +107,7 @@ function isFailing(row: AttentionInput['health'][number]): boolean {
 }
 
 function ofBreakers({ health, destinations, nowMs }: AttentionInput): Finding[] {
-  return enabledOf({ health, destinations })
+  return sendingOf({ health, destinations })
     .filter(isFailing)
     .sort((a, b) => b.pending - a.pending)
     .map(({ destinationId, pending, openSince, oldestPendingAt }): Finding => {
@@ -122,7 +126,7 @@ function ofBreakers({ health, destinations, nowMs }: AttentionInput): Finding[] 
 }
 
 function ofWaiting({ health, destinations, nowMs }: AttentionInput): Finding[] {
-  return enabledOf({ health, destinations })
+  return sendingOf({ health, destinations })
     .filter((row) => !isFailing(row) && row.oldestPendingAt !== null && nowMs - Date.parse(row.oldestPendingAt) > OLD_PENDING_MS)
     .sort((a, b) => Date.parse(a.oldestPendingAt as string) - Date.parse(b.oldestPendingAt as string))
     .map(({ destinationId, pending, oldestPendingAt }): Finding => {
@@ -243,17 +247,21 @@ function ofNodes({ nodes, goneNodes }: AttentionInput): Finding[] {
   return [...silent, ...gone, ...mixed]
 }
 
-function ofPaused({ health, destinations }: AttentionInput): Finding[] {
-  const paused = new Set(destinations.filter(({ enabled }) => !enabled).map(({ id }) => id))
+function ofHeld({ health, destinations, heldBefore }: AttentionInput): Finding[] {
+  const holds = new Map(destinations.map((destination) => [destination.id, holdOf(destination)]))
   return health
-    .filter(({ destinationId, pending }) => paused.has(destinationId) && pending > 0)
+    .filter(({ destinationId, pending }) => holds.get(destinationId) != null && pending > 0)
     .sort((a, b) => b.pending - a.pending)
     .map(({ destinationId, pending, oldestPendingAt }): Finding => {
+      const held = `${deliveries(pending)} ${pending === 1 ? 'is' : 'are'} held until it is`
+      const isPaused = holds.get(destinationId) === 'paused'
+      const more = pending - (heldBefore.get(destinationId) ?? pending)
+      const grows = more > 0 ? `, ${exactCount(more)} more than when this page was opened` : ''
       return {
-        id: `paused ${destinationId}`,
-        severity: 'notice',
+        id: `${isPaused ? 'paused' : 'disabled'} ${destinationId}`,
+        severity: isPaused && more > 0 ? 'warning' : 'notice',
         subject: nameOf(destinations, destinationId),
-        text: `Paused: ${deliveries(pending)} ${pending === 1 ? 'is' : 'are'} held until it is enabled.`,
+        text: isPaused ? `Paused: ${held} resumed${grows}.` : `Disabled: ${held} enabled; new messages skip it.`,
         since: oldestPendingAt,
         href: `/destinations/${encodeURIComponent(destinationId)}`,
         link: 'The destination',
@@ -261,9 +269,23 @@ function ofPaused({ health, destinations }: AttentionInput): Finding[] {
     })
 }
 
-function enabledOf({ health, destinations }: Pick<AttentionInput, 'health' | 'destinations'>): AttentionInput['health'] {
-  const paused = new Set(destinations.filter(({ enabled }) => !enabled).map(({ id }) => id))
-  return health.filter(({ destinationId }) => !paused.has(destinationId))
+/** What was pending at each held destination when it was first seen held; forgotten when it may send again. */
+export function followHeld(
+  before: ReadonlyMap<string, number>,
+  { health, destinations }: Pick<AttentionInput, 'health' | 'destinations'>,
+): ReadonlyMap<string, number> {
+  const held = new Set(destinations.filter((destination) => holdOf(destination) !== null).map(({ id }) => id))
+  return new Map(
+    health
+      .filter(({ destinationId }) => held.has(destinationId))
+      .map(({ destinationId, pending }) => [destinationId, before.get(destinationId) ?? pending]),
+  )
+}
+
+/** Those that may send. */
+function sendingOf({ health, destinations }: Pick<AttentionInput, 'health' | 'destinations'>): AttentionInput['health'] {
+  const held = new Set(destinations.filter((destination) => holdOf(destination) !== null).map(({ id }) => id))
+  return health.filter(({ destinationId }) => !held.has(destinationId))
 }
 
 function nameOf(destinations: AttentionInput['destinations'], id: string): string {

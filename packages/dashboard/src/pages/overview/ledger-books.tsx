@@ -8,6 +8,7 @@ import { Link } from 'wouter'
 import { exactCount } from '../../parts/format.ts'
 import { changeSearch } from '../../parts/search.ts'
 import { Empty } from '../../parts/states.tsx'
+import type { Holdable } from '../destinations/standing.ts'
 import {
   deliveriesPath,
   LEDGER_STATES,
@@ -28,7 +29,7 @@ export function LedgerBooks({
   isAll,
 }: {
   entries: LedgerEntry[]
-  destinations: { id: string; name: string; enabled: boolean }[]
+  destinations: (Holdable & { id: string; name: string })[]
   isAll: boolean
 }) {
   const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
@@ -192,7 +193,7 @@ function Card({ line }: { line: LedgerLine }) {
   )
 }
 
-function Name({ line: { destinationId, name, enabled } }: { line: LedgerLine }) {
+function Name({ line: { destinationId, name, hold } }: { line: LedgerLine }) {
   if (name === null)
     return (
       <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
@@ -204,9 +205,9 @@ function Name({ line: { destinationId, name, enabled } }: { line: LedgerLine }) 
       <Anchor component={Link} href={`/destinations/${encodeURIComponent(destinationId)}`} size="sm" style={{ overflowWrap: 'anywhere' }}>
         {name}
       </Anchor>
-      {!enabled && (
+      {hold !== null && (
         <Badge size="xs" color="gray" variant="light" tt="none" style={{ flexShrink: 0 }}>
-          paused
+          {hold}
         </Badge>
       )}
     </Group>

@@ -23,16 +23,21 @@ test('what does not add up comes first, then what did not arrive, the deleted la
     entry('failing', { owed: 10, delivered: 5, failed: 5 }),
     entry('wrong', { owed: 3 }),
   ]
-  const known = ['quiet', 'busy', 'failing', 'wrong'].map((id) => ({ id, name: `The ${id}`, enabled: id !== 'quiet' }))
+  const known = ['quiet', 'busy', 'failing', 'wrong'].map((id) => ({
+    id,
+    name: `The ${id}`,
+    enabled: id !== 'quiet',
+    paused: id === 'busy',
+  }))
   const lines = ledgerLines(entries, known)
   assert.deepEqual(
-    lines.map(({ destinationId, name, missing }) => [destinationId, name, missing]),
+    lines.map(({ destinationId, name, missing, hold }) => [destinationId, name, missing, hold]),
     [
-      ['wrong', 'The wrong', 3],
-      ['failing', 'The failing', 0],
-      ['busy', 'The busy', 0],
-      ['quiet', 'The quiet', 0],
-      ['gone', null, 0],
+      ['wrong', 'The wrong', 3, null],
+      ['failing', 'The failing', 0, null],
+      ['busy', 'The busy', 0, 'paused'],
+      ['quiet', 'The quiet', 0, 'disabled'],
+      ['gone', null, 0, null],
     ],
   )
   assert.deepEqual(ledgerSum(entries), { ...ZERO, owed: 122, delivered: 105, failed: 14 })

@@ -1,6 +1,7 @@
 // The books as an equation: what a destination is owed is what became of it, state by state. Pure.
 
 import type { Answer } from '../../api/client.ts'
+import { type Hold, type Holdable, holdOf } from '../destinations/standing.ts'
 
 export type LedgerEntry = Answer<'GET /api/ledger'>['data'][number]
 
@@ -10,7 +11,7 @@ export type LedgerState = (typeof LEDGER_STATES)[number]
 export interface LedgerLine extends LedgerEntry {
   /** Null: the destination is deleted, and its books are kept. */
   name: string | null
-  enabled: boolean
+  hold: Hold | null
   /** Owed, less all that became of it: 0 when the books add up. */
   missing: number
 }
@@ -22,13 +23,13 @@ export function missingFrom(entry: Omit<LedgerEntry, 'destinationId'>): number {
 /** What does not add up comes first, then what has most that did not arrive, then what is owed most; the deleted last. */
 export function ledgerLines(
   entries: readonly LedgerEntry[],
-  destinations: readonly { id: string; name: string; enabled: boolean }[],
+  destinations: readonly (Holdable & { id: string; name: string })[],
 ): LedgerLine[] {
   const known = new Map(destinations.map((destination) => [destination.id, destination]))
   return entries
     .map((entry): LedgerLine => {
       const destination = known.get(entry.destinationId)
-      return { ...entry, name: destination?.name ?? null, enabled: destination?.enabled ?? false, missing: missingFrom(entry) }
+      return { ...entry, name: destination?.name ?? null, hold: destination ? holdOf(destination) : null, missing: missingFrom(entry) }
     })
     .sort(
       (a, b) =>

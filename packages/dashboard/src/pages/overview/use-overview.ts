@@ -6,7 +6,7 @@ import { useRef } from 'react'
 import { type Answer, type ApiProblem, call, type Schemas } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { useNow } from '../../parts/countdown.tsx'
-import { type AttentionInput, expiredIn, findAttention, followNodes, hourAndBefore } from './attention.ts'
+import { type AttentionInput, expiredIn, findAttention, followHeld, followNodes, hourAndBefore } from './attention.ts'
 import { type Period, span } from './periods.ts'
 
 const NEWS_MS = 10_000
@@ -72,6 +72,10 @@ export function useOverview(period: Period) {
   const followed = nodes.data === undefined ? undefined : followNodes(remembered.current, nodes.data.data, FORGET_NODE_MS)
   if (followed) remembered.current = followed.remembered
 
+  const heldBefore = useRef<ReadonlyMap<string, number>>(new Map())
+  if (destinations.data && health.data)
+    heldBefore.current = followHeld(heldBefore.current, { destinations: destinations.data.data, health: health.data.data })
+
   const needed: Asked[] = [nodes, destinations, sources, ledger, health, rejections, hour, ...hours, ...days]
   const input: AttentionInput | undefined =
     nodes.data && destinations.data && sources.data && ledger.data && health.data && rejections.data && hourTotals
@@ -80,6 +84,7 @@ export function useOverview(period: Period) {
           destinations: destinations.data.data,
           sources: sources.data.data,
           health: health.data.data,
+          heldBefore: heldBefore.current,
           ledger: ledger.data.data,
           hour: hourTotals,
           hours: new Map(

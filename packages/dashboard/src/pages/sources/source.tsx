@@ -18,6 +18,7 @@ import { Sparkline } from '../../parts/sparkline.tsx'
 import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { useSession } from '../../session.tsx'
+import { holdOf } from '../destinations/standing.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
 import { SourceBadges } from './source-badges.tsx'
@@ -204,7 +205,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
           )
         return (
           <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Destinations that it feeds">
-            {fed.map(({ id: destinationId, name, enabled, filter }) => (
+            {fed.map(({ id: destinationId, name, enabled, paused, filter }) => (
               <Group key={destinationId} component="li" gap="xs">
                 <Anchor
                   component={Link}
@@ -214,9 +215,9 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 >
                   {name}
                 </Anchor>
-                {!enabled && (
+                {(!enabled || paused) && (
                   <Badge color="gray" variant="light" tt="none" size="sm">
-                    paused
+                    {holdOf({ enabled, paused })}
                   </Badge>
                 )}
                 {isFiltered(filter) && (

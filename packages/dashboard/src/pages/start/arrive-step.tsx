@@ -52,7 +52,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
   useEffect(() => {
     if (isSettled) void client.invalidateQueries({ queryKey: ['GET /api/ledger'] })
   }, [isSettled, client])
-  const fed = destinations.filter(({ sourceIds, enabled }) => enabled && sourceIds.includes(source.id))
+  const fed = destinations.filter(({ sourceIds, enabled, paused }) => enabled && !paused && sourceIds.includes(source.id))
   const other = destinations[0]
   return (
     <Stack gap="lg">
@@ -62,7 +62,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
         </Alert>
       ) : fed.length === 0 && other !== undefined ? (
         <Alert color="orange" title={`No webhook takes what ${source.name} sends`}>
-          It is not chosen there, or the webhook is paused.{' '}
+          It is not chosen there, or the webhook is paused or disabled.{' '}
           <ViewLink to={`/destinations/${other.id}?tab=settings`}>Look at {other.name}</ViewLink>.
         </Alert>
       ) : null}

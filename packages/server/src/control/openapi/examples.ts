@@ -15,7 +15,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
     urls: ['https://example.com/webhook'],
     sharedSecret: 'a long random text',
   },
-  'PATCH /destinations/:id': { batch: { size: 100 } },
+  'PATCH /destinations/:id': { paused: true, batch: { size: 100 } },
   'POST /destinations/:id/test': { type: 'track' },
   'POST /replays': { destinationId: 'DESTINATION_ID', states: ['failed', 'expired'], from: '2026-11-15T00:00:00.000Z', dryRun: true },
   'PATCH /replays/:id': { state: 'paused' },

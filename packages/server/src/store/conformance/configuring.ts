@@ -34,6 +34,7 @@ export function configuring({ store, reopen, open }: Ground): void {
       signingSecrets: ['whsec_one', 'whsec_two'],
       batch: { size: 100, bytes: 1_000, lingerMs: 50 },
       historical: false,
+      paused: true,
     })
     const before = store().configuration()
     assert.deepEqual(before.sources.get(source.id), source)
@@ -224,6 +225,21 @@ export function configuring({ store, reopen, open }: Ground): void {
     await reopen()
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, pending: 1 }))
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId, { nowMs: NOW_MS })), ['kept'])
+  })
+
+  test('a paused destination keeps what it is owed, and is owed what comes', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
+    await accept(store(), sourceId, [track('before')], [destinationId])
+    assert.equal((await store().control.updateDestination(destinationId, { paused: true }))?.paused, true)
+    await reopen()
+    assert.equal(store().configuration().destinations.get(destinationId)?.paused, true)
+    await accept(store(), sourceId, [track('meanwhile')], [destinationId])
+    await store().control.updateDestination(destinationId, { name: 'still paused' })
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
+    assert.equal((await store().control.updateDestination(destinationId, { paused: false }))?.paused, false)
+    await reopen()
+    assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
   })
 
   // ── Counts ──

@@ -48,7 +48,8 @@ export function deleting({ store, reopen, open }: Ground): void {
 
   test('a delete message is owed for each user, source and enabled destination, and is alone in its shipment', async () => {
     const { sourceId, destinationId: one } = await newWay(store())
-    const { id: two } = await newDestination(store(), sourceId)
+    // A paused one is told like the others, when it is resumed.
+    const { id: two } = await newDestination(store(), sourceId, { paused: true })
     const { id: off } = await newDestination(store(), sourceId, { enabled: false })
     const { sourceId: otherSource, destinationId: otherDestination } = await newWay(store())
     const { id: bare } = await newSource(store())

@@ -63,6 +63,7 @@ export function destinationOf(change: Partial<NewDestination> = {}): NewDestinat
     type: 'webhook',
     name: 'a destination',
     enabled: true,
+    paused: false,
     sourceIds: [],
     urls: ['https://example.com/hook'],
     headers: {},

@@ -409,6 +409,14 @@ export function replaying({ store, open }: Ground): void {
     assert.equal((await finish(store(), job)).replayed, 3)
   })
 
+  test('a paused destination is owed its part of the job as ever', async () => {
+    const { destinationId } = await ended(store(), 'failed', 3)
+    await store().control.updateDestination(destinationId, { paused: true })
+    const job = await createJob(store(), matching({ destinationId }))
+    assert.equal((await finish(store(), job)).replayed, 3)
+    assert.equal((await ledgerOf(store(), destinationId)).pending, 3)
+  })
+
   // ── What somebody asks of it ──
 
   const MAY: Record<ReplayJobState, Record<'running' | 'paused' | 'cancelled', boolean>> = {

@@ -225,7 +225,7 @@ export class Claiming {
   /** Some times a second: what others left in the store, and what has become due. */
   async look(): Promise<void> {
     const taker = this.#parts.taker()
-    const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled }) => enabled)
+    const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled, paused }) => enabled && !paused)
     const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])
     if (taker === null || nums.length === 0) return
     const ids = nums.map((num) => this.#parts.names.id('destinations', num) as string)

@@ -218,6 +218,17 @@ suite('nodes that share a configuration', () => {
       assert.deepEqual((JSON.parse(row?.doc ?? '') as { signingSecrets: string[] }).signingSecrets, [])
     }))
 
+  test('a pause reaches the other node; what a version before it stored has none', () =>
+    twoNodes(async (one, other) => {
+      const { id } = await one.configuring.createDestination(destinationOf())
+      await one.configuring.updateDestination(id, { paused: true })
+      await other.sees(({ destinations }) => destinations.get(id)?.paused === true)
+      await database.query("UPDATE switchyard.destinations SET doc = (doc::jsonb - 'paused')::text WHERE id = $1", [id])
+      const third = await open()
+      assert.equal(third.configuring.configuration.destinations.get(id)?.paused, false)
+      assert.equal((await third.configuring.updateDestination(id, { name: 'another' }))?.paused, false)
+    }))
+
   // ── Suppressions ──
 
   test('suppressions reach the other node, and those of another source stay as they are', () =>

@@ -135,7 +135,7 @@ class Step {
       next: String(next),
       place,
       waiting,
-      // A disabled destination is owed nothing more; its part of the job waits until it is enabled.
+      // A disabled destination is owed nothing more; its part of the job waits until it is enabled. A paused one is owed as ever.
       held: deleted === false && doc !== null && !(JSON.parse(doc) as { enabled: boolean }).enabled,
       over: false,
     }))

@@ -99,6 +99,7 @@ function opened(destination: StoredDestination, secretBox: SecretBox): Destinati
   return {
     ...destination,
     filter: (destination as Partial<StoredDestination>).filter ?? NO_FILTER,
+    paused: (destination as Partial<StoredDestination>).paused ?? false,
     sharedSecret: sharedSecret === null ? null : secretBox.open(sharedSecret, id),
     signingSecrets: signingSecrets.map((secret) => secretBox.open(secret, id)),
   }

@@ -325,6 +325,7 @@ export class Configuring implements Changes {
       ...destination,
       // Destinations that were stored before there were filters have none.
       filter: (destination as Partial<StoredDestination>).filter ?? NO_FILTER,
+      paused: (destination as Partial<StoredDestination>).paused ?? false,
       sharedSecret: sharedSecret === null ? null : secretBox.open(sharedSecret, id),
       signingSecrets: signingSecrets.map((secret) => secretBox.open(secret, id)),
     }

@@ -131,7 +131,7 @@ export class ReplayJudge {
     return (this.#destination.get(destination) as { deleted: number } | undefined)?.deleted === 0
   }
 
-  /** A disabled destination is owed nothing more; its part of the job waits until it is enabled. */
+  /** A disabled destination is owed nothing more; its part of the job waits until it is enabled. A paused one is owed as ever. */
   isHeld(destination: number): boolean {
     if (destination === 0) return false
     const row = this.#destination.get(destination) as { deleted: number; enabled: number }

@@ -75,6 +75,7 @@ test('a file of the first release is brought up to date, and nothing in it is lo
   t.after(() => store.close())
 
   assert.deepEqual(store.configuration().destinations.get('dst_old')?.filter, NO_FILTER)
+  assert.equal(store.configuration().destinations.get('dst_old')?.paused, false)
   assert.deepEqual(await store.control.recount(), await store.control.ledger())
   const [trail, ...others] = await store.control.trails('m-old')
   assert.deepEqual(others, [])
