@@ -230,9 +230,9 @@ test('an hour and the hour before, of steps', () => {
 })
 
 test('nothing is said to have begun before its destination was there, however long the steps are that are counted', () => {
-  const destinations = [{ id: 'd1', name: 'Warehouse', enabled: true, createdAt: ago(2) }]
+  const destinations = [{ id: 'd1', name: 'Warehouse', enabled: true, paused: false, createdAt: ago(2) }]
   assert.equal(only({ destinations, expired: new Map([['d1', { count: 3, since: ago(58) }]]) }).since, ago(2))
   assert.equal(only({ destinations, hours: new Map([['d1', hour({ delivered: 10, failed: 1 })]]) }).since, ago(2))
-  const older = [{ id: 'd1', name: 'Warehouse', enabled: true, createdAt: ago(90) }]
+  const older = [{ id: 'd1', name: 'Warehouse', enabled: true, paused: false, createdAt: ago(90) }]
   assert.equal(only({ destinations: older, expired: new Map([['d1', { count: 3, since: ago(58) }]]) }).since, ago(58))
 })
