@@ -41,12 +41,14 @@ async function pages(tab: Tab): Promise<string[]> {
 }
 
 suite('documentation', { concurrency: 2 }, () => {
-  test('every page opens, at 1280 and 390 pixels: no error, no violation of the policy, no overflow', async () => {
+  test('pages open, at 1280 and 390 pixels: no error, no violation of the policy, no overflow', async () => {
     await using tab = await open(WIDE)
     const all = await pages(tab)
     assert.ok(all.length > 40, `${all.length} pages`)
+    // The decisions are alike: every day some of them, with SWITCHYARD_LONG_TESTS=1 all.
+    const opened = all.filter((path, at) => process.env['SWITCHYARD_LONG_TESTS'] === '1' || !/decisions\/\d/.test(path) || at % 5 === 0)
     let width = WIDE
-    for (const path of all) {
+    for (const path of opened) {
       const answer = await tab.page.goto(service.url + path, { waitUntil: 'load' })
       assert.equal(answer?.status(), 200, path)
       await tab.until(IS_READY)

@@ -104,7 +104,7 @@ suite('lists over many rows', () => {
       for (const filter of filters) {
         for (const destinationId of [large.id, small.id, undefined]) {
           let page: PageRequest = FIRST
-          for (let nth = 0; nth < 2; nth++) {
+          for (let nth = 0; nth < (isAnalyzed ? 2 : 1); nth++) {
             const { data, next } = await deliveries.list({ ...filter, destinationId }, page)
             assert.ok(data.length <= 100)
             if (next === null) break
@@ -119,7 +119,7 @@ suite('lists over many rows', () => {
       for (const { id } of data.slice(0, 3)) assert.equal((await deliveries.one(id))?.id, id)
       await messages.trails(`${String(BigInt(first) + 400n)}-0`)
       const all = plans.take()
-      assert.ok(all.length > 100)
+      assert.ok(all.length > 50, `${all.length} plans`)
       for (const plan of all) assert.doesNotMatch(plan, LARGE)
       await hold(0, 1_000, 1_000 + HELD)
     })
