@@ -107,7 +107,8 @@ export function counting({ store, reopen, open }: Ground): void {
     const told = async () => new Map((await store().control.oldestPending()).map(({ destinationId: id, atMs }) => [id, atMs]))
     const first = await told()
     assert.equal(first.get(destinationId), await store().control.oldestPendingAtMs(destinationId))
-    assert.ok((first.get(destinationId) as number) >= before - 1)
+    // By the store's own clock.
+    assert.ok((first.get(destinationId) as number) >= before - 20)
     assert.equal(first.has(idle), false)
     await settleAll(store(), destinationId, 'delivered')
     assert.equal((await told()).has(destinationId), false)
