@@ -19,31 +19,42 @@ export interface View {
   /** As wouter writes it. */
   path: string
   page: LazyExoticComponent<ComponentType<Record<string, string>>>
+  /** Brings its code, which is then there when it is looked at. */
+  load: () => Promise<unknown>
 }
 
-const page = (load: () => Promise<{ default: ComponentType<never> }>): View['page'] =>
-  lazy(load as () => Promise<{ default: ComponentType<Record<string, string>> }>)
+const view = (path: string, load: () => Promise<{ default: ComponentType<never> }>): View => ({
+  path,
+  page: lazy(load as () => Promise<{ default: ComponentType<Record<string, string>> }>),
+  load,
+})
 
 export const VIEWS: readonly View[] = [
-  { path: '/', page: page(() => import('./pages/overview/overview.tsx')) },
-  { path: '/start', page: page(() => import('./pages/start/start.tsx')) },
-  { path: '/live', page: page(() => import('./pages/live/live.tsx')) },
-  { path: '/sources', page: page(() => import('./pages/sources/sources.tsx')) },
-  { path: '/sources/:id', page: page(() => import('./pages/sources/source.tsx')) },
-  { path: '/destinations', page: page(() => import('./pages/destinations/destinations.tsx')) },
-  { path: '/destinations/:id', page: page(() => import('./pages/destinations/destination.tsx')) },
-  { path: '/messages', page: page(() => import('./pages/messages/messages.tsx')) },
-  { path: '/messages/:id', page: page(() => import('./pages/messages/message.tsx')) },
-  { path: '/deliveries', page: page(() => import('./pages/deliveries/deliveries.tsx')) },
-  { path: '/deliveries/:id', page: page(() => import('./pages/deliveries/delivery.tsx')) },
-  { path: '/replays', page: page(() => import('./pages/replays/replays.tsx')) },
-  { path: '/replays/:id', page: page(() => import('./pages/replays/replay.tsx')) },
-  { path: '/deletions', page: page(() => import('./pages/deletions/deletions.tsx')) },
-  { path: '/deletions/:id', page: page(() => import('./pages/deletions/deletion.tsx')) },
-  { path: '/settings', page: page(() => import('./pages/settings/settings.tsx')) },
-  { path: '/settings/:tab', page: page(() => import('./pages/settings/settings.tsx')) },
-  { path: '/signature', page: page(() => import('./pages/signature/signature.tsx')) },
+  view('/', () => import('./pages/overview/overview.tsx')),
+  view('/start', () => import('./pages/start/start.tsx')),
+  view('/live', () => import('./pages/live/live.tsx')),
+  view('/sources', () => import('./pages/sources/sources.tsx')),
+  view('/sources/:id', () => import('./pages/sources/source.tsx')),
+  view('/destinations', () => import('./pages/destinations/destinations.tsx')),
+  view('/destinations/:id', () => import('./pages/destinations/destination.tsx')),
+  view('/messages', () => import('./pages/messages/messages.tsx')),
+  view('/messages/:id', () => import('./pages/messages/message.tsx')),
+  view('/deliveries', () => import('./pages/deliveries/deliveries.tsx')),
+  view('/deliveries/:id', () => import('./pages/deliveries/delivery.tsx')),
+  view('/replays', () => import('./pages/replays/replays.tsx')),
+  view('/replays/:id', () => import('./pages/replays/replay.tsx')),
+  view('/deletions', () => import('./pages/deletions/deletions.tsx')),
+  view('/deletions/:id', () => import('./pages/deletions/deletion.tsx')),
+  view('/settings', () => import('./pages/settings/settings.tsx')),
+  view('/settings/:tab', () => import('./pages/settings/settings.tsx')),
+  view('/signature', () => import('./pages/signature/signature.tsx')),
 ]
+
+/** The one that an address shows. */
+export function viewAt(pathname: string): View | undefined {
+  const parts = pathname.split('/').length
+  return VIEWS.find(({ path }) => path.split('/').length === parts && new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`).test(pathname))
+}
 
 /** In the order of the way of a message. */
 export const NAVIGATION = [

@@ -3,6 +3,7 @@
 import '@mantine/charts/styles.css'
 import { BarChart, ChartTooltip } from '@mantine/charts'
 import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
+import { useEffect, useState } from 'react'
 import { count, exactCount } from '../../parts/format.ts'
 import { changeSearch } from '../../parts/search.ts'
 import { type Bar, barsOf, type Period, type Point, STEP_MS, type Step, type Totals, totalsOf } from './periods.ts'
@@ -42,6 +43,7 @@ export default function Charts({
 }) {
   const bars = barsOf(points, STEP_MS[step], period.barOf)
   const totals = totalsOf(points)
+  const drawn = useOneByOne(3)
   return (
     <Stack component="section" gap="xs" aria-labelledby="over-time" aria-busy={isOld} style={{ opacity: isOld ? 0.5 : 1 }}>
       <Group justify="space-between">
@@ -63,13 +65,29 @@ export default function Charts({
         <Numbers bars={bars} period={period} />
       ) : (
         <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }} spacing="sm">
-          <Chart title="Came in" unit="messages" series={CAME_IN} bars={bars} totals={totals} period={period} />
-          <Chart title="Went out" unit="deliveries" series={WENT_OUT} bars={bars} totals={totals} period={period} />
-          <Chart title="Did not arrive" unit="tries" series={NOT_YET} bars={bars} totals={totals} period={period} />
+          <Chart title="Came in" unit="messages" series={CAME_IN} bars={bars} totals={totals} period={period} isDrawn={drawn > 0} />
+          <Chart title="Went out" unit="deliveries" series={WENT_OUT} bars={bars} totals={totals} period={period} isDrawn={drawn > 1} />
+          <Chart title="Did not arrive" unit="tries" series={NOT_YET} bars={bars} totals={totals} period={period} isDrawn={drawn > 2} />
         </SimpleGrid>
       )}
     </Stack>
   )
+}
+
+/** How many of them may be drawn by now: a chart takes long, and what is pressed meanwhile must not wait for three. */
+function useOneByOne(all: number): number {
+  const [drawn, setDrawn] = useState(0)
+  useEffect(() => {
+    if (drawn === all) return undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
+    // After what is there has been painted.
+    const frame = requestAnimationFrame(() => (timer = setTimeout(() => setDrawn(drawn + 1))))
+    return () => {
+      cancelAnimationFrame(frame)
+      clearTimeout(timer)
+    }
+  }, [drawn, all])
+  return drawn
 }
 
 function Chart({
@@ -79,6 +97,7 @@ function Chart({
   bars,
   totals,
   period,
+  isDrawn,
 }: {
   title: string
   unit: string
@@ -86,6 +105,7 @@ function Chart({
   bars: Bar[]
   totals: Totals
   period: Period
+  isDrawn: boolean
 }) {
   const sums = series.map(({ name, label }) => `${label.toLowerCase()} ${exactCount(totals[name])}`).join(', ')
   const isQuiet = series.every(({ name }) => totals[name] === 0)
@@ -110,6 +130,8 @@ function Chart({
             Nothing in the last {period.words}.
           </Text>
         </Stack>
+      ) : !isDrawn ? (
+        <Stack h={240} aria-busy="true" />
       ) : (
         <BarChart
           h={240}
