@@ -8,7 +8,7 @@ import { PostgresServer } from '../../packages/server/src/store/postgres/fixture
 import { IS_LONG, startCluster } from './cluster.ts'
 import { createSubject, oweToDead, percentile, sampleInTurns } from './latency.ts'
 
-const OWED = IS_LONG ? 1_000_000 : 100_000
+const OWED = IS_LONG ? 1_000_000 : 50_000
 const BATCH = IS_LONG ? 10 : 50
 const NODES = IS_LONG ? 3 : 2
 const SAMPLING = { turns: IS_LONG ? 20 : 4, messagesPerTurn: IS_LONG ? 250 : 150, perSecond: 150 }

@@ -10,7 +10,7 @@ import { compareLedgers, describe } from './ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
 const AWAY_MS = IS_LONG ? 20_000 : 5_000
-const QUICK_KILLS = IS_LONG ? 20 : 6
+const QUICK_KILLS = IS_LONG ? 20 : 3
 const BEHIND_MS = 1_500
 /** A call made while the server is away is answered within this. */
 const ANSWERED_MS = 15_000

@@ -45,7 +45,7 @@ const plain = { headers: { 'accept-encoding': 'identity' } }
 test('the service answers exactly the addresses that the page has views for', () => {
   const routes = readFileSync(join(import.meta.dirname, '../../../dashboard/src/routes.tsx'), 'utf8')
   const [, views = ''] = /VIEWS[^=]*= \[\n([^]*?)\n\]/.exec(routes) ?? []
-  const paths = [...views.matchAll(/path: '([^']+)'/g)].map(([, path]) => path as string)
+  const paths = [...views.matchAll(/view\('([^']+)'/g)].map(([, path]) => path as string)
   assert.ok(paths.length > 10)
   assert.deepEqual(paths.sort(), [...PAGE_PATHS].sort())
 })

@@ -309,7 +309,7 @@ export function conserving({ open }: Ground): void {
       await model.isListed()
     })
     try {
-      await fc.assert(property, { numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 5), endOnFailure: true })
+      await fc.assert(property, { numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 4), endOnFailure: true })
     } finally {
       await opened.dispose()
     }

@@ -28,7 +28,7 @@ export function replaySequences({ open }: Ground): void {
       await fc.assert(
         fc.asyncProperty(fc.array(anyStep, { minLength: 10, maxLength: 40, size: 'max' }), (steps) => runModel(opened, steps)),
         {
-          numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 5),
+          numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 3),
           endOnFailure: true,
         },
       )
