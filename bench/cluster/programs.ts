@@ -11,6 +11,8 @@ export type Key = (typeof KEYS)[number]
 export interface Competitor {
   key: Key
   title: string
+  /** Processes that have to be warmed up. */
+  processes: number
   start: Program['start']
 }
 
@@ -21,10 +23,10 @@ export function createCompetitors(postgres: Postgres): Competitor[] {
   const documented = graphileWorker(postgres, 'documented')
   const tuned = graphileWorker(postgres, 'tuned')
   return [
-    { key: 'one', title: 'Switchyard, one node', start: (place) => startNodes(postgres, 1, place) },
-    { key: 'two', title: 'Switchyard, two nodes', start: (place) => startNodes(postgres, 2, place) },
-    { key: 'graphile-worker', title: documented.title, start: (place) => documented.start(place) },
-    { key: 'graphile-worker-tuned', title: tuned.title, start: (place) => tuned.start(place) },
+    { key: 'one', title: 'Switchyard, one node', processes: 1, start: (place) => startNodes(postgres, 1, place) },
+    { key: 'two', title: 'Switchyard, two nodes', processes: 2, start: (place) => startNodes(postgres, 2, place) },
+    { key: 'graphile-worker', title: documented.title, processes: 1, start: (place) => documented.start(place) },
+    { key: 'graphile-worker-tuned', title: tuned.title, processes: 1, start: (place) => tuned.start(place) },
   ]
 }
 

@@ -47,10 +47,11 @@ if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || 
   process.exit(2)
 }
 const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
-const DELIVERY_EVENTS = options.quick ? 9_000 : 30_000
+const DELIVERY_EVENTS = options.quick ? 9_000 : 60_000
 const TRIPS_EVENTS = options.quick ? 6_000 : 30_000
 const PENDING = options.quick ? 50_000 : 1_000_000
-const WARM_UP_EVENTS = 6_000
+/** For each process: two that got half of it each would be measured while they are still being compiled. */
+const WARM_UP_EVENTS = 12_000
 
 const machine = machineText()
 installPeers()
@@ -66,7 +67,10 @@ if (isWanted('delivery')) {
     'delivery',
     '',
     rounds,
-    competitors.map((competitor) => ({ key: competitor.key, measure: () => measureDelivery(competitor, DELIVERY_EVENTS, WARM_UP_EVENTS) })),
+    competitors.map((competitor) => ({
+      key: competitor.key,
+      measure: () => measureDelivery(competitor, DELIVERY_EVENTS, competitor.processes * WARM_UP_EVENTS),
+    })),
   )
 }
 if (isWanted('trips')) {
