@@ -1,7 +1,7 @@
 // Everything that must hold before a change lands, in the order that fails fastest. `npm test` and `npm run verify` run
 // it whole; `npm run verify -- tests` (or another step's name) runs one step; `--fix` mends format and lint instead.
 
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 
@@ -15,8 +15,8 @@ const checks: Step[] = [
   ['types of the dashboard', bin('tsc'), ['-p', 'packages/dashboard']],
   ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings']],
   ['build', process.execPath, ['scripts/build.ts']],
-  ['build of the dashboard', process.execPath, ['scripts/build-dashboard.ts']],
   ['build of the documentation', process.execPath, ['scripts/build-docs.ts']],
+  ['build of the dashboard', process.execPath, ['scripts/build-dashboard.ts']],
   ['tests', process.execPath, ['scripts/tests.ts']],
 ]
 const fixes: Step[] = [
@@ -33,15 +33,31 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-for (const [name, command, args] of plan) {
-  if (names.length > 0 && !names.includes(name)) continue
-  console.log(styleText('bold', `\n▶ ${name}`))
+const asked = plan.filter(([name]) => names.length === 0 || names.includes(name))
+// Tests have all of the machine. What comes before them is begun two at a time, and told as a whole when it is done.
+for (let at = 0; at < asked.length; ) {
+  const isAlone = plan === fixes || asked[at]?.[0] === 'tests'
+  const together = isAlone ? asked.slice(at, at + 1) : asked.slice(at, at + 2).filter(([name]) => name !== 'tests')
+  const codes = await Promise.all(together.map((step) => run(step, isAlone)))
+  const failed = codes.find((code) => code !== 0)
+  if (failed !== undefined) process.exit(failed)
+  at += together.length
+}
+
+/** Its exit code. */
+async function run([name, command, args]: Step, isAlone: boolean): Promise<number> {
+  if (isAlone) console.log(styleText('bold', `\n▶ ${name}`))
   const started = performance.now()
-  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  const child = spawn(command, args, { cwd: root, stdio: isAlone ? 'inherit' : ['ignore', 'pipe', 'pipe'] })
+  let told = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => (told += text))
+  const code = await new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (status) => resolve(status ?? 1))
+  })
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  if (status !== 0) {
-    console.error(styleText('red', `✖ ${name} failed after ${seconds} s. Run it alone: npm run verify -- ${name}`))
-    process.exit(status ?? 1)
-  }
-  console.log(styleText('green', `✔ ${name} (${seconds} s)`))
+  if (!isAlone) console.log(`${styleText('bold', `\n▶ ${name}`)}\n${told.trimEnd()}`)
+  if (code === 0) console.log(styleText('green', `✔ ${name} (${seconds} s)`))
+  else console.error(styleText('red', `✖ ${name} failed after ${seconds} s. Run it alone: npm run verify -- ${name}`))
+  return code
 }

@@ -231,7 +231,7 @@ test('a cursor that somebody made up, with the right check, is refused or leads 
         assert.ok(status === 200 || body.code === 'invalid_cursor', `${path} ${JSON.stringify(place)}: ${JSON.stringify(body)}`)
         if (status === 200) pages += 1
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
   }
   assert.ok(pages > 0, 'some of them are places')
@@ -330,7 +330,7 @@ test('whatever JSON comes as a body, nothing breaks', async (t) => {
       const { status, body } = await call(route.method, pathOf(route), { ...(bodyOf(route) as object), [name]: value })
       assert.ok(status < 500, `${route.method} ${route.path}: ${JSON.stringify(body)}`)
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 })
 
