@@ -1,6 +1,6 @@
 // A webhook receiver with nothing but Node.js: checks the signature, prints what arrives, and answers at once. What comes twice,
 // for deliveries are at least once, is recognised by its messageId and not handled again.
-// Run: SECRET=… npm run example examples/receiver.ts (--port 9000 --host 127.0.0.1)
+// Run: SECRET=… npm run example examples/receiver.ts (-- --port 9000 --host 127.0.0.1)
 // SECRET is the destination's sharedSecret or signing secret; without it nothing is checked.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -58,6 +58,9 @@ async function run([name, command, args]: Step, isAlone: boolean): Promise<numbe
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   if (!isAlone) console.log(`${styleText('bold', `\n▶ ${name}`)}\n${told.trimEnd()}`)
   if (code === 0) console.log(styleText('green', `✔ ${name} (${seconds} s)`))
-  else console.error(styleText('red', `✖ ${name} failed after ${seconds} s. Run it alone: npm run verify -- ${name}`))
+  else
+    console.error(
+      styleText('red', `✖ ${name} failed after ${seconds} s. Run it alone: npm run verify -- ${name.includes(' ') ? `'${name}'` : name}`),
+    )
   return code
 }

@@ -21,9 +21,9 @@ export function compatibilityPage(): string {
   const groups = Object.values(GROUPS)
   return `${[
     '# Clients of others',
-    '<!-- Written by e2e/compatibility/page.ts from the data that its tests run over. Change that, then run: node e2e/compatibility/page.ts --write -->',
+    '<!-- Written by e2e/compatibility/page.ts from the data that its tests run over. Change that, then run: node scripts/run.mjs e2e/compatibility/page.ts --write -->',
     'Programs that use a public client of Segment or RudderStack send to Switchyard when the address in the client’s settings is changed. This page says what was tried with which version, and what came of it. It is written from the data that the tests run over: every cell of its tables has a test that shows it, and the versions are those that the tests ran with.',
-    ['```sh', 'node --test e2e/compatibility/*.test.ts', '```'].join('\n'),
+    ['```sh', 'node scripts/run.mjs scripts/tests.ts e2e/compatibility', '```'].join('\n'),
     `**${RESULTS.works}**: as the client’s users know it. **${RESULTS.differs}**: there is something to know, which the client’s section says. **${RESULTS.fails}**: the section says what happens instead.`,
     ...groups.map(glance),
     ANSWERS,

@@ -8,6 +8,6 @@ import { usedStyles } from './used-styles.ts'
 export default defineConfig({
   plugins: [usedStyles(join(import.meta.dirname, 'src')), react()],
   build: { outDir: 'dist', target: 'es2022', assetsInlineLimit: 0, chunkSizeWarningLimit: 800, reportCompressedSize: false },
-  // For work on the page itself: `npm run dashboard` beside a running service.
+  // For work on the page itself: `npx vite` in this folder, beside a running service.
   server: { proxy: { '/api': 'http://127.0.0.1:8080', '/v1': 'http://127.0.0.1:8080', '/docs': 'http://127.0.0.1:8080' } },
 })

@@ -47,14 +47,23 @@ export function Session({ children }: { children: ReactNode }) {
         const token = linkToken
         linkToken = null
         if (token === null) return setState({ is: 'out', isOver: false })
-        // Whether it was right or not is told by who is logged in then.
-        call('POST /api/login', { body: { token } }).then(ask, ask)
+        // Whether it was right or not is told by who is logged in then; what could not be asked is asked again.
+        call('POST /api/login', { body: { token } }).then(ask, (failed: ApiProblem) => {
+          if (failed.status === 401) return ask()
+          linkToken = token
+          setState({ is: 'away', problem: failed })
+        })
       },
     )
   }
 
   useEffect(() => {
     ask()
+    // A link that is opened where the dashboard is shown already loads nothing anew.
+    window.addEventListener('hashchange', () => {
+      linkToken = tokenOfLink()
+      if (linkToken !== null) ask()
+    })
     listenForLogout(() => {
       client.clear()
       setState((before) => ({ is: 'out', isOver: before.is === 'in' }))

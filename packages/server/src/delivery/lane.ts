@@ -158,7 +158,7 @@ export class Lane implements SlotUser {
     if (!maySend(before)) {
       this.#backlog.wake()
       // What ran out of its window while it was held has its attempt first, if the receiver is there.
-      if (maySend(destination)) this.#overdue.wait(this.#deps.clock.scheduleMs())
+      if (maySend(destination)) this.#overdue.wait(this.#deps.clock.scheduleMs(), destination.retryWindowMs)
     }
     this.pump()
   }
@@ -500,7 +500,8 @@ export class Lane implements SlotUser {
     const { nextRetryAtMs } = this.#backlog
     if (nextRetryAtMs === null) return
     if (nextRetryAtMs > now) this.#alarm.set(Math.max(nextRetryAtMs, notBeforeMs), now)
-    if (this.#isBlocked(now)) this.#alarm.set(this.#overdue.look(this.destination, now), now)
+    // A node without a share of the destination leaves that to those that send.
+    if (this.#share > 0 && this.#isBlocked(now)) this.#alarm.set(this.#overdue.look(this.destination, now), now)
   }
 
   #expire(overdue: readonly ClaimedShipment[]): void {

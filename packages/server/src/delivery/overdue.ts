@@ -19,9 +19,9 @@ export class Overdue {
     this.#came = came
   }
 
-  /** Time for a probe, before the next look. */
-  wait(nowMs: number): void {
-    this.#atMs = nowMs + EVERY_MS
+  /** What was held has a window's time for an attempt, before the next look: until then only an attempt that fails ends it. */
+  wait(nowMs: number, retryWindowMs: number): void {
+    this.#atMs = nowMs + Math.max(EVERY_MS, retryWindowMs)
   }
 
   /** Looks, if it is time to; gives when it is again. */

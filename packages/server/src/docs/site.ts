@@ -60,7 +60,10 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
 
 /** Addresses that people type and old links have: with an ending, or with a slash too many or too few. */
 function rightPlace(files: ReadonlyMap<string, BuiltFile>, name: string): string | undefined {
-  const bare = name.replace(/\/+$/, '').replace(/\.(?:html|md)$/, '')
+  // Not by an expression: one that looks for slashes at the end takes the square of their number where they are not.
+  let end = name.length
+  while (name[end - 1] === '/') end--
+  const bare = name.slice(0, end).replace(/\.(?:html|md)$/, '')
   if (bare === '404') return undefined
   if (bare === 'index') return ''
   if (bare.endsWith('/index') && files.has(`${bare}.html`)) return bare.slice(0, -'index'.length)

@@ -34,7 +34,7 @@ test('a page of any origin may send, with whatever headers its client brings, an
     ['no(token)', 'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate'],
     ['x'.repeat(2_001), 'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate'],
   ]
-  for (const path of ['/v1/batch', '/v1/t', '/v1/anything', '/v1/projects/key-1/settings']) {
+  for (const path of ['/v1/batch', '/v1/t', '/v1/anything', '/v1/projects/key-1/settings', '/beacon/v1/batch']) {
     for (const [asked, allowed] of rows) {
       const { status, headers, text } = await api.send('OPTIONS', path, {
         Origin: ORIGIN,

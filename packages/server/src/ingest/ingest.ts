@@ -59,6 +59,7 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
     done()
   }
   void app.register(plugin, { prefix: PREFIX })
+  app.route({ method: 'OPTIONS', url: BEACON_PATH, ...takenOver((_raw, response) => answerPreflight(response)) })
   app.route({ method: 'POST', url: BEACON_PATH, ...takenOver((raw, response) => receiver.beacon(raw, response)) })
 }
 

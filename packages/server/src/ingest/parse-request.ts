@@ -230,7 +230,10 @@ export function sampleOfBytes(bytes: Buffer): string {
   while (end > 0 && end < bytes.length && ((bytes[end] as number) & 0xc0) === 0x80) end--
   return bytes
     .toString('utf8', 0, end)
-    .replaceAll(WRITE_KEY, (_, start: string, key: string, quote: string) => `${start}${key.slice(0, 4)}…${quote}`)
+    .replaceAll(
+      WRITE_KEY,
+      (_, start: string, key: string, quote: string) => `${start}${key.slice(0, Math.min(4, key.length >> 1))}…${quote}`,
+    )
 }
 
 function isObject(value: unknown): value is JsonObject {
