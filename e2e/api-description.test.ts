@@ -29,9 +29,9 @@ before(async () => {
 })
 after(() => service[Symbol.asyncDispose]())
 
-/** What answers for everything else under a prefix is no path of its own, and HEAD goes with GET. */
+/** What answers for everything else under a prefix is no path of its own, HEAD goes with GET, and OPTIONS is asked by browsers before POST. */
 function isOwnPath({ method, url }: Served): boolean {
-  return method !== 'HEAD' && !url.endsWith('*')
+  return method !== 'HEAD' && method !== 'OPTIONS' && !url.endsWith('*')
 }
 
 /** Where somebody is sent on. */
