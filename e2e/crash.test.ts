@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
+import { IS_LONG } from './long-tests.ts'
 import { type Arrival, type Behaviour, startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
 import { type Service, startService, track } from './service.ts'
 import { eventually } from './signals.ts'
 
-const KILLS = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 10 : 4
+const KILLS = IS_LONG ? 10 : 4
 
 suite('the process is killed', { concurrency: 2 }, () => {
   test('kill -9 under load, again and again: all that was acknowledged arrives, and only what was in flight arrives twice', async (t) => {

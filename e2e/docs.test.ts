@@ -7,6 +7,7 @@ import { after, before, suite, test } from 'node:test'
 import { buildDocs } from '../scripts/build-docs.ts'
 import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './dashboard/browser.ts'
 import { type InProcessService, startInProcess } from './in-process.ts'
+import { IS_LONG } from './long-tests.ts'
 
 let browser: TestBrowser
 let service: InProcessService
@@ -46,7 +47,7 @@ suite('documentation', { concurrency: 2 }, () => {
     const all = await pages(tab)
     assert.ok(all.length > 40, `${all.length} pages`)
     // Every day a part of them, with SWITCHYARD_LONG_TESTS=1 all. That every link leads somewhere is held by the build.
-    const opened = all.filter((path, at) => process.env['SWITCHYARD_LONG_TESTS'] === '1' || at % (/decisions\/\d/.test(path) ? 6 : 2) === 0)
+    const opened = all.filter((path, at) => IS_LONG || at % (/decisions\/\d/.test(path) ? 6 : 2) === 0)
     let width = WIDE
     for (const path of opened) {
       const answer = await tab.page.goto(service.url + path, { waitUntil: 'load' })

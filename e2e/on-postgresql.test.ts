@@ -8,13 +8,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { IS_LONG } from './long-tests.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 /** Those that take longest only with SWITCHYARD_LONG_TESTS=1. */
-const LONG =
-  process.env['SWITCHYARD_LONG_TESTS'] === '1'
-    ? ['packages/server/src/control/hostile-requests.test.ts', 'packages/server/src/control/replays.test.ts', 'e2e/oauth.test.ts']
-    : []
+const LONG = IS_LONG
+  ? ['packages/server/src/control/hostile-requests.test.ts', 'packages/server/src/control/replays.test.ts', 'e2e/oauth.test.ts']
+  : []
 const FILES = [...LONG, 'packages/server/src/control/history.test.ts', 'e2e/deletions.test.ts', 'e2e/login.test.ts']
 
 /** Somebody else's server is used where one is given, as in all tests. */

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after, before } from 'node:test'
+import { IS_LONG } from './long-tests.ts'
 
 const repository = join(import.meta.dirname, '..')
 const work = mkdtempSync(join(tmpdir(), 'switchyard-pack-'))
@@ -28,7 +29,7 @@ before(() => {
 after(() => rmSync(work, { recursive: true, force: true }))
 
 // All are packed by the same lines; with SWITCHYARD_LONG_TESTS=1 each is tried.
-for (const name of process.env['SWITCHYARD_LONG_TESTS'] === '1' ? ['protocol', 'webhook', 'node'] : ['node']) {
+for (const name of IS_LONG ? ['protocol', 'webhook', 'node'] : ['node']) {
   test(`npm pack in packages/${name} gives a package that works, and puts the manifest back`, () => {
     const home = join(copy, 'packages', name)
     const manifest = readFileSync(join(home, 'package.json'), 'utf8')

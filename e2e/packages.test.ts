@@ -20,6 +20,7 @@ import { LIBRARY } from '../packages/node/src/version.ts'
 import { buildServer, SITES } from '../scripts/build-server.ts'
 import { BUNDLER, compile, ES_MODULES } from './compile.ts'
 import { installIn, PACKAGES, type PackageName, pack, readJson, repository, runtime } from './installed-packages.ts'
+import { IS_LONG } from './long-tests.ts'
 import { migrate } from './migrate.ts'
 import { startReceiver } from './receiver.ts'
 import { run } from './run-program.ts'
@@ -27,7 +28,7 @@ import { requireSandboxed } from './sandboxed-require.ts'
 import { ACCESS_TOKEN, createTrackingEndpoint } from './tracking-endpoint.ts'
 
 /** Every day the oldest and the newest that are promised; with SWITCHYARD_LONG_TESTS=1 those between, too. */
-const NODE_MAJORS = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? [18, 20, 22, 24] : [18, 24]
+const NODE_MAJORS = IS_LONG ? [18, 20, 22, 24] : [18, 24]
 const MODULE_SYSTEMS = ['mjs', 'cjs'] as const
 const PROGRAMS: Record<PackageName, string[]> = {
   protocol: ['parser'],

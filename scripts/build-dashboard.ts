@@ -3,9 +3,10 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
+import { putInPlace } from './put-in-place.ts'
 
 const root = join(import.meta.dirname, '..')
 const folder = join(root, 'packages', 'dashboard')
@@ -30,7 +31,7 @@ export function buildDashboard(): boolean {
   }
   compress(fresh)
   writeFileSync(join(fresh, '.built-from'), stamp)
-  putInPlace(fresh)
+  putInPlace(fresh, dist)
   return true
 }
 
@@ -40,22 +41,6 @@ function compress(fresh: string): void {
     const bytes = readFileSync(join(fresh, name))
     const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
     writeFileSync(join(fresh, `${name}.br`), brotliCompressSync(bytes, { params }))
-  }
-}
-
-function putInPlace(fresh: string): void {
-  const old = `${fresh}-before`
-  for (let attempt = 1; ; attempt++) {
-    try {
-      if (existsSync(dist)) renameSync(dist, old)
-      renameSync(fresh, dist)
-      break
-    } catch (error) {
-      // Another build was quicker between the two steps.
-      if (attempt === 5) throw error
-    } finally {
-      rmSync(old, { recursive: true, force: true })
-    }
   }
 }
 

@@ -4,8 +4,9 @@
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { putInPlace } from './put-in-place.ts'
 
 const root = join(import.meta.dirname, '..')
 const docs = join(root, 'docs')
@@ -32,7 +33,7 @@ export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; si
       return false
     }
     writeFileSync(join(fresh, '.built-from'), stamp)
-    putInPlace(fresh)
+    putInPlace(fresh, dist)
     return true
   } finally {
     rmSync(fresh, { recursive: true, force: true })
@@ -66,22 +67,6 @@ async function buildInto(fresh: string): Promise<void> {
     },
   }
   await build(docs, options)
-}
-
-function putInPlace(fresh: string): void {
-  const old = `${fresh}-before`
-  for (let attempt = 1; ; attempt++) {
-    try {
-      if (existsSync(dist)) renameSync(dist, old)
-      renameSync(fresh, dist)
-      break
-    } catch (error) {
-      // Another build was quicker between the two steps.
-      if (attempt === 5) throw error
-    } finally {
-      rmSync(old, { recursive: true, force: true })
-    }
-  }
 }
 
 /** Of builds that were killed. */

@@ -18,7 +18,6 @@ import { eventually, type Waiting } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'
 
 export { LEASE_MS }
-export const IS_LONG = process.env['SWITCHYARD_LONG_TESTS'] === '1'
 /** Work of a node that is gone goes on elsewhere within this. */
 export const RESUME_MS = LEASE_MS + 5_000
 

@@ -4,8 +4,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
-import { IS_LONG, LEASE_MS, type Node, RESUME_MS, startCluster } from './cluster.ts'
+import { LEASE_MS, type Node, RESUME_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 

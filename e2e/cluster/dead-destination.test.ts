@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { IS_LONG, startCluster } from './cluster.ts'
+import { IS_LONG } from '../long-tests.ts'
+import { startCluster } from './cluster.ts'
 import { createSubject, oweToDead, percentile, sampleInTurns } from './latency.ts'
 
 const OWED = IS_LONG ? 1_000_000 : 50_000

@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG, RESUME_MS, startCluster } from './cluster.ts'
+import { IS_LONG } from '../long-tests.ts'
+import { RESUME_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe, type Fault } from './ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 

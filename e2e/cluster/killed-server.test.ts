@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as passing } from 'node:timers/promises'
+import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
-import { type Cluster, IS_LONG, startCluster } from './cluster.ts'
+import { type Cluster, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 

@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG, startCluster } from './cluster.ts'
+import { IS_LONG } from '../long-tests.ts'
+import { startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './ledgers.ts'
 import { startLoad } from './traffic.ts'
 

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import { IS_LONG } from '../long-tests.ts'
 import { startReceiver } from '../receiver.ts'
 import { NARROW, startBrowser, type TestBrowser } from './browser.ts'
 import { end, shopTraffic, startScene } from './scene.ts'
@@ -19,7 +20,7 @@ after(() => end(browser))
 suite('journeys', { concurrency: 2 }, () => {
   // The whole of it in one go, by a stranger's way; its steps are in first-run.test.ts.
   test('first run: from the printed token to a message that arrives', {
-    skip: process.env['SWITCHYARD_LONG_TESTS'] !== '1' && 'a long test',
+    skip: !IS_LONG && 'a long test',
   }, async () => {
     await using scene = await startScene({ empty: true, token: null })
     const { service } = scene

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
+import { IS_LONG } from '../long-tests.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
@@ -193,7 +194,7 @@ test('while the service does not answer a view says so, and recovers', async () 
   const { page, context } = tab
   // From one view to another within the page: to load it anew would need the service.
   await tab.visit('/signature')
-  const more = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? ['Destinations', 'Replays', 'Deletions'] : []
+  const more = IS_LONG ? ['Destinations', 'Replays', 'Deletions'] : []
   for (const name of ['Sources', 'Messages', 'Deliveries', ...more]) {
     await context.route('**/api/**', (route) => route.abort('connectionrefused'))
     await page.getByRole('navigation').getByRole('link', { name }).click()

@@ -3,11 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { IS_LONG } from '../long-tests.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
 const OWED = 100_000
-const SCROLLED = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? OWED : 20_000
+const SCROLLED = IS_LONG ? OWED : 20_000
 /** Past the first rows, when everything is there that showing a list takes. */
 const FIRST = 3_000
 const HEAP_GROWTH_BYTES = 5_000_000

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
+import { IS_LONG } from '../long-tests.ts'
 import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
 import { end, type Scene, startScene, TABS } from './scene.ts'
 
@@ -30,7 +31,6 @@ type Look = [width: number, theme: Theme, withAxe: boolean]
  * Drawing a view in other colours and axe-core take longest. So every day half of the views are seen in light and half in dark, each at
  * both widths and held to axe-core at one; with SWITCHYARD_LONG_TESTS=1 each in all four looks.
  */
-const IS_LONG = process.env['SWITCHYARD_LONG_TESTS'] === '1'
 const looksAt = (at: number): Look[] =>
   IS_LONG
     ? [WIDE, NARROW].flatMap((width) => (['light', 'dark'] as const).map((theme): Look => [width, theme, true]))

@@ -1,7 +1,6 @@
 // One deletion request: how far it is, and its state for each user, source and destination.
 
-import { Alert, Button, Group, Paper, Progress, Select, SimpleGrid, Stack, Text, TextInput, Title } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
+import { Alert, Button, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 import { type Answer, useApi, useList } from '../../api/queries.ts'
 import { Copyable } from '../../parts/copy.tsx'
@@ -14,7 +13,8 @@ import { More, Rows } from '../../parts/rows.tsx'
 import { usePathPart, useSearchState } from '../../parts/search.ts'
 import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
-import { DELETION_STATES, DeletionStateBadge, stateOf } from './deletion-state.tsx'
+import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
+import { StateAndUser, useUser } from './filter-bar.tsx'
 import { plural } from './users.ts'
 
 type Deletion = Answer<'GET /api/deletions/{id}'>
@@ -96,13 +96,12 @@ function Targets({
   sources: ReadonlyMap<string, string>
   destinations: ReadonlyMap<string, string>
 }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const state = stateOf(params.get('state'))
-  const user = params.get('user') ?? ''
-  const [userId] = useDebouncedValue(user, 300)
+  const { userId } = useUser()
   const list = useList('GET /api/deletions/{id}/targets', {
     params: { id: deletion.id },
-    query: { state, userId: userId === '' ? undefined : userId },
+    query: { state, userId },
     ...(isUnderWay(deletion.state) ? { everyMs: 3_000 } : {}),
   })
   return (
@@ -112,22 +111,7 @@ function Targets({
           Targets
         </Title>
       </Group>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <Select
-          label="State"
-          placeholder="All"
-          data={[...DELETION_STATES]}
-          value={state ?? null}
-          onChange={(value) => change({ state: value })}
-          clearable
-        />
-        <TextInput
-          label="User id"
-          placeholder="All, or exactly this one"
-          value={user}
-          onChange={(event) => change({ user: event.currentTarget.value }, { replace: true })}
-        />
-      </SimpleGrid>
+      <StateAndUser />
       {list.problem !== null && list.rows.length === 0 ? (
         <Problem problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (

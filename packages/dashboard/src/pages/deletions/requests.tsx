@@ -1,8 +1,7 @@
 // The list of deletion requests, and the form that makes one. A request cannot be taken back, so it says first what it will do and to how
 // many.
 
-import { List, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
+import { List, Stack, Text } from '@mantine/core'
 import { useLocation } from 'wouter'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { ViewLink } from '../../parts/link.tsx'
@@ -11,36 +10,21 @@ import { More, Rows } from '../../parts/rows.tsx'
 import { useSearchState } from '../../parts/search.ts'
 import { Empty, Loading, Problem } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
-import { DELETION_STATES, DeletionStateBadge, stateOf } from './deletion-state.tsx'
+import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
+import { StateAndUser, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
 import { listed, plural, toldBy } from './users.ts'
 
 export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const state = stateOf(params.get('state'))
-  const user = params.get('user') ?? ''
-  const [userId] = useDebouncedValue(user, 300)
-  const list = useList('GET /api/deletions', { query: { state, userId: userId === '' ? undefined : userId }, everyMs: 5_000 })
+  const { user, userId } = useUser()
+  const list = useList('GET /api/deletions', { query: { state, userId }, everyMs: 5_000 })
   const names = useNames()
   const isFiltered = state !== undefined || user !== ''
   return (
     <Stack>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <Select
-          label="State"
-          placeholder="All"
-          data={[...DELETION_STATES]}
-          value={state ?? null}
-          onChange={(value) => change({ state: value })}
-          clearable
-        />
-        <TextInput
-          label="User id"
-          placeholder="All, or exactly this one"
-          value={user}
-          onChange={(event) => change({ user: event.currentTarget.value }, { replace: true })}
-        />
-      </SimpleGrid>
+      <StateAndUser />
       {list.problem !== null && list.rows.length === 0 ? (
         <Problem problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (

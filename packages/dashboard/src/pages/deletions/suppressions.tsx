@@ -1,7 +1,6 @@
 // Users whose new messages are dropped: found by user and source, added, and taken again.
 
-import { Button, Group, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
+import { Button, Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
@@ -13,6 +12,7 @@ import { useSearchState } from '../../parts/search.ts'
 import { Empty, Loading, Problem } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { useSession } from '../../session.tsx'
+import { UserField, useUser } from './filter-bar.tsx'
 import { UserForm } from './user-form.tsx'
 import { listed, plural } from './users.ts'
 
@@ -23,10 +23,9 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
   const [params, change] = useSearchState()
   const { isAdmin } = useSession()
   const names = useNames()
-  const user = params.get('user') ?? ''
+  const { user, userId } = useUser()
   const sourceId = params.get('source') ?? undefined
-  const [userId] = useDebouncedValue(user, 300)
-  const list = useList('GET /api/suppressions', { query: { userId: userId === '' ? undefined : userId, sourceId } })
+  const list = useList('GET /api/suppressions', { query: { userId, sourceId } })
   const add = useChange('POST /api/suppressions', 'GET /api/suppressions')
   const remove = useChange('DELETE /api/suppressions', 'GET /api/suppressions')
   const [removal, setRemoval] = useState<Removal | null>(null)
@@ -34,12 +33,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
   return (
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <TextInput
-          label="User id"
-          placeholder="All, or exactly this one"
-          value={user}
-          onChange={(event) => change({ user: event.currentTarget.value }, { replace: true })}
-        />
+        <UserField />
         <Select
           label="Source"
           placeholder="All"
@@ -62,7 +56,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         </Empty>
       ) : (
         <>
-          {isAdmin && userId !== '' && sourceId === undefined && list.rows.length > 1 && (
+          {isAdmin && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
             <Group>
               <Button size="xs" variant="default" onClick={() => setRemoval({ userId, sourceId: null })}>
                 Take messages of {userId} again, of all {list.rows.length} sources
