@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { createApp } from '../../packages/server/src/app.ts'
+import { readConfig } from '../../packages/server/src/config.ts'
+import { createLog } from '../../packages/server/src/log.ts'
 import { createSecretBox } from '../../packages/server/src/secret-box.ts'
 import {
   accept,
@@ -96,4 +99,33 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
     ),
   )
   assert.deepEqual(await ledgerOf(store, destinationId), { owed: 1, delivered: 1, pending: 0, failed: 0, expired: 0, cancelled: 0 })
+})
+
+test('a node whose first questions lose their answers asks them again, and shows the one token that is taken', async () => {
+  await using parts = new AsyncDisposableStack()
+  const fresh = parts.adopt(await createDatabase(), (each) => each.drop())
+  const { port, host } = new URL(fresh.url)
+  const losing = parts.use(await DatabaseProxy.start(Number(port)))
+  const read = readConfig(
+    {
+      SWITCHYARD_PORT: '0',
+      SWITCHYARD_STORE: fresh.url.replace(host, `127.0.0.1:${losing.port}`),
+      SWITCHYARD_SECRET_KEY: 'a key for tests',
+    },
+    [],
+  )
+  assert.equal(read.kind, 'config')
+  // The token is in the store, and whoever made it does not know.
+  losing.loseAnswers([
+    { to: 'COMMIT', after: 'secret.admin_token_hash' },
+    { to: 'COMMIT', after: 'secret.session_key' },
+    { to: 'COMMIT', after: 'secret.first_write_key' },
+    { to: 'first_source' },
+  ])
+  const app = parts.adopt(await createApp(read.config, createLog('silent')), (each) => each.close())
+  assert.deepEqual(losing.left, [])
+  assert.ok(app.generatedToken !== null)
+  const answer = await fetch(`${app.url}/api/sources`, { headers: { authorization: `Bearer ${app.generatedToken}` } })
+  assert.equal(answer.status, 200)
+  assert.equal(((await answer.json()) as { data: unknown[] }).data.length, 1)
 })

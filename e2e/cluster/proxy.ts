@@ -4,6 +4,7 @@
 //
 //   await using proxy = await DatabaseProxy.start(5432)
 //   proxy.cut(); proxy.cut('answers'); proxy.heal()
+//   proxy.loseAnswers([{ to: 'COMMIT', after: 'what was said before it' }])
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
@@ -13,12 +14,19 @@ interface Link {
   upstream: Socket | null
 }
 
+/** What a node says, in the bytes of the protocol. */
+interface Loss {
+  to: string
+  after?: string
+}
+
 export class DatabaseProxy implements AsyncDisposable {
   readonly port: number
   readonly #server: Server
   readonly #target: number
   readonly #links = new Set<Link>()
   #isCut = false
+  #losses: Loss[] = []
   /** Connections that were made during a cut, over the proxy's whole life. */
   swallowed = 0
 
@@ -55,6 +63,16 @@ export class DatabaseProxy implements AsyncDisposable {
     for (const link of this.#links) this.#join(link)
   }
 
+  /** One after the other: the server hears it, and its connection breaks before it can answer. */
+  loseAnswers(losses: readonly Loss[]): void {
+    this.#losses = [...losses]
+  }
+
+  /** Answers that are still to be lost. */
+  get left(): readonly Loss[] {
+    return this.#losses
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve))
     for (const { client, upstream } of this.#links) {
@@ -72,9 +90,25 @@ export class DatabaseProxy implements AsyncDisposable {
     const link: Link = { client, upstream: null }
     this.#links.add(link)
     this.#watch(link, client)
+    client.on('data', (said: Buffer) => this.#hear(link, said))
     if (!this.#isCut) return this.#join(link)
     this.swallowed++
     client.pause()
+  }
+
+  #hear(link: Link, said: Buffer): void {
+    const [loss] = this.#losses
+    if (loss === undefined) return
+    if (loss.after !== undefined) {
+      if (said.includes(loss.after)) delete loss.after
+      return
+    }
+    if (!said.includes(loss.to)) return
+    this.#losses.shift()
+    link.upstream
+      ?.unpipe()
+      .once('data', () => this.#part(link))
+      .resume()
   }
 
   #join(link: Link): void {

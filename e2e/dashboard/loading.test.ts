@@ -37,9 +37,11 @@ const INTERACTIVE = `(() => {
   requestAnimationFrame(look)
 })()`
 
-/** The state of every control of a view. */
+/** The state of every control that can be seen: a tab behind another is drawn when there is time. */
 const CHOSEN = `[
-  ...[...document.querySelectorAll('main input, main select, main textarea')].map(({ type, value, checked }) => type + ' ' + value + ' ' + (checked ?? '')),
+  ...[...document.querySelectorAll('main input, main select, main textarea')]
+    .filter((control) => control.parentElement.checkVisibility())
+    .map(({ type, value, checked }) => type + ' ' + value + ' ' + (checked ?? '')),
   ...[...document.querySelectorAll('main [aria-selected="true"], main [aria-current]')].map(({ textContent }) => textContent),
 ]`
 

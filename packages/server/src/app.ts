@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { openAdminToken } from './control/admin-token.ts'
+import { generateToken, openAdminToken } from './control/admin-token.ts'
 import { type AttemptListener, createAccess, type Senders } from './control/authorize.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
 import { apiDocument } from './control/openapi/api-document.ts'
@@ -25,7 +25,7 @@ import type { Log } from './log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
-import { openStore, StartProblem } from './open-store.ts'
+import { openStore, StartProblem, waitedFor } from './open-store.ts'
 import { createProxies } from './proxies.ts'
 import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secret-box.ts'
@@ -62,6 +62,9 @@ export interface AppParts {
   onRoute?: (route: { method: string | string[]; url: string }) => void
 }
 
+/** Asks again while the store does not answer. */
+type Waiting = <T>(ask: () => Promise<T>) => Promise<T>
+
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
 const REQUESTS_GRACE_MS = 2_500
@@ -86,7 +89,9 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const delivery = createDelivery({ store, sender, clock, events: observer.delivery, ...(parts.random ? { random: parts.random } : {}) })
   const proxies = createProxies(config.trustedProxies)
-  const { admin, access, first } = await firstContents(store, config, { clock, senders: proxies, log }).catch(async (error: unknown) => {
+  // A database that was opened may be away again a moment later. A file that cannot be written is a person's to mend.
+  const waiting: Waiting = path === null ? (ask) => waitedFor(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
+  const { admin, access, first } = await firstContents(store, config, { clock, senders: proxies, log, waiting }).catch(async (error) => {
     await delivery.stop(0)
     await observer.close()
     await store.close()
@@ -253,11 +258,16 @@ function storeState(problem: string | null, log: Log, metrics: Metrics): void {
   else log.error({ problem }, 'the store cannot accept: calls are answered with 503, and what was delivered is recorded later')
 }
 
-async function firstContents(store: Store, { adminToken }: Config, { clock, senders, log }: { clock: Clock; senders: Senders; log: Log }) {
-  const admin = await openAdminToken(store, adminToken)
+async function firstContents(
+  store: Store,
+  { adminToken }: Config,
+  { clock, senders, log, waiting }: { clock: Clock; senders: Senders; log: Log; waiting: Waiting },
+) {
+  const fresh = generateToken()
+  const admin = await waiting(() => openAdminToken(store, adminToken, fresh))
   const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a wrong control token was given')
-  const access = await createAccess({ store, clock, admin, senders, onFailure })
-  return { admin, access, first: await firstSource(store) }
+  const access = await waiting(() => createAccess({ store, clock, admin, senders, onFailure }))
+  return { admin, access, first: await waiting(() => firstSource(store)) }
 }
 
 /** The first start creates `default`. Later starts name the first source that is left. */

@@ -37,15 +37,14 @@ export interface AdminToken {
   generated: string | null
 }
 
-/** The configured token if there is one; else the one whose hash the store has; else a new one, which one node alone shows. */
+/** The configured token if there is one; else the one whose hash the store has; else a new one, which one node alone shows. Asked again
+ * with the same new one, because the store may have taken it without an answer, it is still shown. */
 export async function openAdminToken(
   { control, secrets }: Pick<Store, 'control' | 'secrets'>,
   configured: string | null,
+  fresh = generateToken(),
 ): Promise<AdminToken> {
   if (configured !== null) return { hash: hashToken(configured), generated: null }
-  const set = await control.getSetting(ADMIN_TOKEN_HASH)
-  if (set !== undefined) return { hash: set, generated: null }
-  const fresh = generateToken()
-  const kept = await secrets.keep(ADMIN_TOKEN_HASH, hashToken(fresh))
-  return { hash: kept, generated: kept === hashToken(fresh) ? fresh : null }
+  const set = (await control.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.keep(ADMIN_TOKEN_HASH, hashToken(fresh)))
+  return { hash: set, generated: set === hashToken(fresh) ? fresh : null }
 }
