@@ -9,8 +9,9 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
+import { type Result, switchyardWith } from './command-line.ts'
 import { startReceiver } from './receiver.ts'
-import { type Ended, type Running, runService, type Service, startService, track } from './service.ts'
+import { type Running, runService, type Service, startService, track } from './service.ts'
 
 function folderFor(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-operations-'))
@@ -22,11 +23,11 @@ function start({ url, token }: Pick<Service, 'url' | 'token'>, args: string[], e
   return runService({ args, env: { SWITCHYARD_URL: url, SWITCHYARD_TOKEN: token, ...env } })
 }
 
-function run(service: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  return start(service, args, env).ended
+function run(service: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Promise<Result> {
+  return switchyardWith(env, service, ...args)
 }
 
-function json({ stdout }: Ended): unknown {
+function json({ stdout }: Result): unknown {
   return JSON.parse(stdout)
 }
 
@@ -212,7 +213,7 @@ suite('doctor', { concurrency: 2 }, () => {
     ok: boolean
     checks: { name: string; state: string; message: string; advice: string | null }[]
   }
-  const diagnosis = (ended: Ended): Diagnosis => json(ended) as Diagnosis
+  const diagnosis = (ended: Result): Diagnosis => json(ended) as Diagnosis
   const not = (state: string, { checks }: Diagnosis): string[] => checks.filter((check) => check.state !== state).map(({ name }) => name)
 
   test('a good installation has nothing wrong; a destination that cannot be reached is found', async () => {
@@ -236,7 +237,7 @@ suite('doctor', { concurrency: 2 }, () => {
     await service.send([track('m-1')])
     const env = { SWITCHYARD_STORE: `sqlite:${service.file}` }
     await service.stop()
-    const doctor = (): Promise<Ended> => run(service, ['doctor', '--json'], env)
+    const doctor = (): Promise<Result> => run(service, ['doctor', '--json'], env)
     const down = await doctor()
     assert.equal(down.code, 1)
     assert.deepEqual(not('good', diagnosis(down)), ['service'], down.stdout)

@@ -1,14 +1,17 @@
-// The command line under test, as a process of its own against a service.
+// The command line under test, against a service: within this process, where starting one more would take longer than what is
+// tested, or as a process of its own.
 //
 //   const { code, stdout, stderr } = await switchyard(service, 'sources', 'list')
 //   const sources = await asJson<Source[]>(service, 'sources')                      with --json; fails unless it exits with 0
-//   await using tail = startSwitchyard(service, ['tail'])                           runs until it is ended
+//   await using tail = startSwitchyard(service, ['tail'])                           a process, until it is ended
 //   await tail.printed(/accepted/)
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { runCommandLine } from '../packages/server/src/commands/main.ts'
 import { CLI, type Service } from './service.ts'
 import { Signals } from './signals.ts'
 
@@ -95,9 +98,37 @@ export function startSwitchyard(
   }
 }
 
-/** To its end. */
-export async function switchyard(service: Pick<Service, 'url' | 'token'> | null, ...args: string[]): Promise<Result> {
-  return await startSwitchyard(service, args).ended
+/** To its end, within this process. What is read from stdin needs a process of its own. */
+export function switchyard(service: Pick<Service, 'url' | 'token'> | null, ...args: string[]): Promise<Result> {
+  return switchyardWith({}, service, ...args)
+}
+
+export async function switchyardWith(
+  env: Record<string, string>,
+  service: Pick<Service, 'url' | 'token'> | null,
+  ...args: string[]
+): Promise<Result> {
+  const text = { stdout: '', stderr: '' }
+  const stream = (name: keyof typeof text): NodeJS.WriteStream =>
+    new Writable({
+      decodeStrings: false,
+      write(part: string | Buffer, _encoding, done) {
+        text[name] += part.toString()
+        done()
+      },
+    }) as NodeJS.WriteStream
+  const code = await new Promise<number>((resolve, reject) => {
+    const here = {
+      argv: [process.execPath, CLI, ...args],
+      env: environment(service, env),
+      stdout: stream('stdout'),
+      stderr: stream('stderr'),
+      on: () => process,
+      exit: (status: number) => resolve(status) as never,
+    }
+    runCommandLine(here).catch(reject)
+  })
+  return { code, ...text }
 }
 
 /** What it prints, which must be all that there is to say. */

@@ -10,7 +10,7 @@ import { describe, helpText } from './help.ts'
 import { createOutput } from './output.ts'
 import { type Parsed, parseCommandLine } from './parse-command-line.ts'
 
-type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'stdout' | 'stderr' | 'on' | 'exit'>
+type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> & Record<'stdout' | 'stderr', NodeJS.WriteStream>
 
 export async function runCommandLine(process: Process): Promise<void> {
   const { stdout, stderr, env } = process
