@@ -187,7 +187,7 @@ async function still(service: Service, { failing }: Filled): Promise<void> {
 }
 
 test('everything is there after the move, and what was owed is delivered', { skip: SQLITE_ONLY }, async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ isEmpty: true })
   await using good = await startReceiver()
   await using failing = await startReceiver()
   await using service = await startService({ log: 'error' })
@@ -328,7 +328,7 @@ test('everything is there after the move, and what was owed is delivered', { ski
 test('a database that is not empty, is not known or runs is refused, with words and without its password', {
   skip: SQLITE_ONLY,
 }, async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ isEmpty: true })
   await using service = await startService({ log: 'error' })
   try {
     await service.stop()
@@ -362,7 +362,7 @@ test('a database that is not empty, is not known or runs is refused, with words 
 })
 
 test('--keep-usable leaves no mark, and --undo takes it away', { skip: SQLITE_ONLY }, async () => {
-  const [one, two] = [await createDatabase(), await createDatabase()]
+  const [one, two] = [await createDatabase({ isEmpty: true }), await createDatabase({ isEmpty: true })]
   await using service = await startService({ log: 'error' })
   try {
     await service.stop()

@@ -46,7 +46,7 @@ test('a node that starts later finds what is there', async () => {
 })
 
 test('without a secret key it does not start, and says how to make one', async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ isEmpty: true })
   try {
     await assert.rejects(startNode(database.url, { SWITCHYARD_SECRET_KEY: '' }), (error: Error) => {
       assert.ok(error instanceof StartProblem)

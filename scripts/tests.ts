@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { parseArgs } from 'node:util'
-import { PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
 /** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
@@ -48,7 +48,10 @@ if (files.length === 0) {
 
 const server =
   process.env['SWITCHYARD_TEST_POSTGRES'] === undefined ? await PostgresServer.start({ settings: ['max_connections=500'] }) : null
-if (server !== null) process.env['SWITCHYARD_TEST_POSTGRES'] = server.url()
+if (server !== null) {
+  process.env['SWITCHYARD_TEST_POSTGRES'] = server.url()
+  process.env['SWITCHYARD_TEST_TEMPLATE'] = await createTemplate(server.url())
+}
 
 // Compiling the service takes as long as many a file's tests: each process leaves what it compiled to the next.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')

@@ -12,7 +12,7 @@ const KILLS = IS_LONG ? 20 : 2
 
 test('kill -9 of one of three nodes, again and again: nothing is lost, and others go on with what it held within its lease + 5 s', async (t) => {
   await using cluster = await startCluster()
-  await using load = await startLoad(cluster, { perSecond: IS_LONG ? 500 : 200 })
+  await using load = await startLoad(cluster, { perSecond: IS_LONG ? 500 : 100 })
   const faults: Fault[] = []
 
   // One that stays away: only the others can bring what it held.

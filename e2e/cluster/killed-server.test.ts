@@ -20,7 +20,7 @@ const BACK_MS = 10_000
 
 test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes resume by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster()
-  await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 300 })
+  await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   const fromMs = performance.now()
   // At moments of a commit as they come, and back at once.
   for (let kill = 1; kill <= QUICK_KILLS; kill++) {
@@ -55,7 +55,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes resum
 
 test('the primary is killed and its synchronous standby promoted: the nodes go over by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster({ standby: true })
-  await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 300 })
+  await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   await load.traffic.more(300)
 
   const fromMs = performance.now()

@@ -103,7 +103,7 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
 
 test('a node whose first questions lose their answers asks them again, and shows the one token that is taken', async () => {
   await using parts = new AsyncDisposableStack()
-  const fresh = parts.adopt(await createDatabase(), (each) => each.drop())
+  const fresh = parts.adopt(await createDatabase({ isEmpty: true }), (each) => each.drop())
   const { port, host } = new URL(fresh.url)
   const losing = parts.use(await DatabaseProxy.start(Number(port)))
   const read = readConfig(

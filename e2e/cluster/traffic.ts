@@ -7,6 +7,7 @@
 //   await load.traffic.finish()                                   no new messages; resolves when every one is acknowledged
 
 import { setTimeout as passing } from 'node:timers/promises'
+import { IS_LONG } from '../long-tests.ts'
 import { type Behaviour, type Receiver, startReceiver } from '../receiver.ts'
 import { track } from '../service.ts'
 import { Signals, type Waiting } from '../signals.ts'
@@ -60,7 +61,7 @@ const MOST_OPEN = 100
 const ANSWER_MS = 40
 
 export function startTraffic(options: TrafficOptions): Traffic {
-  const { targets, writeKey, perSecond = 200, batchSize = 5, name = 'm', timeoutMs = CALL_TIMEOUT_MS } = options
+  const { targets, writeKey, perSecond = IS_LONG ? 200 : 100, batchSize = 5, name = 'm', timeoutMs = CALL_TIMEOUT_MS } = options
   const signals = new Signals()
   const abandoned = new AbortController()
   const authorization = `Basic ${btoa(`${writeKey}:`)}`

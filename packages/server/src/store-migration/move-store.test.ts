@@ -55,7 +55,7 @@ let copies = 0
 async function prepared(): Promise<{ path: string; database: TestDatabase; options: MoveOptions }> {
   const path = join(folder, `copy-${++copies}.db`)
   cpSync(file, path)
-  const database = await createDatabase()
+  const database = await createDatabase({ isEmpty: true })
   return { path, database, options: { path, url: database.url, oldKeys: [OLD_KEY], newKey: NEW_KEY } }
 }
 

@@ -34,6 +34,15 @@ test('encryption is as sslmode says', () => {
   assert.deepEqual(parsePostgresAddress('postgres://h/d?sslmode=verify-full').ssl, { rejectUnauthorized: true })
 })
 
+test('how long a host is tried may be said, within bounds', () => {
+  assert.equal(parsePostgresAddress('postgres://h/d').connectMs, undefined)
+  assert.equal(parsePostgresAddress('postgres://h/d?connect_timeout=10').connectMs, 10_000)
+  for (const seconds of ['0', '-1', '61', '1.5', '', '1e1', 'soon'])
+    assert.throws(() => parsePostgresAddress(`postgres://h/d?connect_timeout=${seconds}`), {
+      message: /^connect_timeout must be .* 1 to 60\.$/,
+    })
+})
+
 test('what cannot be understood is refused with words, and never with the password', () => {
   for (const text of [
     'mysql://a:secret@h/d',

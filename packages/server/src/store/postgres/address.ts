@@ -11,6 +11,8 @@ export interface PostgresAddress {
   /** False: no encryption. Otherwise what node:tls is given. */
   ssl: false | { rejectUnauthorized: boolean; ca?: string }
   applicationName: string
+  /** How long each host is tried; undefined: as long as is usual. */
+  connectMs: number | undefined
 }
 
 export class AddressProblem extends Error {
@@ -18,6 +20,8 @@ export class AddressProblem extends Error {
 }
 
 const DEFAULT_PORT = 5432
+/** Every wait has an end: libpq's 0, for ever, is not taken. */
+const LONGEST_CONNECT_S = 60
 
 /** Parameters that are understood; another is refused, for what was meant by it would silently not be done. */
 const PARAMETERS = new Set([
@@ -72,6 +76,7 @@ export function parsePostgresAddress(text: string): PostgresAddress {
     password: decoded(password, 'password') || parameters.get('password') || undefined,
     ssl: sslOf(parameters),
     applicationName: parameters.get('application_name') ?? 'switchyard',
+    connectMs: connectMsOf(parameters),
   }
 }
 
@@ -88,6 +93,15 @@ function sslOf(parameters: URLSearchParams): PostgresAddress['ssl'] {
   if (mode === 'disable' || mode === 'allow' || mode === 'prefer') return false
   const ca = root === null || root === 'system' ? undefined : certificate(root)
   return { rejectUnauthorized: mode.startsWith('verify') || ca !== undefined, ...(ca === undefined ? {} : { ca }) }
+}
+
+function connectMsOf(parameters: URLSearchParams): number | undefined {
+  const text = parameters.get('connect_timeout')
+  if (text === null) return undefined
+  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (seconds < 1 || seconds > LONGEST_CONNECT_S)
+    throw new AddressProblem(`connect_timeout must be a whole number of seconds from 1 to ${LONGEST_CONNECT_S}.`)
+  return seconds * 1_000
 }
 
 function certificate(path: string): string {

@@ -48,7 +48,7 @@ export class Database {
 
   constructor({ onTrip = () => {}, ...options }: DatabaseOptions) {
     this.#onTrip = onTrip
-    this.#options = { connectMs: CONNECT_MS, statementMs: STATEMENT_MS, settings: [], ...options }
+    this.#options = { connectMs: options.address.connectMs ?? CONNECT_MS, statementMs: STATEMENT_MS, settings: [], ...options }
   }
 
   /** One statement, which is a transaction of its own. */

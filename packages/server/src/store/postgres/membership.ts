@@ -10,6 +10,7 @@ import type { Clock } from '../../clock.ts'
 import type { NodeSummary } from '../nodes.ts'
 import type { Ask, Database } from './database.ts'
 import { NODE_NUMBERS, RowIds } from './ids.ts'
+import { ServerClock } from './server-clock.ts'
 
 export const LEASE_MS = 10_000
 const BEAT_MS = 1_000
@@ -51,7 +52,7 @@ export class Membership {
   #num = 0
   #holder = '0'
   /** The server's clock, as far as this node can tell: what has to be added to the monotonic clock. */
-  #serverOffsetMs = 0
+  readonly #serverClock = new ServerClock()
   /** By the monotonic clock: until then nobody can have given this node up. */
   #assuredUntil = 0
   /** Since when it has been beating without a gap. */
@@ -102,7 +103,7 @@ export class Membership {
 
   /** The server's clock. */
   serverMs(): number {
-    return this.#serverOffsetMs + performance.now()
+    return this.#serverClock.nowMs()
   }
 
   /** Whether what this node holds is certainly still its own. */
@@ -208,7 +209,7 @@ export class Membership {
     })
     this.#num = row.num
     this.#holder = row.holder
-    this.#serverOffsetMs = row.now_ms - (started + performance.now()) / 2
+    this.#serverClock.learn(row.now_ms, started, performance.now())
     this.#scheduleMs = row.scheduleMs
     this.#assuredSince = started
     this.#assuredUntil = started + this.#leaseMs
@@ -249,7 +250,7 @@ export class Membership {
     }
     if (sent > this.#assuredUntil) this.#assuredSince = sent
     this.#assuredUntil = sent + this.#leaseMs
-    this.#serverOffsetMs = row.now_ms - (sent + received) / 2
+    this.#serverClock.learn(row.now_ms, sent, received)
     this.#nodes = row.nodes
       // Of its own row the statement sees how it was before.
       .filter(({ num, holder, expires_ms }) => expires_ms > row.now_ms || (num === this.#num && holder === this.#holder))

@@ -33,7 +33,7 @@ const NEXT: Migration = {
 let database: TestDatabase
 
 beforeEach(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ isEmpty: true })
 })
 
 afterEach(() => database.drop())

@@ -76,7 +76,9 @@ const LOOKS_ALONE = 5
 /** Of its time, a node looks for no more than this part, but at least so often. */
 const LOOK_SHARE = 0.05
 const LOOK_AT_LEAST_MS = 1_000
-/** At the end, for what is under way in the background and for giving back what is held. */
+/** At the end, for what is being accepted and settled. */
+const FINISH_MS = 10_000
+/** After that, for what is under way in the background and for giving back what is held. */
 const LEAVE_MS = 6_000
 /** A beat that is not answered in this time is given up, and the next one begun. */
 const BEAT_MS = 4_000
@@ -96,7 +98,13 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     settings: BY_INDEX,
     onTrip,
   })
-  const beating = new Database({ address, connections: 1, connectMs: 2_000, statementMs: BEAT_MS, onTrip })
+  const beating = new Database({
+    address,
+    connections: 1,
+    connectMs: Math.min(address.connectMs ?? 2_000, BEAT_MS),
+    statementMs: BEAT_MS,
+    onTrip,
+  })
   const close = (): void => {
     for (const each of [database, fast, beating]) each.close()
   }
@@ -266,18 +274,17 @@ class Postgres implements PostgresStore {
   async #close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#looks)
+    // A server that does not answer must not keep the process from ending. What is not done by then was never acknowledged, or is taken
+    // up by another node, or by the next start; what is held is given up by the others in its time.
+    await within(FINISH_MS, this.#finish())
+    await within(LEAVE_MS, this.#leave())
+    this.#closeAll()
+  }
+
+  async #finish(): Promise<void> {
     await this.#looking
     await this.#accepting.close()
     await this.#settling.close()
-    // A server that does not answer must not keep the process from ending. What is not done by then is taken up by another node, or
-    // by the next start; what is held is given up by the others in its time.
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, LEAVE_MS)
-    })
-    await Promise.race([this.#leave(), late])
-    clearTimeout(timer)
-    this.#closeAll()
   }
 
   async #leave(): Promise<void> {
@@ -433,4 +440,14 @@ class Postgres implements PostgresStore {
   #trouble(error: unknown): void {
     if (!(error instanceof StoreUnavailable) && !this.#closed) this.#onTrouble(error)
   }
+}
+
+/** Resolves when the work is done, or has had its time. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
 }
