@@ -1,13 +1,13 @@
 // Every test, a process per file. Files that take longest begin first, those that wait in turn with those that work, so that the cores
-// are busy to the end; and all of them share one PostgreSQL server, but for those that kill theirs. `node scripts/tests.ts e2e/cluster`
-// runs what lies there, `--slowest` lists what took longest.
+// are busy to the end; and all of them share one PostgreSQL server, but for those that kill theirs. What fails among others is run again
+// alone. `node scripts/tests.ts e2e/cluster` runs what lies there, `--slowest` lists what took longest.
 
 import { globSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { parseArgs } from 'node:util'
+import { parseArgs, styleText } from 'node:util'
 import { createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -15,6 +15,8 @@ const root = join(import.meta.dirname, '..')
 const HUNG_MS = 300_000
 /** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
 const FILES_AT_ONCE = availableParallelism() + 2
+/** More than these is not unsteadiness. */
+const MOST_ASKED_AGAIN = 5
 const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
 /** What takes longest, first. The order of the others hardly matters. */
 const FIRST = [
@@ -57,20 +59,35 @@ if (server !== null) {
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')
 
 const took: [seconds: number, file: string][] = []
-let failed = 0
-const stream = run({ files: files.map((file) => join(root, file)), concurrency: FILES_AT_ONCE, timeout: HUNG_MS })
-stream.on('test:fail', ({ todo }) => {
-  if (todo === undefined || todo === false) failed++
-})
-stream.on('test:summary', ({ file, duration_ms }) => {
-  if (file !== undefined) took.push([duration_ms / 1_000, file.slice(root.length + 1)])
-})
-const reporter = stream.compose(new spec())
-reporter.pipe(process.stdout)
-await new Promise((resolve) => reporter.once('end', resolve))
+const failed = await runFiles(files, FILES_AT_ONCE)
 if (values.slowest) {
   console.log('\nthe slowest files:')
   for (const [seconds, file] of took.sort(([a], [b]) => b - a).slice(0, 40)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`)
 }
+let isGood = failed.length === 0
+// Some tests hold the service to seconds, beside others that take all of the processor: what fails among them is asked again alone.
+// What is broken fails again; what passes is named, because it is unsteady, and that is to be mended.
+if (failed.length > 0 && failed.length <= MOST_ASKED_AGAIN && failed.length < files.length) {
+  console.log(styleText('bold', `\nonce more, one at a time: ${failed.join(', ')}\n`))
+  const again = await runFiles(failed, 1)
+  isGood = again.length === 0
+  const unsteady = failed.filter((file) => !again.includes(file))
+  if (unsteady.length > 0) console.log(styleText('yellow', `\nunsteady, failed among others and passed alone: ${unsteady.join(', ')}`))
+}
 await server?.dispose()
-process.exitCode = failed === 0 ? 0 : 1
+process.exitCode = isGood ? 0 : 1
+
+/** Those that did not pass: also what ended before it could say anything. */
+async function runFiles(these: readonly string[], concurrency: number): Promise<string[]> {
+  const passed = new Set<string>()
+  const stream = run({ files: these.map((file) => join(root, file)), concurrency, timeout: HUNG_MS })
+  stream.on('test:summary', ({ file, success, duration_ms }) => {
+    if (file === undefined) return
+    if (success) passed.add(relative(root, file))
+    took.push([duration_ms / 1_000, relative(root, file)])
+  })
+  const reporter = stream.compose(new spec())
+  reporter.pipe(process.stdout, { end: false })
+  await new Promise((resolve) => reporter.once('end', resolve))
+  return these.filter((file) => !passed.has(file))
+}
