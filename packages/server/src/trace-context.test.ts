@@ -101,7 +101,7 @@ test('whatever comes, what is taken is a header value of the length that was pro
 
 test('a long list that is not one is told soon', () => {
   const started = performance.now()
-  for (let round = 0; round < 1_000; round++) {
+  for (let round = 0; round < 200; round++) {
     parseTraceContext({ headers: { traceparent: PARENT, tracestate: `a=${' '.repeat(500)}\0` } })
     parseTraceContext({ headers: { traceparent: PARENT, tracestate: `a${'-'.repeat(509)}!` } })
   }

@@ -200,8 +200,8 @@ test('without a build /docs says so and leads to the reference; a build is there
 test('an address full of slashes is answered as quickly as any other', async (t) => {
   const { app } = serve(t)
   const started = performance.now()
-  for (let nth = 0; nth < 5; nth++)
+  for (let nth = 0; nth < 25; nth++)
     assert.equal((await app.inject({ url: `/docs/${'/'.repeat(15_000)}x`, headers: BROWSER })).statusCode, 404)
   // By an expression it was some tenths of a second for each.
-  assert.ok(performance.now() - started < 500, `${performance.now() - started} ms`)
+  assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`)
 })
