@@ -32,8 +32,8 @@ async function send({ app }: Node, name: string, count: number): Promise<void> {
   assert.equal(status, 200)
 }
 
-async function ledger({ api }: Node): Promise<{ consistent: boolean; data: LedgerRow[] }> {
-  return await api('/ledger?recount=true')
+function ledger(node: Node): Promise<{ consistent: boolean; data: LedgerRow[] }> {
+  return node.api('/ledger?recount=true')
 }
 
 const nothingPending = (node: Node) =>
