@@ -190,7 +190,7 @@ test('with suppression, what another node accepts before it hears of it is purge
     'what there was is purged at once',
   )
   const early = await one.control.deletion(id)
-  assert.deepEqual([early?.state, early?.purged], ['running', 1], 'and the request is not over')
+  assert.equal(early?.state, 'running', 'and the request is not over')
   assert.equal((await reached(one, id, 'finished')).purged, 2)
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['again', 'kept', 'kept too']))
 })

@@ -324,6 +324,38 @@ test('accepting goes on while somebody reads for long and retention waits for it
   }
 })
 
+test('what is on its way in while everything is dropped by a clock that is wrong stays, and is delivered', async () => {
+  const store = await openAt(database.url)
+  const barrier = new pg.Client({ connectionString: database.url })
+  await barrier.connect()
+  const waiting = (lock: string): Promise<unknown> =>
+    until(
+      () => database.query('SELECT 1 FROM pg_locks WHERE NOT granted AND mode = $1', [lock]),
+      (rows) => rows.length > 0,
+      `somebody waits for ${lock}`,
+    )
+  try {
+    const { sourceId, destinationId } = await newWay(store)
+    await accept(store, sourceId, tracks(3))
+    // Nobody writes: a call has the name of its rows, and cannot make them yet.
+    await barrier.query('BEGIN')
+    await barrier.query('LOCK TABLE switchyard.segments IN SHARE MODE')
+    const accepting = accept(store, sourceId, [track('on its way')], [destinationId])
+    await waiting('RowExclusiveLock')
+    // What is owed is read, and nothing dropped yet.
+    const dropping = store.dropExpired(Date.now() + 100 * DAY_MS)
+    await waiting('ShareUpdateExclusiveLock')
+    await barrier.query('COMMIT')
+    await Promise.all([accepting, dropping])
+    assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), ['on its way'])
+    await accept(store, sourceId, [track('after')], [destinationId])
+    assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), ['after'])
+  } finally {
+    await barrier.end()
+    await store.close()
+  }
+})
+
 test('several nodes that drop at once drop once', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newWay(past)
