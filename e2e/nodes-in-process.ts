@@ -3,8 +3,10 @@
 //   await using cluster = await startCluster(t, { nodes: 2 })
 //   await cluster.nodes[0].api('/ledger')
 //   const other = await cluster.start()                  one more
+//   await send(cluster.nodes[0], 10)                     to the tracking API, from the first source
 //   await cluster.nodes[1].close()
 
+import assert from 'node:assert/strict'
 import { type App, createApp } from '../packages/server/src/app.ts'
 import { readConfig } from '../packages/server/src/config.ts'
 import { createLog, type Log } from '../packages/server/src/log.ts'
@@ -64,4 +66,11 @@ export async function startNode(url: string, env: Record<string, string> = {}, l
   if (read.kind !== 'config') throw new Error(JSON.stringify(read))
   const app = await createApp(read.config, log)
   return { url: app.url, app, api: (path, init) => callControl(app.url, TOKEN, path, init), close: () => app.close() }
+}
+
+/** Messages of one batch, named by `name` and their place. */
+export async function send({ app }: Node, count: number, name = 'm'): Promise<Response> {
+  const [writeKey] = app.firstSource?.writeKeys ?? assert.fail()
+  const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', userId: 'u', event: 'Tested', messageId: `${name}-${at}` }))
+  return fetch(`${app.url}/v1/batch`, { method: 'POST', body: JSON.stringify({ writeKey, batch }) })
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createDatabase, type TestDatabase } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { type Cluster, type Node, startCluster } from './nodes-in-process.ts'
+import { type Cluster, type Node, send, startCluster } from './nodes-in-process.ts'
 import { startReceiver } from './receiver.ts'
 import { TOKEN } from './service.ts'
 import { eventually } from './signals.ts'
@@ -28,12 +28,6 @@ async function met(cluster: Cluster): Promise<void> {
     }
     return true
   })
-}
-
-async function send({ app }: Node, count: number, name = 'm'): Promise<Response> {
-  const [writeKey] = app.firstSource?.writeKeys ?? assert.fail()
-  const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', userId: 'u', event: 'Tested', messageId: `${name}-${at}` }))
-  return fetch(`${app.url}/v1/batch`, { method: 'POST', body: JSON.stringify({ writeKey, batch }) })
 }
 
 function destination(node: Node, urls: string[], more: object = {}): Promise<{ id: string }> {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { switchyard } from './command-line.ts'
-import { type Node, startNode } from './nodes-in-process.ts'
+import { type Node, send, startNode } from './nodes-in-process.ts'
 import { startReceiver } from './receiver.ts'
 import { type LedgerRow, TOKEN } from './service.ts'
 import { eventually } from './signals.ts'
@@ -23,13 +23,6 @@ const PAGE = join(import.meta.dirname, '..', 'docs', 'operations', 'postgresql.m
 function lines(word: string): string {
   const fences = [...readFileSync(PAGE, 'utf8').matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, text = '']) => text)
   return fences.find((text) => text.includes(word)) ?? assert.fail(`no lines with ${word}`)
-}
-
-async function send({ app }: Node, name: string, count: number): Promise<void> {
-  const [writeKey] = app.firstSource?.writeKeys ?? assert.fail()
-  const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', event: 'Tested', userId: 'u', messageId: `${name}-${at}` }))
-  const { status } = await fetch(`${app.url}/v1/batch`, { method: 'POST', body: JSON.stringify({ writeKey, batch }) })
-  assert.equal(status, 200)
 }
 
 function ledger(node: Node): Promise<{ consistent: boolean; data: LedgerRow[] }> {
@@ -62,12 +55,12 @@ test('what pg_dump took while a node ran is there after pg_restore, and what was
     method: 'POST',
     body: { name: 'crm', sourceIds: [node.app.firstSource?.id], urls: [receiver.url], sharedSecret: 'a secret' },
   })
-  await send(node, 'delivered', 20)
+  assert.equal((await send(node, 20, 'delivered')).status, 200)
   await nothingPending(node)
   await node.api(`/destinations/${made.id}`, { method: 'PATCH', body: { paused: true } })
-  await send(node, 'owed', 10)
+  assert.equal((await send(node, 10, 'owed')).status, 200)
   shell(lines('pg_dump'), { SWITCHYARD_STORE: server.url() })
-  await send(node, 'after', 5)
+  assert.equal((await send(node, 5, 'after')).status, 200)
   await node.close()
 
   shell(lines('pg_restore'), { SWITCHYARD_STORE: server.url(), RESTORED: server.url('restored') })

@@ -4,6 +4,7 @@
 
 import { isoTime } from '@switchyard/protocol'
 import type { Destination, StoreInspection } from '../store/store.ts'
+import { within } from '../within.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { checkNodes, checkServer } from './diagnose-server.ts'
@@ -193,16 +194,4 @@ function checkOf(
   url: string | null = null,
 ): Check {
   return { name, state, message, advice, destinationId, url, ms }
-}
-
-async function within<T>(limitMs: number, awaited: Promise<T>, late: T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<T>((resolve) => {
-    timer = setTimeout(resolve, limitMs, late)
-  })
-  try {
-    return await Promise.race([awaited, limit])
-  } finally {
-    clearTimeout(timer)
-  }
 }

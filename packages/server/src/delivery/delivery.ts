@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import { outboundMessage } from '../outbound-message.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
 import { sharedTrace } from '../trace-context.ts'
+import { within } from '../within.ts'
 import type { Sender } from './attempt.ts'
 import type { BreakerState } from './breaker.ts'
 import type { DeliveryEvents } from './events.ts'
@@ -204,14 +205,4 @@ function named(headers: readonly string[]): Record<string, string> {
   const result: Record<string, string> = {}
   for (let at = 0; at < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
   return result
-}
-
-/** Waits for it, but no longer than this. */
-async function within(limitMs: number, awaited: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs)
-  })
-  await Promise.race([awaited, limit])
-  clearTimeout(timer)
 }

@@ -308,53 +308,6 @@ test('while the breaker is open what was tried expires in its time, and what was
   await rig.stop()
 })
 
-test('what was tried before a pause and is past its window after it is not lost: the receiver is probed, and it is sent', async (t) => {
-  const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = () => 500
-  const destination = await rig.destination('one', { urls: [receiver.url], retryWindowMs: HOUR_MS })
-  await rig.until(() => rig.claims.length === 1)
-  for (let nth = 0; nth < 12; nth++) await rig.accept([destination])
-  await rig.until(() => rig.delivery.health(destination.id)?.breaker === 'open')
-  await rig.untilIdle()
-  const before = receiver.received.length
-  await rig.store.control.updateDestination(destination.id, { paused: true })
-  for (let nth = 0; nth < 10; nth++) {
-    rig.clock.advance(HOUR_MS)
-    await rig.turn()
-  }
-  assert.deepEqual([receiver.received.length, (await rig.ledger(destination)).pending], [before, 12], 'no probe, nothing expires')
-  receiver.answer = () => 200
-  await rig.store.control.updateDestination(destination.id, { paused: false })
-  await rig.untilLedger(destination, { delivered: 12, expired: 0, pending: 0 })
-  await rig.untilIdle()
-  await rig.stop()
-})
-
-test('after a pause a receiver that needs some minutes more costs nothing: what is past its window has a window’s time again', async (t) => {
-  const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = () => 500
-  const destination = await rig.destination('one', { urls: [receiver.url], retryWindowMs: HOUR_MS })
-  await rig.until(() => rig.claims.length === 1)
-  for (let nth = 0; nth < 12; nth++) await rig.accept([destination])
-  await rig.until(() => rig.delivery.health(destination.id)?.breaker === 'open')
-  await rig.untilIdle()
-  await rig.store.control.updateDestination(destination.id, { paused: true })
-  rig.clock.advance(2 * HOUR_MS)
-  await rig.turn()
-  // Neither well nor failing: the probe is not answered, and nothing else may be tried.
-  receiver.answer = () => null
-  await rig.store.control.updateDestination(destination.id, { paused: false })
-  for (let nth = 0; nth < 10; nth++) {
-    rig.clock.advance(60_000)
-    await rig.turn()
-  }
-  const { expired, pending } = await rig.ledger(destination)
-  assert.ok(expired <= 2 && pending >= 10, `${expired} expired, ${pending} pending: at most what a probe ended`)
-  await rig.stop()
-})
-
 test('a retry waits for the end of a pause, and is made once though its window ended meanwhile', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()

@@ -3,6 +3,7 @@
 // scrape. While one reading is under way there is never a second.
 
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, Store } from '../store/store.ts'
+import { within } from '../within.ts'
 
 export interface Books {
   ledger: LedgerRow[]
@@ -41,11 +42,11 @@ export class BookReader {
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = null
     })
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), this.#deadlineMs)
-    })
-    return Promise.race([this.#reading.catch(() => null), late]).finally(() => clearTimeout(timer))
+    return within(
+      this.#deadlineMs,
+      this.#reading.catch(() => null),
+      null,
+    )
   }
 
   async #readAll(): Promise<Books> {

@@ -4,6 +4,7 @@
 
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
+import { within } from '../../within.ts'
 import { type Configuration, type ControlStore, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { Accepting } from './accepting.ts'
 import { parsePostgresAddress } from './address.ts'
@@ -440,14 +441,4 @@ class Postgres implements PostgresStore {
   #trouble(error: unknown): void {
     if (!(error instanceof StoreUnavailable) && !this.#closed) this.#onTrouble(error)
   }
-}
-
-/** Resolves when the work is done, or has had its time. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }

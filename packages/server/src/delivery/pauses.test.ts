@@ -1,0 +1,56 @@
+// A destination that fails, is paused for longer than its window, and is resumed: what it is owed is not lost for that. Time is moved by hand.
+
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import type { Receiver } from './fixtures/receiver.ts'
+import { type Rig, startRig } from './fixtures/rig.ts'
+
+const HOUR_MS = 3_600_000
+
+/** Twelve messages, some tried, the breaker open. */
+async function startFailing(
+  t: TestContext,
+): Promise<{ rig: Rig; receiver: Receiver; destination: Awaited<ReturnType<Rig['destination']>> }> {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('one', { urls: [receiver.url], retryWindowMs: HOUR_MS })
+  await rig.until(() => rig.claims.length === 1)
+  for (let nth = 0; nth < 12; nth++) await rig.accept([destination])
+  await rig.until(() => rig.delivery.health(destination.id)?.breaker === 'open')
+  await rig.untilIdle()
+  return { rig, receiver, destination }
+}
+
+test('what was tried before a pause and is past its window after it is not lost: the receiver is probed, and it is sent', async (t) => {
+  const { rig, receiver, destination } = await startFailing(t)
+  const before = receiver.received.length
+  await rig.store.control.updateDestination(destination.id, { paused: true })
+  for (let nth = 0; nth < 10; nth++) {
+    rig.clock.advance(HOUR_MS)
+    await rig.turn()
+  }
+  assert.deepEqual([receiver.received.length, (await rig.ledger(destination)).pending], [before, 12], 'no probe, nothing expires')
+  receiver.answer = () => 200
+  await rig.store.control.updateDestination(destination.id, { paused: false })
+  await rig.untilLedger(destination, { delivered: 12, expired: 0, pending: 0 })
+  await rig.untilIdle()
+  await rig.stop()
+})
+
+test('after a pause a receiver that needs some minutes more costs nothing: what is past its window has a window’s time again', async (t) => {
+  const { rig, receiver, destination } = await startFailing(t)
+  await rig.store.control.updateDestination(destination.id, { paused: true })
+  rig.clock.advance(2 * HOUR_MS)
+  await rig.turn()
+  // Neither well nor failing: the probe is not answered, and nothing else may be tried.
+  receiver.answer = () => null
+  await rig.store.control.updateDestination(destination.id, { paused: false })
+  for (let nth = 0; nth < 10; nth++) {
+    rig.clock.advance(60_000)
+    await rig.turn()
+  }
+  const { expired, pending } = await rig.ledger(destination)
+  assert.ok(expired <= 2 && pending >= 10, `${expired} expired, ${pending} pending: at most what a probe ended`)
+  await rig.stop()
+})
