@@ -238,16 +238,22 @@ describe('OAuth 2.0', () => {
     const message = JSON.stringify({ userId: 'u-1', event: 'Tested', writeKey })
     const sent = await postAs(host, `${second.url}/v1/track`, { authorization: token }, message)
     assert.equal(sent.status, 200, sent.text)
-    // They end with the key that signs them, which is for when the store and its key got out.
+    const body = JSON.stringify({ token: TOKEN })
+    const login = await fetch(`${second.url}/api/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const cookie = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    const withCookie = async (base: string): Promise<number> => (await fetch(`${base}/api/session`, { headers: { cookie } })).status
+    assert.equal(await withCookie(second.url), 200)
+    // They end with the keys that sign them, which is for when the store and its key got out.
     await second.stop()
     // On PostgreSQL the key is never in a file, so that the new one is the operator's to give.
     const next = ON_POSTGRES ? 'the next key' : undefined
     const env = { ...second.storeEnv, ...(next === undefined ? {} : { SWITCHYARD_NEW_SECRET_KEY: next }) }
     const rotated = await startSwitchyard(second, ['rotate-key', '--end-tokens'], { env }).ended
-    assert.match(rotated.stdout, /tokens from before are refused/, rotated.stderr)
+    assert.match(rotated.stdout, /access tokens from before are refused/, rotated.stderr)
     const third = await second.restart(next === undefined ? {} : { env: { SWITCHYARD_SECRET_KEY: next } })
     const late = await postAs(host, `${third.url}/v1/track`, { authorization: token }, message)
     assert.deepEqual([late.status, (JSON.parse(late.text) as { code: string }).code], [401, 'invalid_access_token'])
+    assert.equal(await withCookie(third.url), 401)
   })
 
   test('a request that drips in is cut off, also where nothing else looks at the time', async () => {

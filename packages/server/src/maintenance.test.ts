@@ -5,9 +5,13 @@ import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { openAdminToken } from './control/admin-token.ts'
+import { createAccess } from './control/authorize.ts'
+import { Sessions } from './control/sessions.ts'
 import { MaintenanceProblem, type RotateOptions, type RotateStep, rotateSecretKey } from './maintenance.ts'
 import { createAccessTokens } from './oauth/access-token.ts'
 import { createSecretBox } from './secret-box.ts'
@@ -44,15 +48,15 @@ async function fill(store: SqliteStore): Promise<void> {
     historical: true,
     filter: NO_FILTER,
   })
-  await store.secrets.keep('signing', 'SECRET-signing')
+  await store.secrets.keep('pseudonym_key', 'SECRET-kept')
   await store.close()
 }
 
 async function assertWhole(store: SqliteStore): Promise<void> {
   const [destination] = [...store.configuration().destinations.values()]
-  const signing = await store.secrets.keep('signing', 'another')
+  const kept = await store.secrets.keep('pseudonym_key', 'another')
   await store.close()
-  assert.deepEqual([destination?.sharedSecret, destination?.signingSecrets, signing], [...Object.values(SECRETS), 'SECRET-signing'])
+  assert.deepEqual([destination?.sharedSecret, destination?.signingSecrets, kept], [...Object.values(SECRETS), 'SECRET-kept'])
 }
 
 const keyOf = (path: string): string => readFileSync(`${path}.key`, 'utf8').trim()
@@ -161,6 +165,29 @@ test('tokens from before outlive a change of the key, unless they are to end wit
     const sources = [await tokens.sourcesOf(token), await tokens.sourcesOf(next)]
     await assertWhole(reopened)
     assert.deepEqual(sources, [isGood ? new Set() : null, new Set()])
+  }
+})
+
+test('sessions, also forged ones, outlive a change of the key, unless they are to end with it; control tokens stay good', async (t) => {
+  const path = newPath(t)
+  const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
+  const store = await openWithFile(path)
+  const admin = await openAdminToken(store, null)
+  // With a copy of the store and of its key, anybody can do this.
+  const copied = await store.secrets.keep('session_key', 'a first key')
+  const forged = new Sessions(copied).issue({ tokenId: 'admin', expiresAtMs: Date.now() + 3_600_000 }, admin.hash)
+  await store.secrets.keep('first_write_key', 'a-write-key')
+  await fill(store)
+  for (const endTokens of [false, true]) {
+    await rotate(path, { endTokens })
+    const reopened = await openWithFile(path)
+    const access = await createAccess({ store: reopened, clock, admin: await openAdminToken(reopened, null) })
+    const allows = (headers: Record<string, string>): boolean =>
+      access.allows({ method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage)
+    const allowed = [allows({ cookie: `switchyard_session=${forged}` }), allows({ authorization: `Bearer ${admin.generated}` })]
+    const firstWriteKey = await reopened.secrets.keep('first_write_key', 'another')
+    await assertWhole(reopened)
+    assert.deepEqual([...allowed, firstWriteKey], [!endTokens, true, endTokens ? 'another' : 'a-write-key'])
   }
 })
 

@@ -3,14 +3,21 @@
 
 import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
-import { SIGNING_KEY_SECRET } from './oauth/signing-key.ts'
 import { createSecretBox, generateSecretKey, SecretBoxError } from './secret-box.ts'
 import { adoptNextKey, KeyFileProblem, keyPath, keysBeside, openWithKeyFile, writeNextKey } from './secret-key-file.ts'
 import { AddressProblem, describeAddress, parsePostgresAddress } from './store/postgres/address.ts'
 import { isLocked, StoreProblem } from './store/sqlite/database.ts'
 import { inspectSqlite } from './store/sqlite/inspect.ts'
 import { createSqliteStore, type SqliteStore } from './store/sqlite/store.ts'
-import { type NodeSummary, type ServerFacts, type Store, type StoreInspection, StoreUnavailable } from './store/store.ts'
+import {
+  type NodeSummary,
+  type ServerFacts,
+  STORED_SECRETS,
+  type Store,
+  type StoredSecret,
+  type StoreInspection,
+  StoreUnavailable,
+} from './store/store.ts'
 import type { Moved, MoveOptions } from './store-migration/move-store.ts'
 
 export type { StoreInspection } from './store/store.ts'
@@ -27,7 +34,7 @@ export interface RotateOptions {
   oldKey: string | null
   /** Null: a new one is made, which is possible only where it is kept in the file. */
   newKey: string | null
-  /** Takes away the key that access tokens are signed with, too: no token from before is good any more, nor one that is forged with it. */
+  /** Removes every stored secret that lets somebody in, too: sessions and access tokens from before are refused, and so are forged ones. */
   endTokens?: boolean
   /** For tests: called after each step, at any of which the process may end. */
   onStep?: (step: RotateStep) => void
@@ -112,7 +119,8 @@ async function rotateOnServer(url: string, { oldKey, newKey, endTokens = false, 
 
 function reseal({ secrets }: Pick<Store, 'secrets'>, key: string, endTokens: boolean): Promise<number> {
   const audit = (after: object | null) => ({ ...ROTATION, after: { ...after, endTokens } })
-  return secrets.reseal(createSecretBox(key), audit, endTokens ? [SIGNING_KEY_SECRET] : [])
+  const names = Object.keys(STORED_SECRETS) as StoredSecret[]
+  return secrets.reseal(createSecretBox(key), audit, endTokens ? names.filter((name) => STORED_SECRETS[name].letsIn) : [])
 }
 
 export interface MigrateOptions extends Pick<MoveOptions, 'path' | 'url' | 'keepUsable' | 'dryRun' | 'onProgress' | 'signal'> {

@@ -15,7 +15,8 @@ export const rotateKey: Command = {
     store: { placeholder: 'ADDRESS', sentence: 'The store.', usual: 'sqlite:./data/switchyard.db', variable: 'SWITCHYARD_STORE' },
     'end-tokens': {
       placeholder: null,
-      sentence: 'Ends all OAuth access tokens, too, with a new key to sign them. For when somebody had the store and its key.',
+      sentence:
+        'Ends all sessions of the dashboard and all OAuth access tokens, too, with new keys to sign them. For when somebody had the store and its key.',
     },
     generate: { placeholder: null, sentence: 'Prints a new key for SWITCHYARD_NEW_SECRET_KEY, and changes nothing.' },
   },
@@ -45,7 +46,8 @@ export const rotateKey: Command = {
             ? 'From now on start the service with the new key as SWITCHYARD_SECRET_KEY.'
             : `The new key is in ${keyFile}, for its owner alone. Start the service as before.`,
         )
-        if (call.has('end-tokens')) call.out.line('OAuth access tokens from before are refused; clients get new ones.')
+        if (call.has('end-tokens'))
+          call.out.line('Sessions and OAuth access tokens from before are refused: log in to the dashboard again; clients get new tokens.')
         call.out.remark('Backups from before need the old key. Make a new backup.')
       }
       return EXIT.ok

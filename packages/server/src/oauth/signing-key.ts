@@ -5,8 +5,6 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import type { Store } from '../store/store.ts'
 
 export const SIGNING_ALGORITHM = 'EdDSA'
-/** Its name among the stored secrets. */
-export const SIGNING_KEY_SECRET = 'oauth_signing_key'
 
 export interface SigningKey {
   id: string
@@ -18,7 +16,7 @@ export interface SigningKey {
 export function createSigningKey({ secrets }: Pick<Store, 'secrets'>): () => Promise<SigningKey> {
   let opening: Promise<SigningKey> | undefined
   return () => {
-    opening ??= secrets.keep(SIGNING_KEY_SECRET, generateKey()).then(keyFrom)
+    opening ??= secrets.keep('oauth_signing_key', generateKey()).then(keyFrom)
     opening.catch(() => {
       opening = undefined
     })

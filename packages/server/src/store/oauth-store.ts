@@ -16,12 +16,31 @@ export interface OAuthStore {
   useAssertion(assertion: UsedAssertion, nowMs: number): Promise<boolean>
 }
 
+/**
+ * The secrets that the service makes for itself. `letsIn`: whoever has a copy of the store and the key can get in with it, by
+ * forging a session or an access token, or as a sender. These are removed by `rotate-key --end-tokens`.
+ */
+export const STORED_SECRETS = {
+  /** Signs sessions of the dashboard. */
+  session_key: { letsIn: true },
+  /** Signs access tokens. */
+  oauth_signing_key: { letsIn: true },
+  /** The write key that the first start gives to the first source. */
+  first_write_key: { letsIn: true },
+  /** A hash of 256 random bits: it cannot be turned back into the token, and without session_key no session is made from it. */
+  admin_token_hash: { letsIn: false },
+  /** Names users in the audit log. */
+  pseudonym_key: { letsIn: false },
+} as const
+
+export type StoredSecret = keyof typeof STORED_SECRETS
+
 export interface SecretStore {
   /** The secret of this name. The first who asks stores `fresh`; all who ask at the same moment get the same. */
-  keep(name: string, fresh: string): Promise<string>
+  keep(name: StoredSecret, fresh: string): Promise<string>
   /**
    * Encrypts every stored secret with another key, all in one transaction, and uses that key from then on. Gives their
    * number. Secrets of the names in `without` are removed instead, and made anew by who next asks for them.
    */
-  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without?: readonly string[]): Promise<number>
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without?: readonly StoredSecret[]): Promise<number>
 }

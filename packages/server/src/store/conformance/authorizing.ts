@@ -90,12 +90,14 @@ export function authorizing({ store, reopen, open }: Ground): void {
 
   test('a secret is made once, whoever asks first, and is not readable in what is stored', async () => {
     const other = await open({ retentionDays: 7 })
-    const asked = await Promise.all(['SECRET-1', 'SECRET-2', 'SECRET-3'].map((fresh) => other.store.secrets.keep('signing', fresh)))
+    const asked = await Promise.all(
+      ['SECRET-1', 'SECRET-2', 'SECRET-3'].map((fresh) => other.store.secrets.keep('oauth_signing_key', fresh)),
+    )
     assert.deepEqual([new Set(asked).size, asked[0]?.startsWith('SECRET-')], [1, true])
-    assert.equal(await other.store.secrets.keep('other', 'SECRET-4 ✓'), 'SECRET-4 ✓')
+    assert.equal(await other.store.secrets.keep('session_key', 'SECRET-4 ✓'), 'SECRET-4 ✓')
     const reopened = await other.reopen()
     assert.deepEqual(
-      [await reopened.secrets.keep('signing', 'SECRET-5'), await reopened.secrets.keep('other', '')],
+      [await reopened.secrets.keep('oauth_signing_key', 'SECRET-5'), await reopened.secrets.keep('session_key', '')],
       [asked[0], 'SECRET-4 ✓'],
     )
     assert.ok(!(await other.closeAndRead()).includes('SECRET-'))
@@ -110,18 +112,18 @@ export function authorizing({ store, reopen, open }: Ground): void {
     const plain = await newDestination(other.store, id)
     const deleted = await newDestination(other.store, id, secrets)
     await other.store.control.deleteDestination(deleted.id)
-    await other.store.secrets.keep('signing', 'the key')
+    await other.store.secrets.keep('oauth_signing_key', 'the key')
     const before = other.store.configuration()
     const box = createSecretBox('another key')
     assert.equal(await other.store.secrets.reseal(box), 4)
     // What is stored after it is sealed with the new key too.
     await other.store.control.updateDestination(plain.id, { sharedSecret: 'later' })
-    assert.equal(await other.store.secrets.keep('second', 'fresh'), 'fresh')
+    assert.equal(await other.store.secrets.keep('session_key', 'fresh'), 'fresh')
 
     const reopened = await other.reopen('another key')
     assert.deepEqual(reopened.configuration().destinations.get(kept.id), before.destinations.get(kept.id))
     assert.equal(reopened.configuration().destinations.get(plain.id)?.sharedSecret, 'later')
-    assert.equal(await reopened.secrets.keep('signing', ''), 'the key')
+    assert.equal(await reopened.secrets.keep('oauth_signing_key', ''), 'the key')
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes(`v1.${box.keyId}.`))
     assert.ok(!bytes.includes(`v1.${createSecretBox('a key for tests').keyId}.`))
@@ -131,19 +133,22 @@ export function authorizing({ store, reopen, open }: Ground): void {
 
   test('a secret that resealing leaves out is gone, and made anew by who next asks for it', async () => {
     const other = await open({ retentionDays: 7 })
-    for (const name of ['signing', 'kept']) await other.store.secrets.keep(name, `SECRET of ${name}`)
-    assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), undefined, ['signing', 'not there']), 1)
-    assert.equal(await other.store.secrets.keep('signing', 'fresh'), 'fresh')
+    for (const name of ['oauth_signing_key', 'pseudonym_key'] as const) await other.store.secrets.keep(name, `SECRET of ${name}`)
+    assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), undefined, ['oauth_signing_key', 'session_key']), 1)
+    assert.equal(await other.store.secrets.keep('oauth_signing_key', 'fresh'), 'fresh')
     const reopened = await other.reopen('another key')
-    assert.deepEqual([await reopened.secrets.keep('signing', ''), await reopened.secrets.keep('kept', '')], ['fresh', 'SECRET of kept'])
+    assert.deepEqual(
+      [await reopened.secrets.keep('oauth_signing_key', ''), await reopened.secrets.keep('pseudonym_key', '')],
+      ['fresh', 'SECRET of pseudonym_key'],
+    )
     await other.dispose()
   })
 
   test('a wrong key is found at the opening, also where only a named secret was stored', async () => {
     const other = await open({ retentionDays: 7 })
-    await other.store.secrets.keep('signing', 'the key')
+    await other.store.secrets.keep('oauth_signing_key', 'the key')
     await assert.rejects(other.reopen('a wrong key'), { name: 'SecretBoxError', reason: 'wrong_key' })
-    assert.equal(await (await other.reopen()).secrets.keep('signing', ''), 'the key')
+    assert.equal(await (await other.reopen()).secrets.keep('oauth_signing_key', ''), 'the key')
     await other.dispose()
   })
 }

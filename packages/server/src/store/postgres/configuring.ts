@@ -17,6 +17,7 @@ import {
   type NewSource,
   type OAuthApp,
   type Source,
+  type StoredSecret,
   type UsedAssertion,
   WriteKeyTaken,
 } from '../store.ts'
@@ -201,11 +202,11 @@ export class Configuring extends SharedConfiguration implements Changes {
     return useAssertion(this.#parts.database, assertion, nowMs)
   }
 
-  keepSecret(name: string, fresh: string): Promise<string> {
+  keepSecret(name: StoredSecret, fresh: string): Promise<string> {
     return this.locked((ask) => keepSecret(ask, this.secretBox, name, fresh))
   }
 
-  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly string[] = []): Promise<number> {
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly StoredSecret[] = []): Promise<number> {
     return this.useKey(box, async (ask, destinations) => {
       let secrets = await resealSettings(ask, this.secretBox, box, without)
       for (const destination of destinations) {

@@ -19,6 +19,7 @@ import {
   NO_FILTER,
   type OAuthApp,
   type Source,
+  type StoredSecret,
   WriteKeyTaken,
 } from '../store.ts'
 import { type AuditNote, auditNote, type StoredDestination } from './commands.ts'
@@ -214,7 +215,7 @@ export class Configuring implements Changes {
     })
   }
 
-  keepSecret(name: string, fresh: string): Promise<string> {
+  keepSecret(name: StoredSecret, fresh: string): Promise<string> {
     const setting = SECRET_PREFIX + name
     return this.#inTurn(async () => {
       const sealed = this.#secretBox.seal(fresh, setting)
@@ -222,7 +223,7 @@ export class Configuring implements Changes {
     })
   }
 
-  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly string[] = []): Promise<number> {
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly StoredSecret[] = []): Promise<number> {
     const removed = new Set(without.map((name) => SECRET_PREFIX + name))
     return this.#inTurn(async () => {
       const { reader, writer } = this.#parts
