@@ -16,7 +16,7 @@ import type {
 } from '../store/store.ts'
 import { traceIdOf } from '../trace-context.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { hideOwnHeaders, urlFor } from './hidden.ts'
+import { ADDED_WHEN_SENT, HIDDEN, hideOwnHeaders, isSigned, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from './query.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
 import { type ControlParts, type Route, route } from './route.ts'
@@ -92,9 +92,14 @@ const DELIVERY_DETAIL = object({
   request: nullable(
     object(
       {
-        headers: record(string()),
+        headers: record(
+          string({
+            description:
+              "A viewer sees (hidden) in the place of signatures and of the values of the destination's own headers. An admin sees signatures only where they are those that were sent; otherwise (added when sent) or (not shown).",
+          }),
+        ),
         body: string(),
-        note: nullable(string({ description: 'In what it may differ from what was sent; null: in nothing.' })),
+        note: nullable(string({ description: 'How this reconstruction may differ from the request as sent; null if identical.' })),
       },
       { description: 'The last request, or the next if there was none; null when the message or the destination is gone.' },
     ),
@@ -127,13 +132,22 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
     const missing = countOf(carried) - countOf(parts)
     const { headers, body } = delivery.describeRequest(destination, parts, about)
-    const shown = role === 'admin' ? headers : hideOwnHeaders(headers, destination.headers)
-    return { headers: shown, body, note: await requestNote(detail, missing) }
+    const notes = await requestNotes(detail, missing)
+    // All URLs of an attempt get the same request.
+    const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
+    if (last !== undefined && !answered && isSigned(headers)) {
+      notes.push('The receiver did not answer, so the request may not have reached it: its signatures are not shown.')
+    }
+    const note = notes.length === 0 ? null : notes.join(' ')
+    if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination.headers), HIDDEN), body, note }
+    if (last === undefined) return { headers: replaceSignatures(headers, ADDED_WHEN_SENT), body, note }
+    return { headers: notes.length === 0 ? headers : replaceSignatures(headers, NOT_AS_SENT), body, note }
   }
 
-  async function requestNote({ destinationId, history, gathered }: DeliveryDetail, missing: number): Promise<string | null> {
+  /** How the request as it is made again may differ from what was sent. */
+  async function requestNotes({ destinationId, history, gathered }: DeliveryDetail, missing: number): Promise<string[]> {
     const last = history.at(-1)
-    if (last === undefined) return 'It was not sent yet: so it would look now.'
+    if (last === undefined) return ['It was not sent yet: so it would look now.']
     const notes: string[] = []
     // The destination's settings of the time are not kept, but that they were changed is.
     const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
@@ -141,7 +155,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     if (change !== undefined) notes.push(`The destination was changed at ${isoTime(change.atMs)}: this is made from its present settings.`)
     if (last.gathered !== undefined && gathered === null) notes.push('It carried messages of other calls too, of which no record is left.')
     if (missing > 0) notes.push(`Of the messages that it carried, ${missing} are left out: no longer stored, or too large together.`)
-    return notes.length === 0 ? null : notes.join(' ')
+    return notes
   }
 
   return [

@@ -9,7 +9,7 @@ import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
 import { audited, noteDone } from './audit.ts'
 import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
-import { changedSecrets, hiddenHeaders, hiddenUrl, urlFor } from './hidden.ts'
+import { changedSecrets, hiddenHeaders, hiddenUrl, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
 import { emptyLedger, LEDGER_FIELDS } from './ledger.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { type Route, type RouteParts, route } from './route.ts'
@@ -61,7 +61,10 @@ const TEST_ANSWER = object({
   message: anyObject({ description: 'What was sent.' }),
   request: object(
     { headers: record(string()), body: string() },
-    { description: 'As it went out to each URL, signatures included; Host and Content-Length come on top.' },
+    {
+      description:
+        'As it went out to each URL; Host and Content-Length come on top. Signatures are (not shown) if no URL answered, because the request may not have been sent.',
+    },
   ),
   attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
 })
@@ -220,10 +223,11 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
         await noteDone(store.control, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
+        const { headers, body: sentBody } = sent.request
         return {
           success: sent.attempts.some(({ reason }) => reason === null),
           message,
-          request: sent.request,
+          request: { headers: sent.attempts.some(wasAnswered) ? headers : replaceSignatures(headers, NOT_AS_SENT), body: sentBody },
           attempts: sent.attempts.map((attempt) => attemptView(attempt, urlFor(role))),
         }
       },

@@ -1,10 +1,14 @@
 // What may be a secret although it is not called one: the values of a destination's headers, and the query of a URL. They
 // are hidden from viewers and from the audit log, which outlives them. Names stay: they tell what was set.
 
-import type { Destination, Role } from '../store/store.ts'
+import type { Destination, RequestRecord, Role } from '../store/store.ts'
 
 /** Stands for a value. It is not taken as one, so that what a viewer was shown is never stored in its place. */
 export const HIDDEN = '(hidden)'
+
+/** Stand for a signature: of a request that was not made yet, and of one that may differ from what was sent. */
+export const ADDED_WHEN_SENT = '(added when sent)'
+export const NOT_AS_SENT = '(not shown)'
 
 export function hiddenHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN]))
@@ -12,8 +16,27 @@ export function hiddenHeaders(headers: Readonly<Record<string, string>>): Record
 
 /** Of a request's headers, those that the destination's settings gave. */
 export function hideOwnHeaders(headers: Readonly<Record<string, string>>, own: Destination['headers']): Record<string, string> {
-  const hidden = new Set(Object.keys(own).map((name) => name.toLowerCase()))
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, hidden.has(name.toLowerCase()) ? HIDDEN : value]))
+  return withValue(headers, new Set(Object.keys(own).map((name) => name.toLowerCase())), HIDDEN)
+}
+
+const SIGNATURE_HEADERS: ReadonlySet<string> = new Set(['x-signature', 'webhook-signature'])
+
+export function isSigned(headers: Readonly<Record<string, string>>): boolean {
+  return Object.keys(headers).some((name) => SIGNATURE_HEADERS.has(name.toLowerCase()))
+}
+
+/** A signature makes a receiver trust a message, so nobody is given one of a message that was not sent. */
+export function replaceSignatures(headers: Readonly<Record<string, string>>, text: string): Record<string, string> {
+  return withValue(headers, SIGNATURE_HEADERS, text)
+}
+
+/** The receiver's answer is the proof: an attempt without one may have ended before the request was written. */
+export function wasAnswered({ status }: Pick<RequestRecord, 'status'>): boolean {
+  return status !== null
+}
+
+function withValue(headers: Readonly<Record<string, string>>, names: ReadonlySet<string>, text: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, names.has(name.toLowerCase()) ? text : value]))
 }
 
 /** Without the values of its query, and without what stands before an @. */

@@ -67,8 +67,8 @@ export function RequestView({ request, url }: { request: Request; url: string | 
               )}
               {!isAdmin && (
                 <Text size="sm">
-                  Values of the destination's own headers and of the URL's query are hidden from viewers: put them in where it says
-                  (hidden).
+                  Signatures, values of the destination's own headers and values of the URL's query are hidden from viewers: put the values
+                  in where it says (hidden).
                 </Text>
               )}
               <Code
@@ -91,7 +91,7 @@ export function RequestView({ request, url }: { request: Request; url: string | 
       ) : (
         <Text size="xs" c="dimmed">
           {signatures.map(({ header, madeOf }) => `${header} is ${madeOf}. `).join('')}
-          The service makes it with secrets that it never shows, so nothing here holds them.
+          The service makes it with secrets that it never shows, and shows it only to admins, and only as it was sent.
           {signatures.some(({ header }) => header === 'webhook-signature') &&
             ' A receiver that checks webhook-timestamp refuses it some minutes later: a replay is signed anew.'}{' '}
           Does it verify?{' '}
