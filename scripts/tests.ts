@@ -1,13 +1,16 @@
 // Every test, a process per file. Files that take longest begin first, those that wait in turn with those that work, so that the cores
-// are busy to the end; and all of them share one PostgreSQL server, but for those that kill theirs. What fails among others is run again
-// alone. `node scripts/tests.ts e2e/cluster` runs what lies there, `--slowest` lists what took longest.
+// are busy to the end; and all of them share one PostgreSQL server, but for those that kill theirs. A file that fails fails the run: there
+// is no second try, because it would hide races. `node scripts/tests.ts e2e/cluster` runs what lies there, `--slowest` lists what took
+// longest, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times beside busy loops.
 
-import { globSync } from 'node:fs'
+import { globSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
+import { Writable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { parseArgs, styleText } from 'node:util'
+import { Worker } from 'node:worker_threads'
 import { createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -15,8 +18,8 @@ const root = join(import.meta.dirname, '..')
 const HUNG_MS = 300_000
 /** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
 const FILES_AT_ONCE = availableParallelism() + 2
-/** More than these is not unsteadiness. */
-const MOST_ASKED_AGAIN = 5
+/** Two for each core, so that a test gets a third of the processor or less. */
+const BUSY_LOOPS = availableParallelism() * 2
 const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
 /** What takes longest, first. The order of the others hardly matters. */
 const FIRST = [
@@ -38,13 +41,19 @@ const FIRST = [
   'packages/server/src/store-migration/move-store.test.ts',
 ]
 
-const { values, positionals } = parseArgs({ options: { slowest: { type: 'boolean', default: false } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: { slowest: { type: 'boolean', default: false }, repeat: { type: 'string' }, busy: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
 const rank = (file: string): number => (FIRST.includes(file) ? FIRST.indexOf(file) : FIRST.length)
-const files = globSync(TEST_FILES, { cwd: root })
-  .filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)))
-  .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+const files = asked(positionals).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
 if (files.length === 0) {
-  console.error(`no test file has ${positionals.join(' or ')} in its path`)
+  console.error(`No test file has ${positionals.join(' or ')} in its path.`)
+  process.exit(2)
+}
+const runs = Number(values.repeat ?? 1)
+if (!Number.isInteger(runs) || runs < 1) {
+  console.error(`--repeat ${values.repeat} must be a whole number from 1.`)
   process.exit(2)
 }
 
@@ -58,36 +67,61 @@ if (server !== null) {
 // Compiling the service takes as long as many a file's tests: each process leaves what it compiled to the next.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')
 
+const loops = values.busy ? Array.from({ length: BUSY_LOOPS }, () => new Worker('for (;;);', { eval: true })) : []
 const took: [seconds: number, file: string][] = []
-const failed = await runFiles(files, FILES_AT_ONCE)
+const failed: string[] = []
+if (runs === 1) failed.push(...(await runFiles(process.stdout)))
+else await repeat()
 if (values.slowest) {
   console.log('\nthe slowest files:')
   for (const [seconds, file] of took.sort(([a], [b]) => b - a).slice(0, 40)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`)
 }
-let isGood = failed.length === 0
-// Some tests hold the service to seconds, beside others that take all of the processor: what fails among them is asked again alone.
-// What is broken fails again; what passes is named, because it is unsteady, and that is to be mended.
-if (failed.length > 0 && failed.length <= MOST_ASKED_AGAIN && failed.length < files.length) {
-  console.log(styleText('bold', `\nonce more, one at a time: ${failed.join(', ')}\n`))
-  const again = await runFiles(failed, 1)
-  isGood = again.length === 0
-  const unsteady = failed.filter((file) => !again.includes(file))
-  if (unsteady.length > 0) console.log(styleText('yellow', `\nunsteady, failed among others and passed alone: ${unsteady.join(', ')}`))
-}
+if (failed.length > 0) console.log(styleText('red', `\nfailed: ${[...new Set(failed)].join(', ')}`))
+await Promise.all(loops.map((loop) => loop.terminate()))
 await server?.dispose()
-process.exitCode = isGood ? 0 : 1
+process.exitCode = failed.length === 0 ? 0 : 1
+
+/** Test files that have one of these in their path, or all; a path of a file means that file alone, wherever it is. */
+function asked(parts: readonly string[]): string[] {
+  const all = globSync(TEST_FILES, { cwd: root })
+  if (parts.length === 0) return all
+  return [
+    ...new Set(
+      parts.flatMap((part) => {
+        const isFile = statSync(resolve(part), { throwIfNoEntry: false })?.isFile() ?? false
+        return isFile ? [relative(root, resolve(part))] : all.filter((file) => file.includes(part))
+      }),
+    ),
+  ]
+}
+
+/** Tells of each run in a line, and prints the output of those that failed. */
+async function repeat(): Promise<void> {
+  let failedRuns = 0
+  for (let at = 1; at <= runs; at++) {
+    const output: Buffer[] = []
+    const started = performance.now()
+    const these = await runFiles(new Writable({ write: (chunk: Buffer, _, done) => done(void output.push(chunk)) }))
+    const seconds = ((performance.now() - started) / 1_000).toFixed(1)
+    if (these.length > 0) process.stdout.write(Buffer.concat(output))
+    console.log(`run ${at} of ${runs} ${these.length > 0 ? styleText('red', 'failed') : 'passed'} (${seconds} s)`)
+    failedRuns += Math.min(these.length, 1)
+    failed.push(...these)
+  }
+  console.log(styleText('bold', `\n${failedRuns} of ${runs} runs failed`))
+}
 
 /** Those that did not pass: also what ended before it could say anything. */
-async function runFiles(these: readonly string[], concurrency: number): Promise<string[]> {
+async function runFiles(output: NodeJS.WritableStream): Promise<string[]> {
   const passed = new Set<string>()
-  const stream = run({ files: these.map((file) => join(root, file)), concurrency, timeout: HUNG_MS })
+  const stream = run({ files: files.map((file) => join(root, file)), concurrency: FILES_AT_ONCE, timeout: HUNG_MS })
   stream.on('test:summary', ({ file, success, duration_ms }) => {
     if (file === undefined) return
     if (success) passed.add(relative(root, file))
     took.push([duration_ms / 1_000, relative(root, file)])
   })
   const reporter = stream.compose(new spec())
-  reporter.pipe(process.stdout, { end: false })
+  reporter.pipe(output, { end: false })
   await new Promise((resolve) => reporter.once('end', resolve))
-  return these.filter((file) => !passed.has(file))
+  return files.filter((file) => !passed.has(file))
 }
