@@ -4,6 +4,7 @@
 
 import type { LedgerRow } from '../store.ts'
 import { describeAddress, parsePostgresAddress } from './address.ts'
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import { ARRIVING, type ArrivingRow, type ArrivingTable, insertion } from './arriving-columns.ts'
 import { writeAudit } from './audit-entries.ts'
 import { int4s, int8s, uuids } from './binary-arrays.ts'
@@ -17,8 +18,6 @@ import { createPartitions, preparePartitions } from './partitions.ts'
 import { readLedger, recount } from './recount.ts'
 
 const STATEMENT_MS = 600_000
-/** Held as long as the connection lives, by whoever moves: any fixed number. */
-const LOCK = 7_311_994_520_130
 
 /** What a person can mend. */
 export class ArrivalProblem extends Error {
@@ -58,7 +57,7 @@ export class Arriving {
             return undefined
           }
         } else await migrate(guard)
-        const { rows } = await guard.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [String(LOCK)])
+        const { rows } = await guard.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [ADVISORY_LOCKS.arrival])
         if (!rows[0]?.mine) throw new ArrivalProblem('Another switchyard migrate-store is at work on this database.')
         return new Arriving(describeAddress(address), database, guard)
       } catch (error) {

@@ -4,6 +4,7 @@
 // adds it. Counting from the rows is in recount.ts.
 
 import type { Configuration, LedgerRow, OldestPending, RejectionRow, SourceCounts, StoreInspection } from '../store.ts'
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Ask } from './database.ts'
 import { holders } from './held.ts'
 import { msOfRowId, OLDEST, rowIdAt, SKEW } from './ids.ts'
@@ -15,8 +16,6 @@ import { readLedger, recount } from './recount.ts'
 import type { StoredPart } from './rows.ts'
 import { readText } from './texts.ts'
 
-/** Of PostgreSQL's advisory locks the one of whoever folds: any fixed number. */
-const FOLD_LOCK = 7_311_994_520_121
 const RECOUNT_MS = 10 * 60_000
 const MARKERS_KEPT_MS = 15 * 60_000
 const FOLDED_PER_STEP = 5_000
@@ -122,7 +121,7 @@ export class Books {
   /** One statement, so that what it takes and what it adds is one transaction in one round trip. Locked rows stay in their place. */
   async #foldSome(from: string): Promise<{ got: boolean; count: number; last: string | null }> {
     const { rows } = await this.#parts.database.query<{ got: boolean; count: number; last: string | null }>(
-      `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${FOLD_LOCK}) AS got),
+      `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.books}) AS got),
        next AS MATERIALIZED (
          SELECT ctid AS place FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
          ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED

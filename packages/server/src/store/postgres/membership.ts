@@ -8,6 +8,7 @@
 
 import type { Clock } from '../../clock.ts'
 import type { NodeSummary } from '../nodes.ts'
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Ask, Database } from './database.ts'
 import { NODE_NUMBERS, RowIds } from './ids.ts'
 import { ServerClock } from './server-clock.ts'
@@ -19,8 +20,6 @@ const MARK_EVERY_MS = 5_000
 const SCHEDULE_SETTING = 'schedule_ms'
 /** Work held by nobody that there is, which only a commit at the moment of its node's end can leave, is looked for after so many leases. */
 const ORPHANS_EVERY = 1.5
-/** Joining and giving up are made one at a time: any fixed number. */
-const LOCK = 7_311_994_520_118
 
 export interface MembershipOptions {
   /** For everything but the beat. */
@@ -189,7 +188,7 @@ export class Membership {
   async #join(): Promise<void> {
     const started = performance.now()
     const row = await this.#beatingDatabase.transaction(async (ask) => {
-      await ask('SELECT pg_advisory_xact_lock($1)', [String(LOCK)])
+      await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
       const { rows } = await ask<{ num: number; now_ms: number }>(
         `SELECT n AS num, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms FROM generate_series(0, ${NODE_NUMBERS - 1}) n
          WHERE n NOT IN (SELECT num FROM nodes) ORDER BY n LIMIT 1`,
@@ -273,7 +272,7 @@ export class Membership {
     if (now - this.#assuredSince < this.#leaseMs) return
     if (this.#expired) {
       await this.#database.transaction(async (ask) => {
-        await ask('SELECT pg_advisory_xact_lock($1)', [String(LOCK)])
+        await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
         const { rows } = await ask<{ num: number; holder: string }>('SELECT num, holder FROM nodes WHERE expires_at < now() FOR UPDATE')
         for (const { num, holder } of rows) await this.#giveUp(ask, num, holder)
       })

@@ -3,6 +3,7 @@
 // steps are made so that the version before can. A database that is too new for this code is refused with words.
 // Nodes that run meanwhile are not made to wait: a lock that is not to be had is asked for again later, the whole step with it.
 
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Connection } from './connection.ts'
 import { SCHEMA } from './connection.ts'
 import { pause, wasLocked } from './lock-waits.ts'
@@ -13,8 +14,6 @@ export class SchemaProblem extends Error {
   override name = 'SchemaProblem'
 }
 
-/** Of all of PostgreSQL's advisory locks this one is the schema's: any fixed number. */
-const LOCK = 7_311_994_520_117
 const LOWEST_VERSION = 150_000
 const STEP_MS = 600_000
 /** How long others may have to wait behind a step for a lock that is not to be had. */
@@ -58,7 +57,7 @@ async function bringUp(connection: Connection, migrations: readonly Migration[],
   refuseNewer(found, migrations.length)
   if (found.step >= migrations.length) return
   await ask('SET statement_timeout = 0')
-  await ask('SELECT pg_advisory_lock($1)', [String(LOCK)])
+  await ask('SELECT pg_advisory_lock($1)', [ADVISORY_LOCKS.schema])
   try {
     // Asked first: to say IF NOT EXISTS takes the right to make one, even where there is one.
     const { rows } = await ask<{ there: boolean }>('SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1) AS there', [SCHEMA])
@@ -73,7 +72,7 @@ async function bringUp(connection: Connection, migrations: readonly Migration[],
       await take(ask, step, migrations[step - 1] as Migration, lockedMs)
     }
   } finally {
-    await ask('SELECT pg_advisory_unlock($1)', [String(LOCK)]).catch(() => {})
+    await ask('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCKS.schema]).catch(() => {})
   }
 }
 

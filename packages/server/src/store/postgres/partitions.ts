@@ -2,6 +2,7 @@
 // Invariant: a day without a partition is no fault: its rows lie in `<table>_rest`, and a day that has rows there gets no
 // partition any more. Nothing here drops anything: see retention.ts.
 
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import { SCHEMA } from './connection.ts'
 import type { Ask, Database } from './database.ts'
 import { rowIdAt } from './ids.ts'
@@ -11,8 +12,6 @@ import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 export const DAY_MS = 86_400_000
 export const TABLES = Object.keys(PARTITIONED) as PartitionedTable[]
 const DAYS_AHEAD = 7
-/** One node at a time makes them: any fixed number. */
-const LOCK = 7_311_994_520_119
 /** How long others may have to wait for what this waits for. */
 const LOCK_TIMEOUT_MS = 200
 const TRIES = 20
@@ -84,7 +83,7 @@ export async function createPartitions(database: Database, table: PartitionedTab
 /** A table that is made apart and then attached: its parent goes on being written to and read. */
 async function attach(ask: Ask, table: PartitionedTable, days: readonly number[]): Promise<void> {
   await ask(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`)
-  await ask('SELECT pg_advisory_xact_lock($1)', [String(LOCK)])
+  await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.partitions])
   const key = PARTITIONED[table]
   const { rows } = await ask<{ at: number }>(
     `SELECT d.at::integer FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS d (name, first, next, at)

@@ -11,6 +11,7 @@ import { LOOKS_PER_STEP, REPLAYED_PER_STEP, ReplayBudget } from '../encoding/rep
 import { progressOf, replayDoc, replayJobOf } from '../encoding/replay-job-row.ts'
 import { LEAD_MS } from '../replay-jobs.ts'
 import type { ReplayStep, ReplayStepResult } from '../store.ts'
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Ask } from './database.ts'
 import type { Parts } from './parts.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
@@ -20,8 +21,6 @@ import type { JobRow } from './replay-rows.ts'
 import { type Place, type Walk, walkOf } from './replay-walk.ts'
 import { writeText } from './texts.ts'
 
-/** Of all of PostgreSQL's advisory locks this one is the steps': any fixed number. */
-const LOCK = '7311994520130'
 /** Destinations that one step asks for deliveries. The others have their turn in the next. */
 const PARTS_PER_STEP = 16
 /** Deliveries looked at beyond what may be owed, in the first page of a part. */
@@ -45,7 +44,7 @@ export async function makeStep(parts: Parts, step: ReplayStep): Promise<StepRepl
   if (refusal !== undefined) return refusal
   return parts.database.transaction(async (ask) => {
     // Named statements are planned once, maybe when a day has no rows yet: the plan must be one for when it has many.
-    await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [LOCK])
+    await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [ADVISORY_LOCKS.replaySteps])
     const { rows } = await ask<JobRow>('SELECT * FROM replay_jobs WHERE id = $1 FOR UPDATE', [writeText(step.id)])
     // A statement of its own, so that its clock is that of after the wait.
     const late = await refusalOf(ask, step)

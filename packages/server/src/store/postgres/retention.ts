@@ -3,6 +3,7 @@
 // how the rest of their messages ended. Segments go first: once they are gone, nothing old can be owed anew, and what else
 // is old can be looked through without a lock. One node at a time; how one partition goes is in expiring.ts.
 
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Connection } from './connection.ts'
 import type { Ask } from './database.ts'
 import { Expiring } from './expiring.ts'
@@ -12,8 +13,6 @@ import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
 import type { Parts } from './parts.ts'
 
-/** Held by the node that drops, as long as its connection lives: any fixed number. */
-const LOCK = 7_311_994_520_120
 const STATEMENT_MS = 120_000
 /** In this order: see above. */
 const TABLES = ['segments', 'attempts', 'failures', 'replays', 'repeats', 'message_keys'] as const satisfies readonly PartitionedTable[]
@@ -42,11 +41,13 @@ export class Retention {
     await this.prepare()
     const connection = await this.#parts.database.connect(STATEMENT_MS)
     try {
-      const { rows } = await connection.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [String(LOCK)])
+      const { rows } = await connection.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [
+        ADVISORY_LOCKS.retention,
+      ])
       if (!rows[0]?.mine) return
       await this.#dropWith(connection, lineMs)
       // The server may take its time to notice that a connection was closed.
-      await connection.query({ text: 'SELECT pg_advisory_unlock($1)' }, [String(LOCK)])
+      await connection.query({ text: 'SELECT pg_advisory_unlock($1)' }, [ADVISORY_LOCKS.retention])
     } finally {
       connection.destroy()
     }

@@ -1,0 +1,20 @@
+// The numbers of all PostgreSQL advisory locks that the service takes. The numbers are arbitrary but must differ, or two tasks that have
+// nothing to do with each other would wait for each other. They must not change either: nodes of two versions run beside each other
+// during an upgrade. They are text because that is how a bigint is passed.
+
+export const ADVISORY_LOCKS = {
+  /** Creating and migrating the schema. */
+  schema: '7311994520117',
+  /** Adding a node, and declaring one dead. */
+  membership: '7311994520118',
+  /** Creating partitions. */
+  partitions: '7311994520119',
+  /** Dropping what is older than the retention. */
+  retention: '7311994520120',
+  /** Adding up the ledger. */
+  books: '7311994520121',
+  /** Steps of replay jobs. */
+  replaySteps: '7311994520130',
+  /** Moving a SQLite store into the database. */
+  arrival: '7311994520131',
+} as const
