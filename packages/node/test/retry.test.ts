@@ -208,6 +208,23 @@ for (const value of ['0', 'Sun, 15 Nov 2020 12:00:00 GMT']) {
   })
 }
 
+test('a request sent once more because its connection was stale has only the time that the first left it', async () => {
+  // The second comes over the connection of the first, which is cut late; the third is the second once more, and is not answered.
+  await using server = await startTrackingServer((_request, number) =>
+    number === 1 ? undefined : number === 2 ? { delayMs: 1_500, reset: true } : { after: new Promise(() => {}) },
+  )
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 0, httpRequestTimeout: 2_000 })
+  analytics.track(event)
+  await analytics.flush()
+  const error = await new Promise<AnalyticsError | undefined>((resolve) => {
+    analytics.track(event, resolve)
+    void analytics.closeAndFlush()
+  })
+  const resentMsAgo = performance.now() - (server.requests[2]?.at ?? Number.NaN)
+  assert.match(error?.message ?? '', /no answer within 2000 ms/)
+  assert.ok(resentMsAgo < 1_500, `given up ${resentMsAgo} ms after it was sent once more`)
+})
+
 test('what retries hold is let go: after hundreds of them nothing is left behind', async () => {
   await using server = await startTrackingServer((request, number) => (number <= 40 ? { status: 500 } : undefined))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxInFlight: 20 })

@@ -28,6 +28,7 @@ export function httpTransport(maxConnections: number): Transport {
 
   async function send(request: OutgoingRequest): Promise<Answer> {
     if (closed) throw new Error('the client is closed')
+    const deadline = performance.now() + request.timeoutMs
     const url = new URL(request.url)
     const { module, agent } = await connection(url)
     if (targetUrl !== request.url) {
@@ -41,11 +42,11 @@ export function httpTransport(maxConnections: number): Transport {
       headers: { ...request.headers, 'Content-Length': request.parts.reduce((sum, part) => sum + part.length, 0) },
     }
     try {
-      return await exchange(module, options, request)
+      return await exchange(module, options, request, deadline)
     } catch (error) {
       // A server may close an idle connection just as it is used again: send it once more. Should the first have been
       // read after all, the messageIds make the second a duplicate, which the service drops.
-      if (error instanceof StaleSocketError && !closed) return exchange(module, options, request)
+      if (error instanceof StaleSocketError && !closed) return exchange(module, options, request, deadline)
       throw error
     }
   }
@@ -62,7 +63,13 @@ export function httpTransport(maxConnections: number): Transport {
 
 class StaleSocketError extends Error {}
 
-function exchange(module: typeof Http | typeof Https, options: Http.RequestOptions, request: OutgoingRequest): Promise<Answer> {
+/** `deadline` is on the clock of performance.now(): a request sent once more has only the time that the first left it. */
+function exchange(
+  module: typeof Http | typeof Https,
+  options: Http.RequestOptions,
+  request: OutgoingRequest,
+  deadline: number,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = module.request(options)
     // Rejects itself instead of waiting for the request to say so: what a destroyed request says depends on how far it was.
@@ -74,7 +81,7 @@ function exchange(module: typeof Http | typeof Https, options: Http.RequestOptio
       reject(reason)
       outgoing.destroy(reason)
     }
-    const timer = setTimeout(() => end(new TimeoutError(request.timeoutMs)), request.timeoutMs)
+    const timer = setTimeout(() => end(new TimeoutError(request.timeoutMs)), deadline - performance.now())
     const fail = (error: Error): void => {
       const code = (error as NodeJS.ErrnoException).code
       const stale = outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
