@@ -26,7 +26,7 @@ export type ClientErrorCode = keyof typeof CLIENT_ERRORS
 export type ErrorCode = ClientErrorCode | RefusalCode | (string & {})
 
 export interface AnalyticsErrorDetails {
-  /** The underlying error or answer. */
+  /** The underlying error. What is thrown by plugins and HTTP clients may be anything; what is not an Error is wrapped in one. */
   reason?: unknown
   ctx?: Context | undefined
   /** The field of the message at fault. */
@@ -37,16 +37,17 @@ export interface AnalyticsErrorDetails {
 
 export class AnalyticsError extends Error {
   readonly code: ErrorCode
-  readonly reason: unknown
+  /** The underlying error; where the client itself refused the message, an error with the same text. */
+  readonly reason: Error
   readonly ctx?: Context
   readonly field: string | undefined
   readonly status: number | undefined
 
   constructor(code: ErrorCode, message: string, details: AnalyticsErrorDetails = {}) {
-    super(message, details.reason instanceof Error ? { cause: details.reason } : undefined)
+    super(message, details.reason === undefined ? undefined : { cause: details.reason })
     this.name = 'AnalyticsError'
     this.code = code
-    this.reason = details.reason ?? message
+    this.reason = asError(details.reason, message)
     if (details.ctx) this.ctx = details.ctx
     this.field = details.field
     this.status = details.status
@@ -60,10 +61,21 @@ export class AnalyticsError extends Error {
   }
 }
 
+/** By its tag as well: test runners such as Jest run code in a context whose Error is another than Node's own. */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]'
+}
+
+function asError(reason: unknown, message: string): Error {
+  if (isError(reason)) return reason
+  if (reason === undefined) return new Error(message)
+  return new Error(typeof reason === 'string' ? reason : message, { cause: reason })
+}
+
 /** For people. Total: what strangers' code throws may have no text at all. */
 export function messageOf(error: unknown): string {
   try {
-    return error instanceof Error ? error.message : String(error)
+    return isError(error) ? error.message : String(error)
   } catch {
     return 'something that has no text'
   }

@@ -87,6 +87,7 @@ export class Outbox implements ExitTarget {
           authServer: oauth.authServer,
           transport: authTransport,
           maxRetries: oauth.maxRetries ?? settings.maxRetries,
+          maxRateLimitMs: settings.maxRateLimitMs,
           timeoutMs: settings.requestTimeoutMs,
           pause: (ms) => this.#sender.pause(ms),
           onRetry: (event) => events.retry(event),

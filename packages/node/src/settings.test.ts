@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { platform } from '#platform'
 import { type AnalyticsSettings, checkSettings } from './settings.ts'
 
 const defaults: [setting: string, actual: (checked: ReturnType<typeof checkSettings>) => unknown, expected: unknown][] = [
@@ -73,3 +74,33 @@ test('the authorization server is the host’s /oauth2 unless it is given', () =
   const given = { ...oauthSettings, authServer: 'https://auth.example.com/x/' }
   assert.equal(checkSettings({ writeKey: 'wk', oauthSettings: given }).oauth?.authServer, 'https://auth.example.com/x')
 })
+
+type Checked = ReturnType<typeof checkSettings>
+
+const adjusted: [settings: Record<string, unknown>, actual: (checked: Checked) => unknown, expected: unknown, warning: RegExp][] = [
+  [{ flushAt: 0 }, ({ flushAt }) => flushAt, 1, /^flushAt .* is 0; the client uses 1$/],
+  [{ flushAt: '20' }, ({ flushAt }) => flushAt, 20, /^flushAt .* is "20"; the client uses 20$/],
+  [{ maxEventsInBatch: '0' }, ({ flushAt }) => flushAt, 1, /^maxEventsInBatch .* is "0"; the client uses 1$/],
+  [{ flushInterval: -5 }, ({ flushIntervalMs }) => flushIntervalMs, 0, /^flushInterval .* is -5; the client uses 0$/],
+  [{ maxRetries: -1 }, ({ maxRetries }) => maxRetries, 0, /^maxRetries .* is -1; the client uses 0$/],
+  // Nothing would ever be delivered within 1 ms.
+  [{ httpRequestTimeout: 0 }, ({ requestTimeoutMs }) => requestTimeoutMs, 10_000, /^httpRequestTimeout .* is 0; the client uses 10000$/],
+  [{ maxInFlight: 0 }, ({ maxInFlight }) => maxInFlight, 1, /^maxInFlight .* is 0; the client uses 1$/],
+  [{ maxRateLimitDuration: '60' }, ({ maxRateLimitMs }) => maxRateLimitMs, 60_000, /^maxRateLimitDuration .* uses 60$/],
+  [{ spool: { dir: 'd', maxBytes: '500' } }, ({ spool }) => spool?.maxBytes, 500, /^spool.maxBytes .* uses 500$/],
+  [
+    { oauthSettings: { clientId: 'c', clientKey: 'k', keyId: 'i', maxRetries: -1 } },
+    ({ oauth }) => oauth?.maxRetries,
+    0,
+    /^oauthSettings.maxRetries .* is -1; the client uses 0$/,
+  ],
+]
+
+for (const [settings, actual, expected, warning] of adjusted) {
+  test(`${JSON.stringify(settings)} is adjusted, with one warning in a process`, (t) => {
+    const warn = t.mock.method(platform, 'warn', () => {})
+    for (let client = 0; client < 2; client++) assert.equal(actual(checkSettings({ writeKey: 'wk', ...settings })), expected)
+    assert.equal(warn.mock.callCount(), 1)
+    assert.match(warn.mock.calls[0]?.arguments[0] ?? '', warning)
+  })
+}

@@ -1,5 +1,6 @@
-// The settings: their meaning for people, their defaults, and what is refused. Everything is checked once, in the
-// constructor, which is the only place where this library throws.
+// The settings: their meaning for people, their defaults, and their limits. Everything is checked once, in the
+// constructor, which is the only place where this library throws. A number outside of its limits is adjusted with a
+// warning, as the public client does without one; only what cannot be understood is refused.
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
@@ -65,9 +66,9 @@ export interface AnalyticsSettings {
   spool?: SpoolOptions | undefined
   /** Drain on SIGTERM and SIGINT before the process ends. Default: false. */
   handleSignals?: boolean | undefined
-  /** Most seconds that a batch is retried, whatever `maxRetries` says. Default: 43,200 (12 hours). */
+  /** Most seconds from a batch's first request to its last retry, whatever `maxRetries` says. Default: 43,200 (12 hours). */
   maxTotalBackoffDuration?: number | undefined
-  /** Most seconds that a batch waits because the service answers with Retry-After. Default: 43,200 (12 hours). */
+  /** Most seconds that a batch waits because the service answers with Retry-After; then it has failed. Default: 43,200 (12 hours). */
   maxRateLimitDuration?: number | undefined
 }
 
@@ -96,6 +97,7 @@ export interface CheckedSettings {
 const MIB = 1024 * 1024
 const DEFAULT_HOST = 'http://localhost:8080'
 const TWELVE_HOURS_S = 43_200
+const DEFAULT_TIMEOUT_MS = 10_000
 
 export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   if (typeof settings !== 'object' || settings === null) refuse('settings', 'must be an object with a writeKey')
@@ -106,8 +108,10 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   const historical = settings.historical === true
   const path = settings.path ?? (historical ? '/v1/import' : '/v1/batch')
   if (typeof path !== 'string') refuse('path', 'must be a string')
-  const flushAt = number(settings, 'flushAt', settings.maxEventsInBatch ?? 15, 1)
-  const maxQueueBytes = number(settings, 'maxQueueBytes', defaultQueueBytes(), 1)
+  const number = (name: keyof AnalyticsSettings, fallback: number, least: number, instead?: number): number =>
+    numberOf(name, settings[name], fallback, least, instead)
+  const flushAt = settings.flushAt == null ? number('maxEventsInBatch', 15, 1) : number('flushAt', 15, 1)
+  const maxQueueBytes = number('maxQueueBytes', defaultQueueBytes(), 1)
   const spool = checkSpool(settings.spool)
   const { httpClient } = settings
   if (httpClient !== undefined && typeof httpClient !== 'function' && typeof httpClient?.makeRequest !== 'function') {
@@ -119,29 +123,48 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
     host,
     url: host + (path.startsWith('/') ? path : `/${path}`),
     historical,
-    maxRetries: number(settings, 'maxRetries', 3, 0),
+    maxRetries: number('maxRetries', 3, 0),
     flushAt: Math.min(Math.trunc(flushAt), MAX_BATCH_MESSAGES),
-    flushIntervalMs: Math.min(number(settings, 'flushInterval', 10_000, 0), MAX_TIMER_MS),
-    requestTimeoutMs: Math.min(number(settings, 'httpRequestTimeout', 10_000, 1), MAX_TIMER_MS),
+    flushIntervalMs: Math.min(number('flushInterval', 10_000, 0), MAX_TIMER_MS),
+    requestTimeoutMs: Math.min(number('httpRequestTimeout', DEFAULT_TIMEOUT_MS, 1, DEFAULT_TIMEOUT_MS), MAX_TIMER_MS),
     disable: settings.disable === true,
     httpClient,
     oauth: checkOAuth(settings.oauthSettings, host),
-    maxInFlight: Math.trunc(number(settings, 'maxInFlight', 8, 1)),
+    maxInFlight: Math.trunc(number('maxInFlight', 8, 1)),
     maxQueueBytes,
     // Well below what is refused, so that a caller who heeds `false` is never refused.
-    highWaterBytes: Math.min(number(settings, 'highWaterMarkBytes', 16 * MIB, 0), maxQueueBytes / 2, (spool?.maxBytes ?? Infinity) / 2),
+    highWaterBytes: Math.min(number('highWaterMarkBytes', 16 * MIB, 0), maxQueueBytes / 2, (spool?.maxBytes ?? Infinity) / 2),
     gzip: settings.gzip === true,
     spool,
     handleSignals: settings.handleSignals === true,
-    maxBackoffMs: number(settings, 'maxTotalBackoffDuration', TWELVE_HOURS_S, 0) * 1000,
-    maxRateLimitMs: number(settings, 'maxRateLimitDuration', TWELVE_HOURS_S, 0) * 1000,
+    maxBackoffMs: number('maxTotalBackoffDuration', TWELVE_HOURS_S, 0) * 1000,
+    maxRateLimitMs: number('maxRateLimitDuration', TWELVE_HOURS_S, 0) * 1000,
   }
 }
 
-function number(settings: AnalyticsSettings, name: keyof AnalyticsSettings, fallback: number, least: number): number {
-  const value = settings[name] ?? fallback
-  if (typeof value !== 'number' || Number.isNaN(value) || value < least) refuse(name, `must be a number of at least ${least}`)
-  return value
+/** `instead` is used for what is below `least`; by default `least` itself. */
+function numberOf(name: string, given: unknown, fallback: number, least: number, instead = least): number {
+  const value = given ?? fallback
+  // Settings often come from environment variables, which are strings.
+  const parsed = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  if (typeof parsed !== 'number' || Number.isNaN(parsed)) refuse(name, `must be a number of at least ${least}, and is ${shown(value)}`)
+  const used = parsed < least ? instead : parsed
+  if (used !== value) warnOnce(`${name} must be a number of at least ${least}, and is ${shown(value)}; the client uses ${used}`)
+  return used
+}
+
+const warned = new Set<string>()
+
+/** Once in a process: some programs make a client for each request. */
+function warnOnce(text: string): void {
+  if (warned.has(text)) return
+  warned.add(text)
+  platform.warn(text)
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value)
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : `of type ${typeof value}`
 }
 
 /** Room for a million calls of a tight loop, unless the machine is small. */
@@ -166,17 +189,17 @@ function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSett
   for (const name of ['clientId', 'clientKey', 'keyId'] as const) {
     if (typeof oauth?.[name] !== 'string' || oauth[name] === '') refuse(`oauthSettings.${name}`, 'is required')
   }
-  const { maxRetries } = oauth
-  if (maxRetries !== undefined && !(maxRetries >= 0)) refuse('oauthSettings.maxRetries', 'must be a number of at least 0')
-  return { ...oauth, authServer: oauth.authServer === undefined ? `${host}/oauth2` : baseUrl('oauthSettings.authServer', oauth.authServer) }
+  return {
+    ...oauth,
+    authServer: oauth.authServer === undefined ? `${host}/oauth2` : baseUrl('oauthSettings.authServer', oauth.authServer),
+    maxRetries: oauth.maxRetries == null ? undefined : numberOf('oauthSettings.maxRetries', oauth.maxRetries, 0, 0),
+  }
 }
 
 function checkSpool(spool: SpoolOptions | undefined): SpoolLimits | undefined {
   if (spool === undefined) return undefined
   if (typeof spool?.dir !== 'string' || spool.dir === '') refuse('spool.dir', 'must be the path of a folder')
-  const maxBytes = spool.maxBytes ?? 64 * MIB
-  if (typeof maxBytes !== 'number' || !(maxBytes > 0)) refuse('spool.maxBytes', 'must be a number of at least 1')
-  return { dir: spool.dir, maxBytes }
+  return { dir: spool.dir, maxBytes: numberOf('spool.maxBytes', spool.maxBytes, 64 * MIB, 1) }
 }
 
 function refuse(setting: string, problem: string): never {

@@ -5,6 +5,8 @@ import test from 'node:test'
 import {
   Analytics,
   type AnalyticsError,
+  type Context,
+  ContextCancelation,
   type HttpRequestEvent,
   type HttpResponseEvent,
   type Plugin,
@@ -32,6 +34,62 @@ test('identify, track, page, screen, group and alias are emitted with the contex
     ['identify', 'track', 'page', 'screen', 'group', 'alias'].map((type) => [type, type, 'u']),
   )
   await analytics.closeAndFlush()
+})
+
+test('reason is an Error, whichever way a message fails', async () => {
+  const body = JSON.stringify({ rejected: [{ index: 0, code: 'rejected_by_service', message: 'No.' }] })
+  await using server = await startTrackingServer((request) => (request.text.includes('reject me') ? { body } : { status: 400 }))
+  const errors = new Map<string, AnalyticsError>()
+  const listen = (analytics: Analytics): Analytics => analytics.on('error', (error) => errors.set(error.code, error))
+  const analytics = listen(new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 }))
+  const callbackReasons: unknown[] = []
+  const callback = (error?: AnalyticsError, ctx?: Context): unknown => callbackReasons.push(error?.reason, ctx?.failedDelivery()?.reason)
+  await analytics.register({
+    name: 'p',
+    type: 'before',
+    isLoaded: () => true,
+    load: async () => {},
+    page: (ctx) => ctx.cancel(new ContextCancelation({ reason: 'mine' })),
+    screen: () => {
+      // oxlint-disable-next-line typescript/only-throw-error -- what strangers' code does
+      throw 'a string'
+    },
+  })
+  analytics.track({ userId: 'u', event: '' }, callback)
+  analytics.enqueue(null as never, callback)
+  analytics.identify({ userId: 'u', traits: { big: 1n } }, callback)
+  analytics.page({ userId: 'u' }, callback)
+  analytics.screen({ userId: 'u' }, callback)
+  analytics.track({ userId: 'u', event: 'reject me', timestamp: 'never' }, callback)
+  analytics.track({ userId: 'u', event: 'e' }, callback)
+  await analytics.closeAndFlush()
+  analytics.track({ userId: 'u', event: 'late' }, callback)
+  const small = listen(new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 1 }))
+  small.track({ userId: 'u', event: 'e' }, callback)
+  await small.closeAndFlush({ timeout: 1_000 })
+  // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what strangers' code does
+  const rejecting = new Analytics({ writeKey: 'wk', maxRetries: 0, httpClient: () => Promise.reject('no route') })
+  const told = await new Promise<AnalyticsError | undefined>((resolve) => {
+    rejecting.track({ userId: 'u', event: 'e' }, resolve)
+    void rejecting.closeAndFlush()
+  })
+  assert.equal(told?.reason.message, 'no route')
+  assert.deepEqual([...errors.keys()].sort(), [
+    'delivery_failure',
+    'event_required',
+    'invalid_request',
+    'not_serializable',
+    'plugin_cancelled',
+    'plugin_failed',
+    'queue_full',
+    'rejected_by_service',
+    'timestamp_invalid',
+  ])
+  for (const [code, { reason }] of errors) assert.ok(reason instanceof Error && reason.message !== '', code)
+  assert.equal(errors.get('plugin_failed')?.reason.message, 'a string')
+  assert.equal(callbackReasons.length, 18)
+  for (const reason of callbackReasons) assert.ok(reason === undefined || reason instanceof Error, String(reason))
+  assert.ok(callbackReasons.filter((reason) => reason === undefined).length <= 2)
 })
 
 test('error is emitted with code, reason and context when a delivery fails, and the callback gets the same', async () => {

@@ -59,6 +59,17 @@ test('maxTotalBackoffDuration ends retries, whatever maxRetries says', async () 
   assert.equal(errors.length, 1)
 })
 
+test('maxTotalBackoffDuration cuts the wait before the last retry short', async () => {
+  const waits: number[] = []
+  await using server = await startTrackingServer(() => ({ status: 500 }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 20, maxTotalBackoffDuration: 0.1 })
+  analytics.on('error', () => {}).on('retry', ({ waitMs }) => waits.push(waitMs))
+  analytics.track(event)
+  await analytics.closeAndFlush()
+  // The first backoff is at least 150 ms.
+  assert.ok((waits[0] ?? Infinity) <= 100, `${waits.join()} ms`)
+})
+
 for (const status of [400, 401, 403, 404, 413, 302, 501]) {
   test(`a batch is not retried after ${status}`, async () => {
     const { requests, errors } = await sendOne([{ status, headers: { Location: 'http://127.0.0.1:1/' } }])
@@ -178,12 +189,37 @@ test('while closing, pauses that the service asks for use up retries, so that cl
   assert.equal(server.requests.length, 2)
 })
 
-test('maxRateLimitDuration ends the waiting on a service that asks for pauses for ever', async () => {
-  const { errors } = await sendOne([{ status: 429, headers: { 'Retry-After': '1' } }], { maxRateLimitDuration: 0.5, maxRetries: 0 })
+test('a batch fails when it has waited for maxRateLimitDuration, however long a pause the service asks for', async () => {
+  const started = performance.now()
+  const { requests, errors } = await sendOne([{ status: 429, headers: { 'Retry-After': '300' } }], { maxRateLimitDuration: 0.5 })
+  const tookMs = performance.now() - started
   assert.deepEqual(
     errors.map((error) => error.status),
     [429],
   )
+  assert.equal(requests.length, 1)
+  assert.ok(tookMs >= 490 && tookMs < 60_000, `${tookMs} ms`)
+})
+
+test('maxRateLimitDuration is the sum of a batch’s pauses, not the length of each', async () => {
+  const { requests, errors } = await sendOne([{ status: 503, headers: { 'Retry-After': '1' } }], { maxRateLimitDuration: 1.5 })
+  assert.equal(requests.length, 2)
+  assert.equal(errors.length, 1)
+})
+
+test('a batch that waits because the service answered another with Retry-After fails at maxRateLimitDuration, too', async () => {
+  await using server = await startTrackingServer(() => ({ status: 429, headers: { 'Retry-After': '300' } }))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxRateLimitDuration: 0.5 })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  const answered = new Promise((resolve) => analytics.once('http_response', resolve))
+  analytics.track(event)
+  await answered
+  analytics.track(event)
+  assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 2, pending: 0 })
+  assert.equal(server.requests.length, 1)
+  assert.match(errors[1]?.message ?? '', /longer than maxRateLimitDuration, 0.5 s/)
+  await analytics.closeAndFlush()
 })
 
 test('a connection that the server closed while idle costs neither a retry nor an error', async () => {

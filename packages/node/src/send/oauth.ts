@@ -22,6 +22,8 @@ export interface TokenSourceOptions {
   authServer: string
   transport: Transport
   maxRetries: number
+  /** Most milliseconds to wait on an authorization server that answers with Retry-After. */
+  maxRateLimitMs: number
   timeoutMs: number
   /** Waits; false if the client was closed meanwhile. */
   pause: (ms: number) => Promise<boolean>
@@ -74,7 +76,8 @@ export class TokenSource {
   }
 
   async #fetch(): Promise<Token> {
-    const { maxRetries, pause, onRetry } = this.#options
+    const { maxRetries, maxRateLimitMs, pause, onRetry } = this.#options
+    let pauseLimitAt: number | undefined
     for (let retry = 0; ; retry++) {
       let problem: unknown
       let waitMs = backoffMs(retry, Math.random())
@@ -85,12 +88,20 @@ export class TokenSource {
         const clockWasOff = this.#learnClock(answer)
         if (!isTemporary(answer.status) && !(clockWasOff && retry === 0)) throw failure(problem)
         // "At once" is no pause: back off as after any other failure.
-        waitMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) || waitMs
+        const askedMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) || undefined
+        if (askedMs !== undefined) pauseLimitAt ??= performance.now() + maxRateLimitMs
+        waitMs = askedMs ?? waitMs
       } catch (error) {
         if (error instanceof AnalyticsError) throw error
         problem = error
       }
       if (retry >= maxRetries) throw failure(problem)
+      const leftMs = (pauseLimitAt ?? Infinity) - performance.now()
+      if (waitMs > leftMs) {
+        // Not at once: the batch that asks next would disregard the pause.
+        await pause(Math.max(leftMs, 0))
+        throw failure(problem)
+      }
       onRetry({ error: failure(problem), attempts: retry + 1, waitMs })
       if (!(await pause(waitMs))) throw failure(new Error('the client is closed'))
     }

@@ -145,8 +145,16 @@ export class Sender {
     const startedAt = performance.now()
     let retries = 0
     let tokenRenewed = false
+    /** When the batch has waited for as long as it may on a service that asks for pauses. */
+    let pauseLimitAt: number | undefined
+    let lastError: AnalyticsError | undefined
     for (let attempts = 1; ; attempts++) {
-      await this.#waitOutPause()
+      if (this.#pausedUntil > performance.now()) {
+        pauseLimitAt ??= performance.now() + maxRateLimitMs
+        if (!(await this.#waitOutPause(pauseLimitAt))) {
+          return { attempts: attempts - 1, error: lastError ?? pausedTooLong(maxRateLimitMs), rejected: [] }
+        }
+      }
       if (this.#stopped) return gaveUp(attempts - 1)
       const { verdict, token } = await this.#attempt(batch, attempts)
       if (this.#stopped && verdict.kind !== 'delivered') return gaveUp(attempts)
@@ -161,16 +169,26 @@ export class Sender {
           tokenRenewed = true
           break
         case 'temporary': {
-          const elapsedMs = performance.now() - startedAt
+          const now = performance.now()
           const { error, retryAfterMs } = verdict
+          lastError = error
+          if (retryAfterMs !== undefined) {
+            this.#pausedUntil = Math.max(this.#pausedUntil, now + retryAfterMs)
+            pauseLimitAt ??= now + maxRateLimitMs
+          }
           // A pause that the service asks for is no failure of the batch, and does not use up its retries.
-          if (retryAfterMs !== undefined) this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + retryAfterMs)
-          const isFree = retryAfterMs !== undefined && !this.#closing && elapsedMs <= maxRateLimitMs
-          if (!isFree && (retries >= maxRetries || elapsedMs > maxBackoffMs)) return { attempts, error, rejected: [] }
-          const waitMs = retryAfterMs ?? backoffMs(retries, Math.random())
-          this.#options.onRetry({ error, attempts, waitMs })
-          if (retryAfterMs === undefined) await this.pause(waitMs)
+          const isFree = retryAfterMs !== undefined && !this.#closing
+          const elapsedMs = now - startedAt
+          if (!isFree && (retries >= maxRetries || elapsedMs >= maxBackoffMs)) return { attempts, error, rejected: [] }
           if (!isFree) retries++
+          if (retryAfterMs !== undefined) {
+            // No retry will follow a pause that is longer than the batch may wait.
+            if (this.#pausedUntil <= (pauseLimitAt ?? Infinity)) this.#options.onRetry({ error, attempts, waitMs: retryAfterMs })
+            break
+          }
+          const waitMs = Math.min(backoffMs(retries - 1, Math.random()), maxBackoffMs - elapsedMs)
+          this.#options.onRetry({ error, attempts, waitMs })
+          await this.pause(waitMs)
         }
       }
     }
@@ -183,10 +201,15 @@ export class Sender {
     return [HEAD, ...parts, platform.encode(`${this.#tail}${sentAt}}`)]
   }
 
-  async #waitOutPause(): Promise<void> {
-    for (let left = this.#pausedUntil - performance.now(); left > 0 && !this.#stopped; left = this.#pausedUntil - performance.now()) {
-      await this.pause(left)
+  /** False at the limit, if the pause is not over by then. */
+  async #waitOutPause(limitAt: number): Promise<boolean> {
+    while (!this.#stopped) {
+      const now = performance.now()
+      if (this.#pausedUntil <= now) return true
+      if (limitAt <= now) return false
+      await this.pause(Math.min(this.#pausedUntil, limitAt) - now)
     }
+    return true
   }
 
   async #attempt(batch: Batch, attempts: number): Promise<{ verdict: Verdict; token: string | undefined }> {
@@ -235,6 +258,12 @@ function broken(error: unknown): BatchResult {
     error: new AnalyticsError('delivery_failure', `sending failed: ${messageOf(error)}`, { reason: error }),
     rejected: [],
   }
+}
+
+/** For a batch that has no answer of its own, because the service asked for the pause when it answered another. */
+function pausedTooLong(limitMs: number): AnalyticsError {
+  const message = `the tracking API asked for a pause (Retry-After) that is longer than maxRateLimitDuration, ${limitMs / 1000} s`
+  return new AnalyticsError('delivery_failure', message)
 }
 
 function gaveUp(attempts: number): BatchResult {
