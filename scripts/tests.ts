@@ -11,6 +11,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { parseArgs, styleText } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { programs } from '../packages/server/src/store/postgres/fixtures/postgres-programs.ts'
 import { createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -63,6 +64,9 @@ if (server !== null) {
   process.env['SWITCHYARD_TEST_POSTGRES'] = server.url()
   process.env['SWITCHYARD_TEST_TEMPLATE'] = await createTemplate(server.url())
 }
+
+// Where the programs had to be copied for the server's user, one copy is enough.
+process.env['SWITCHYARD_TEST_POSTGRES_BIN'] ??= programs()
 
 // Compiling the service takes as long as many a file's tests: each process leaves what it compiled to the next.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')
