@@ -17,6 +17,7 @@ export const CLIENT_ERRORS = {
   plugin_cancelled: 'A plugin cancelled the message with ctx.cancel().',
   plugin_load_failed: 'A plugin’s load() or unload() failed; the plugin is not in use.',
   spool_failed: 'The spool folder could not be read or written; messages go on in memory.',
+  spool_without_key: 'The spool folder holds messages from version 0.1, which do not name their write key; they are not sent.',
   listener_failed: 'A callback or an event listener threw.',
 } as const
 

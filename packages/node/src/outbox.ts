@@ -11,7 +11,7 @@ import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
 import { FlushPeriods, type Period } from './queue/flush-periods.ts'
 import { type Batch, Queue, type Waiter } from './queue/queue.ts'
-import type { Spool } from './queue/spool.ts'
+import type { Spool, SpoolLimits } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
 import { type BatchResult, type HttpRequestEvent, type HttpResponseEvent, Sender } from './send/sender.ts'
@@ -99,7 +99,7 @@ export class Outbox implements ExitTarget {
       onRetry: (event) => events.retry(event),
     })
     if (settings.disable) return
-    this.#spool = settings.spool && this.#openSpool(settings.spool)
+    this.#spool = settings.spool && this.#openSpool(settings.spool, settings)
     if (settings.handleSignals) this.#ignoreSignals = orRefuse('handleSignals', () => platform.handleSignals(this))
   }
 
@@ -320,8 +320,10 @@ export class Outbox implements ExitTarget {
     platform.letGo(this)
   }
 
-  #openSpool(options: NonNullable<CheckedSettings['spool']>): Spool {
-    const spool = orRefuse('spool.dir', () => platform.spool(options, (error) => this.#spoolFailed(error)))
+  #openSpool(limits: SpoolLimits, { writeKey, url, historical }: CheckedSettings): Spool {
+    // Historical clients send no sentAt, by which times of the past would be corrected.
+    const place = { ...limits, sender: JSON.stringify([writeKey, url, historical]) }
+    const spool = orRefuse('spool.dir', () => platform.spool(place, (error) => this.#spoolFailed(error)))
     // What is found at the start belongs to the period of the start, so that the first flush waits for it.
     let period: Period | undefined = this.#periods.current
     const free = this.#periods.occupy(period)
@@ -356,7 +358,11 @@ export class Outbox implements ExitTarget {
   }
 
   #spoolFailed(error: unknown): void {
-    this.#events.failed(new AnalyticsError('spool_failed', `the spool failed: ${messageOf(error)}`, { reason: error }), false)
+    const failure =
+      error instanceof AnalyticsError
+        ? error
+        : new AnalyticsError('spool_failed', `the spool failed: ${messageOf(error)}`, { reason: error })
+    this.#events.failed(failure, false)
   }
 }
 

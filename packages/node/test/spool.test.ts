@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import test from 'node:test'
 import { Analytics, type AnalyticsError } from '@switchyard/node'
 import { runChild } from './child.ts'
@@ -30,7 +30,11 @@ interface Place extends Disposable {
 
 function tempPlace(): Place {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-spool-'))
-  return { dir, files: () => readdirSync(dir).sort(), [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) }
+  const files = (): string[] =>
+    readdirSync(dir, { recursive: true, withFileTypes: true })
+      .flatMap((entry) => (entry.isFile() ? [relative(dir, join(entry.parentPath, entry.name))] : []))
+      .sort()
+  return { dir, files, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) }
 }
 
 /** Starts a client on the spool, lets it deliver what it finds, and closes it. */
@@ -69,8 +73,10 @@ test('a process killed in the same breath as its calls delivers them at its next
 
 test('of a process killed under load, what was answered is not sent again, and the rest is', async () => {
   using place = tempPlace()
-  const never = new Promise(() => {})
-  await using server = await startTrackingServer((_request, number) => (number > 3 ? { after: never } : undefined))
+  let answersUpTo = 3
+  await using server = await startTrackingServer((_request, number) =>
+    number > answersUpTo ? { after: new Promise(() => {}) } : undefined,
+  )
   const child = runChild(
     server.url,
     `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} }, flushAt: 10, maxInFlight: 1 })
@@ -84,10 +90,11 @@ test('of a process killed under load, what was answered is not sent again, and t
   await server.arrived(4)
   child.process.kill('SIGKILL')
   await child.ended
-  await using again = await startTrackingServer()
-  assert.deepEqual(await start(again, place.dir), { delivered: 70, failed: 0, pending: 0 })
+  answersUpTo = Infinity
+  server.requests.splice(0)
+  assert.deepEqual(await start(server, place.dir), { delivered: 70, failed: 0, pending: 0 })
   assert.deepEqual(
-    ids(again),
+    ids(server),
     Array.from({ length: 70 }, (_, i) => `m-${i + 30}`),
   )
 })
@@ -107,14 +114,16 @@ test('process.exit loses nothing with a spool, and says nothing of loss', async 
 
 test('close with a timeout leaves what is pending to the next start', async () => {
   using place = tempPlace()
-  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
-  const analytics = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir: place.dir } })
+  let isStuck = true
+  await using server = await startTrackingServer(() => (isStuck ? { after: new Promise(() => {}) } : undefined))
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
   analytics.on('error', (error) => assert.fail(error.message))
   const told = new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ ...event, messageId: 'm-1' }, resolve))
   assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
   // It has not failed, so there is no error event; but who waits for it must not wait for ever.
   assert.equal((await told)?.code, 'close_timeout')
-  await using server = await startTrackingServer()
+  isStuck = false
+  server.requests.splice(0)
   assert.equal((await start(server, place.dir)).delivered, 1)
   assert.deepEqual(ids(server), ['m-1'])
 })
@@ -126,17 +135,22 @@ test('a clean close leaves an empty folder, and a folder that only its owner can
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir } })
   analytics.track(event)
   assert.equal(statSync(dir).mode & 0o777, 0o700)
-  for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600)
+  for (const inner of readdirSync(dir)) {
+    assert.equal(statSync(join(dir, inner)).mode & 0o777, 0o700)
+    for (const file of readdirSync(join(dir, inner))) assert.equal(statSync(join(dir, inner, file)).mode & 0o777, 0o600)
+  }
   await analytics.closeAndFlush()
   assert.deepEqual(readdirSync(dir), [])
 })
 
 test('two living processes share a folder and leave each other’s messages alone', async () => {
   using place = tempPlace()
-  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
-  await using server = await startTrackingServer()
-  const first = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir: place.dir } })
+  await using server = await startTrackingServer(({ body }) =>
+    body.batch[0]?.messageId === 'of-the-first' ? { after: new Promise(() => {}) } : undefined,
+  )
+  const first = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
   first.track({ ...event, messageId: 'of-the-first' })
+  await server.arrived(1)
   const child = runChild(
     server.url,
     `const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} } })
@@ -144,7 +158,7 @@ test('two living processes share a folder and leave each other’s messages alon
      await analytics.closeAndFlush()`,
   )
   assert.equal((await child.ended).code, 0)
-  assert.deepEqual(ids(server), ['of-the-second'])
+  assert.deepEqual(ids(server), ['of-the-first', 'of-the-second'])
   await first.closeAndFlush({ timeout: 1 })
 })
 
@@ -226,6 +240,53 @@ test('segments are deleted as their messages are delivered: the folder does not 
     )
   }
   await analytics.closeAndFlush()
+})
+
+test('what was kept for one write key and host is never sent with another key or to another host', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  await using elsewhere = await startTrackingServer()
+  const dir = JSON.stringify(place.dir)
+  const killed = runChild(
+    server.url,
+    `for (const writeKey of ['one', 'two'])
+       for (let i = 0; i < 20; i++) new Analytics({ writeKey, host, spool: { dir: ${dir} } }).track({ ...event, messageId: writeKey + '-' + i })
+     new Analytics({ writeKey: 'one', host: ${JSON.stringify(elsewhere.url)}, spool: { dir: ${dir} } }).track({ ...event, messageId: 'elsewhere' })
+     process.kill(process.pid, 'SIGKILL')`,
+  )
+  await killed.ended
+  for (const [writeKey, host, found] of [
+    ['three', server.url, 0],
+    ['two', server.url, 20],
+    ['two', elsewhere.url, 0],
+    ['one', server.url, 20],
+    ['one', elsewhere.url, 1],
+  ] as const) {
+    const { delivered } = await new Analytics({ writeKey, host, spool: { dir: place.dir } }).closeAndFlush()
+    assert.equal(delivered, found, `${writeKey} at ${host}`)
+  }
+  for (const { body } of server.requests) {
+    for (const { messageId } of body.batch) assert.equal(messageId.split('-')[0], body.writeKey)
+  }
+  assert.deepEqual(ids(elsewhere), ['elsewhere'])
+  assert.deepEqual(readdirSync(place.dir), [])
+})
+
+test('messages of version 0.1, which name no write key, are an error event and stay on disk', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  writeFileSync(join(place.dir, 'abc.owner'), '{"pid":0}')
+  writeFileSync(join(place.dir, 'abc-0.messages'), '{"type":"track","userId":"u","event":"e","messageId":"old"}\n')
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
+  assert.deepEqual(
+    errors.map((error) => error.code),
+    ['spool_without_key'],
+  )
+  assert.match(errors[0]?.message ?? '', /1 file of messages from version 0\.1/)
+  assert.deepEqual(place.files(), ['abc-0.messages', 'abc.owner'])
 })
 
 test('the write key is not written to disk', async () => {
@@ -335,9 +396,10 @@ test('messages that are still in a plugin are not on disk, and an exit says that
 
 test('a message that could not be written to disk is lost at close, and says so, whatever it shares a batch with', async () => {
   using place = tempPlace()
-  await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
+  let isStuck = true
+  await using server = await startTrackingServer(() => (isStuck ? { after: new Promise(() => {}) } : undefined))
   const dir = join(place.dir, 'spool')
-  const analytics = new Analytics({ writeKey: 'wk', host: stuck.url, spool: { dir } })
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir } })
   const failed: string[] = []
   analytics.on('error', (error) => failed.push(`${error.code} ${error.ctx?.event.messageId ?? ''}`.trim()))
   await analytics.flush()
@@ -351,7 +413,8 @@ test('a message that could not be written to disk is lost at close, and says so,
   assert.deepEqual(await analytics.closeAndFlush({ timeout: 30 }), { delivered: 0, failed: 0, pending: 2 })
   await told
   assert.deepEqual(failed, ['spool_failed', 'close_timeout memory'])
-  await using server = await startTrackingServer()
+  isStuck = false
+  server.requests.splice(0)
   assert.equal((await start(server, dir)).delivered, 1)
   assert.deepEqual(ids(server), ['disk'])
 })

@@ -62,16 +62,18 @@ export interface Claim {
   finish(): void
 }
 
+const OWNER_FILE = /^([0-9a-z]+)\.owner(?:\.by\.([0-9a-z]+))?$/
+
 /** Takes over what writers that are gone have left, and what was claimed before but not finished. */
 export function claimLeft(dir: string, owner: Owner, silentMs: number): Claim[] {
   const claims: Claim[] = []
   for (const name of fs.readdirSync(dir)) {
-    const [, writer, holder] = /^([0-9a-z]+)\.owner(?:\.by\.([0-9a-z]+))?$/.exec(name) ?? []
+    const [, writer, holder] = OWNER_FILE.exec(name) ?? []
     if (writer === undefined || writer === owner.token) continue
     const claim = join(dir, `${writer}.owner.by.${owner.token}`)
     if (holder !== owner.token) {
       // What another has taken over is free again only when that other is gone, too.
-      if (isAlive(join(dir, holder === undefined ? name : `${holder}.owner`), silentMs)) continue
+      if (isHeld(dir, name, holder, silentMs)) continue
       try {
         fs.renameSync(join(dir, name), claim)
       } catch (error) {
@@ -82,6 +84,18 @@ export function claimLeft(dir: string, owner: Owner, silentMs: number): Claim[] 
     claims.push({ segments: segmentsOf(dir, writer), finish: () => clear(dir, writer, claim) })
   }
   return claims
+}
+
+/** What writers that are gone have left here and nobody has taken over. */
+export function leftSegments(dir: string, silentMs: number): string[] {
+  return fs.readdirSync(dir).flatMap((name) => {
+    const [, writer, holder] = OWNER_FILE.exec(name) ?? []
+    return writer === undefined || isHeld(dir, name, holder, silentMs) ? [] : segmentsOf(dir, writer)
+  })
+}
+
+function isHeld(dir: string, ownerFile: string, holder: string | undefined, silentMs: number): boolean {
+  return isAlive(join(dir, holder === undefined ? ownerFile : `${holder}.owner`), silentMs)
 }
 
 /** A crash may have left lists without messages, and an owner file that was not in place yet. */

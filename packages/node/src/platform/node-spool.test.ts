@@ -1,13 +1,15 @@
 // The spool's own rules, where a client around it would hide them: who is alive, who takes over, what is freed.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
+import type { AnalyticsError } from '../errors.ts'
 import type { Spool } from '../queue/spool.ts'
-import { openSpool, type SpoolTimes } from './node-spool.ts'
+import { openSpool, type SpoolTimes, senderFolder } from './node-spool.ts'
 
+const SENDER = 'a write key and an address'
 const LONG: SpoolTimes = { touchMs: 60_000, silentMs: 60_000 }
 
 const opened: Spool[] = []
@@ -22,13 +24,14 @@ function folder(t: TestContext): string {
 }
 
 function open(dir: string, { maxBytes = 1_000_000, times = LONG } = {}): Spool {
-  const spool = openSpool({ dir, maxBytes }, (error) => assert.fail(error as Error), times)
+  const spool = openSpool({ dir, maxBytes, sender: SENDER }, (error) => assert.fail(error as Error), times)
   opened.push(spool)
   return spool
 }
 
 const message = (id: string): string => JSON.stringify({ messageId: id, text: 'line\nbreak \u2028' })
-const files = (dir: string, ending: string): string[] => readdirSync(dir).filter((file) => file.endsWith(ending))
+const inside = (dir: string, file = ''): string => join(senderFolder({ dir, sender: SENDER }), file)
+const files = (dir: string, ending: string): string[] => readdirSync(inside(dir)).filter((file) => file.endsWith(ending))
 
 async function recovered(spool: Spool): Promise<string[]> {
   const ids: string[] = []
@@ -40,10 +43,9 @@ async function recovered(spool: Spool): Promise<string[]> {
 
 /** A writer that is gone, as seen from here: its owner file says what the test wants it to say. */
 function leave(dir: string, ids: string[], change: (owner: Record<string, unknown>) => unknown, touchedMsAgo = 0): void {
-  const before = new Set(readdirSync(dir))
-  const spool = openSpool({ dir, maxBytes: 1_000_000 }, () => {}, LONG)
+  const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, () => {}, LONG)
   for (const id of ids) spool.keep(message(id))
-  const file = join(dir, readdirSync(dir).find((name) => name.endsWith('.owner') && !before.has(name)) ?? '')
+  const file = inside(dir, files(dir, '.owner')[0])
   const owner = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
   spool.close()
   writeFileSync(file, String(change(owner)))
@@ -106,7 +108,7 @@ test('a writer that falls silent later is found by looking again', async (t) => 
 test('an owner file that someone removed is there again at the next sign of life', async (t) => {
   const dir = folder(t)
   open(dir, { times: { touchMs: 20, silentMs: 60_000 } })
-  for (const file of files(dir, '.owner')) rmSync(join(dir, file))
+  for (const file of files(dir, '.owner')) rmSync(inside(dir, file))
   const until = Date.now() + 5_000
   while (files(dir, '.owner').length === 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 10))
   assert.equal(files(dir, '.owner').length, 1)
@@ -174,7 +176,7 @@ test('a list of what is done that was cut short forgets nothing that is not done
   first.forget([{ from: 0, to: 14 }])
   first.close()
   const [list] = files(dir, '.done')
-  const file = join(dir, list ?? '')
+  const file = inside(dir, list)
   // "0 14" cut to "0 1", which is less but true: the next writer's "15 19" must not make it "0 115 19".
   writeFileSync(file, readFileSync(file, 'utf8').trimEnd().slice(0, -1))
   const second = open(dir)
@@ -193,7 +195,7 @@ test('places beyond the end, and other nonsense in a list, mean nothing', async 
   first.keep(message('b'))
   first.close()
   const [list] = files(dir, '.done')
-  writeFileSync(join(dir, list ?? ''), '0 99\n1 1 1\nx\n-1 0\n\n')
+  writeFileSync(inside(dir, list), '0 99\n1 1 1\nx\n-1 0\n\n')
   assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
 })
 
@@ -202,12 +204,72 @@ test('what a crash left of a writer is cleared with it', async (t) => {
   leave(dir, ['a'], same({ pid: 0 }))
   const [owner] = files(dir, '.owner')
   const token = (owner ?? '').slice(0, -'.owner'.length)
-  writeFileSync(join(dir, `${token}-7.done`), '\n0 0\n')
-  writeFileSync(join(dir, `${token}.owner.new`), '{')
+  writeFileSync(inside(dir, `${token}-7.done`), '\n0 0\n')
+  writeFileSync(inside(dir, `${token}.owner.new`), '{')
   const spool = open(dir)
   const numbers: number[] = []
   await spool.recover(async (_json, number) => void numbers.push(number))
   spool.forget([{ from: numbers[0] as number, to: numbers[0] as number }])
   spool.close()
   assert.deepEqual(readdirSync(dir), [])
+})
+
+test('what was kept for one sender is not given to another', async (t) => {
+  const dir = folder(t)
+  leave(dir, ['a', 'b'], same({ pid: 0 }))
+  const other = openSpool({ dir, maxBytes: 1_000_000, sender: 'another' }, (error) => assert.fail(error as Error), LONG)
+  assert.deepEqual(await recovered(other), [])
+  other.close()
+  assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
+})
+
+/** Files as version 0.1 left them: the same, one folder further up. */
+function leaveAsBefore(dir: string, change: (owner: Record<string, unknown>) => unknown, touchedMsAgo = 0): void {
+  leave(dir, ['a', 'b'], change, touchedMsAgo)
+  for (const file of readdirSync(inside(dir))) renameSync(inside(dir, file), join(dir, file))
+  rmdirSync(inside(dir))
+}
+
+test('messages of version 0.1, which name no write key, are not sent and reported; moved to a sender’s folder they are its own', async (t) => {
+  const dir = folder(t)
+  leaveAsBefore(dir, same({ pid: 0 }))
+  const reports: unknown[] = []
+  const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, (error) => reports.push(error), LONG)
+  assert.deepEqual(await recovered(spool), [])
+  spool.close()
+  const [report] = reports as AnalyticsError[]
+  assert.equal(reports.length, 1)
+  assert.equal(report?.code, 'spool_without_key')
+  assert.ok(report?.message.includes(inside(dir)), report?.message)
+  mkdirSync(inside(dir))
+  for (const file of readdirSync(dir)) if (/\.(owner|messages|done)$/.test(file)) renameSync(join(dir, file), inside(dir, file))
+  assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
+})
+
+test('messages of version 0.1 that a running process of that version will deliver are not reported', async (t) => {
+  const dir = folder(t)
+  leaveAsBefore(dir, same({}))
+  assert.deepEqual(await recovered(open(dir)), [])
+})
+
+test('messages of version 0.1 whose writer falls silent later are reported when looking again', async (t) => {
+  const dir = folder(t)
+  leaveAsBefore(dir, same({ host: 'elsewhere', pid: 1 }))
+  const reported = new Promise<unknown>((resolve) => {
+    const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, resolve, { touchMs: 60_000, silentMs: 200 })
+    opened.push(spool)
+    void spool.recover(async () => {})
+  })
+  const hold = setTimeout(() => {}, 10_000)
+  assert.equal(((await reported) as AnalyticsError).code, 'spool_without_key')
+  clearTimeout(hold)
+})
+
+test('a folder that the last one to leave removes does not keep the next one out', (t) => {
+  const dir = folder(t)
+  for (let i = 0; i < 3; i++) {
+    const spool = open(dir)
+    spool.close()
+    assert.deepEqual(readdirSync(dir), [])
+  }
 })

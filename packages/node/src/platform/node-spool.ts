@@ -2,15 +2,18 @@
 // is written with one write() before it is queued, so that it outlives a killed process (not a power cut: there is no
 // fsync, which costs about a thousand times the write). Files are small and are deleted whole.
 //
-//   TOKEN-N.messages  a message a line
-//   TOKEN-N.done      lines "FROM TO": places in TOKEN-N.messages, from 0, whose outcome is known; other lines mean nothing
+//   SENDER/TOKEN-N.messages  a message a line
+//   SENDER/TOKEN-N.done      lines "FROM TO": places in TOKEN-N.messages, from 0, whose outcome is known; other lines mean nothing
 //
+// SENDER is a hash of the write key and address: a line does not say what it is to be sent with, so its folder has to.
 // Who TOKEN is, and whether it still lives, is node-spool-owner.ts.
 
+import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import type { Spool, SpoolLimits, SpoolRange } from '../queue/spool.ts'
-import { claimLeft, createOwner } from './node-spool-owner.ts'
+import { AnalyticsError } from '../errors.ts'
+import type { Spool, SpoolPlace, SpoolRange } from '../queue/spool.ts'
+import { claimLeft, createOwner, leftSegments, type Owner } from './node-spool-owner.ts'
 
 const SEGMENT_BYTES = 1024 * 1024
 
@@ -53,12 +56,13 @@ function runAtExit(): void {
 }
 
 export function openSpool(
-  { dir, maxBytes }: SpoolLimits,
+  place: SpoolPlace,
   report: (error: unknown) => void,
   times: SpoolTimes = { touchMs: 10_000, silentMs: 60_000 },
 ): Spool {
-  fs.mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const owner = createOwner(dir)
+  const { maxBytes } = place
+  const dir = senderFolder(place)
+  const owner = enter(dir)
   // A segment is freed when all of it is delivered: several, so that the whole spool does not wait for one message.
   const segmentBytes = Math.min(SEGMENT_BYTES, maxBytes / 8)
   let segments: Segment[] = []
@@ -67,9 +71,10 @@ export function openSpool(
   let bytes = 0
   let isClosed = false
   let isRecovering = false
+  let isUnsentTold = false
   const heartbeat = setInterval(() => attempt(() => owner.touch()), times.touchMs).unref()
   let rescan: ReturnType<typeof setInterval> | undefined
-  const noExit = onExit(() => attempt(() => segments.length === 0 && owner.remove()))
+  const noExit = onExit(() => attempt(() => segments.length === 0 && leave(dir, owner)))
 
   function attempt(work: () => unknown): void {
     try {
@@ -138,10 +143,19 @@ export function openSpool(
     }
   }
 
+  function reportUnsent(): void {
+    if (isUnsentTold) return
+    const { length } = leftSegments(place.dir, times.silentMs)
+    if (length === 0) return
+    isUnsentTold = true
+    report(withoutKey(length, place.dir, dir))
+  }
+
   async function recoverOnce(take: Take): Promise<void> {
     if (isRecovering) return
     isRecovering = true
     try {
+      reportUnsent()
       for (const claim of claimLeft(dir, owner, times.silentMs)) {
         for (const base of claim.segments) {
           if (isClosed) return
@@ -206,9 +220,44 @@ export function openSpool(
       noExit()
       for (const segment of segments) closeFiles(segment)
       // With nothing left to recover there is no owner to look for.
-      attempt(() => (segments.length === 0 ? owner.remove() : owner.markGone()))
+      attempt(() => (segments.length === 0 ? leave(dir, owner) : owner.markGone()))
     },
   }
+}
+
+/** Not the key itself: it has no business on a disk. */
+export function senderFolder({ dir, sender }: Pick<SpoolPlace, 'dir' | 'sender'>): string {
+  return join(dir, createHash('sha256').update(sender).digest('hex').slice(0, 32))
+}
+
+function enter(dir: string): Owner {
+  for (let tries = 1; ; tries++) {
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 })
+    try {
+      return createOwner(dir)
+    } catch (error) {
+      // The last one who left may have removed the folder in between.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 5) throw error
+    }
+  }
+}
+
+function leave(dir: string, owner: Owner): void {
+  owner.remove()
+  try {
+    fs.rmdirSync(dir)
+  } catch {
+    // Others are in it, or it is gone.
+  }
+}
+
+/** Version 0.1 kept the messages of all senders in one folder, so nobody knows what these are to be sent with. */
+function withoutKey(files: number, from: string, to: string): AnalyticsError {
+  const held = `${files} file${files === 1 ? '' : 's'} of messages from version 0.1`
+  return new AnalyticsError(
+    'spool_without_key',
+    `${from} holds ${held}, which do not name their write key and are not sent. If all are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
+  )
 }
 
 function closeFiles(segment: Segment): void {

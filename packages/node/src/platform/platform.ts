@@ -1,7 +1,7 @@
 // What the client needs of the runtime it is in. Two answers exist, chosen by the `#platform` import condition: Node's
 // own modules, or the web's globals where there is nothing else. Everything else in this package runs on both.
 
-import type { Spool, SpoolLimits } from '../queue/spool.ts'
+import type { Spool, SpoolPlace } from '../queue/spool.ts'
 import type { Transport } from '../send/transport.ts'
 
 /** A client, as the process's end sees it. */
@@ -31,7 +31,7 @@ export interface Platform {
   signer(pem: string): JwtSigner
   transport(maxConnections: number): Transport
   /** Opens a spool, or throws where there is no disk. */
-  spool(options: SpoolLimits, report: (error: unknown) => void): Spool
+  spool(place: SpoolPlace, report: (error: unknown) => void): Spool
   /** A timer that does not keep the process alive, where a process's end can be seen coming. */
   idleTimer(run: () => void, ms: number): ReturnType<typeof setTimeout>
   /** Memory this process may use, if known. */

@@ -8,7 +8,7 @@ export interface SpoolRange {
 }
 
 export interface SpoolOptions {
-  /** A folder of its own; made if missing. Several processes may share it. */
+  /** A folder of its own; made if missing. Several processes, write keys and hosts may share it. */
   dir: string
   /** Most bytes kept at once. Default 64 MiB. */
   maxBytes?: number | undefined
@@ -20,13 +20,19 @@ export interface SpoolLimits {
   maxBytes: number
 }
 
+/** Where the messages of one client are kept. */
+export interface SpoolPlace extends SpoolLimits {
+  /** What its messages are sent with (write key, address): none is ever given to a client that sends with anything else. */
+  sender: string
+}
+
 export interface Spool {
   /** Keeps a message and gives its number; undefined if it does not fit. Survives the process being killed from then on. */
   keep(json: string): number | undefined
   /** Their outcome is known: forget them. Also after close. */
   forget(ranges: SpoolRange[]): void
   /**
-   * Gives back what processes that are gone have left, each message once, with its number here; waits on `take` before
+   * Gives back what processes that are gone have left for the same sender, each message once, with its number here; waits on `take` before
    * going on. Resolves when all that is there now is taken; looks again now and then, until close.
    */
   recover(take: (json: string, number: number) => Promise<void>): Promise<void>
