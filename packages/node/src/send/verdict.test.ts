@@ -42,6 +42,16 @@ for (const [value, expected, meaning] of retryAfters) {
   test(`Retry-After reads ${meaning}`, () => assert.equal(parseRetryAfter(value, NOW), expected))
 }
 
+test('Retry-After reads a date that names no zone as GMT, whatever the time zone of the machine', (t) => {
+  const zone = process.env['TZ']
+  t.after(() => {
+    if (zone === undefined) delete process.env['TZ']
+    else process.env['TZ'] = zone
+  })
+  process.env['TZ'] = 'America/New_York'
+  assert.equal(parseRetryAfter('Sun Nov 15 12:00:30 2026', NOW), 30_000)
+})
+
 test('Retry-After counts on 429 and 503, and only there', () => {
   for (const [status, expected] of [
     [429, 7_000],
