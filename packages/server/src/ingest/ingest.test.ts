@@ -349,17 +349,6 @@ test('a bug in the store or the plan is a 500, and the next request is served', 
   assertRefused(await buggy.post('/v1/batch', { batch: [good] }), 500, 'internal_error')
 })
 
-test('a source that sends faster than its limit is told when to come back', async (t) => {
-  const api = await trackingApi(t, { rateLimitPerSecond: 2 })
-  assertSuccess(await api.post('/v1/batch', { batch: [good, good, good, good, good, good] }))
-  const answer = await api.post('/v1/batch', { batch: [good] })
-  assertRefused(answer, 429, 'rate_limited')
-  assert.deepEqual([answer.headers['retry-after'], answer.headers['access-control-expose-headers']], ['2', 'Retry-After'])
-  assertSuccess(await api.post('/v1/batch', { batch: [good], writeKey: 'first' }, {}))
-  api.clock.scheduleMs += 2_500
-  assertSuccess(await api.post('/v1/batch', { batch: [good] }))
-})
-
 test('calls of a browser are known by their origin or by plain text, and addresses by trusted proxies', async (t) => {
   const api = await trackingApi(t, { trustedProxies: ['127.0.0.0/8'] })
   const rows: [headers: Record<string, string>, browser: boolean, ip: string][] = [

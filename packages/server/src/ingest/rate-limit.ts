@@ -1,12 +1,15 @@
 // How fast a source may send: a bucket of one second's messages for each source. A batch is let in whole while the bucket
 // has anything in it, and what it takes too much is owed, so a batch larger than the limit passes too, only more rarely.
+// Only what was accepted is charged, so whether a request may pass is asked first and what it held is charged later.
 // Where several nodes take its messages, each lets in what the others leave of the limit, and its even part in any case.
 
 import type { Nodes } from '../store/store.ts'
 
 export interface RateLimit {
-  /** Seconds to wait before trying again; 0 when the messages are let in. */
-  take(sourceId: string, messages: number, nowMs: number): number
+  /** Seconds to wait before trying again; 0 when a request of the source may pass. */
+  waitSeconds(sourceId: string, nowMs: number): number
+  /** Charges messages to a source that was just let in. A negative number gives back what was not stored after all. */
+  charge(sourceId: string, messages: number): void
 }
 
 /** What the nodes let in, as they tell each other. */
@@ -26,11 +29,11 @@ const ALONE: OtherNodes = { count: 1, usedBy: () => 0 }
 export function createRateLimit(
   messagesPerSecond: number,
   others: OtherNodes = ALONE,
-  took?: (sourceId: string, messages: number) => void,
+  onCharge?: (sourceId: string, messages: number) => void,
 ): RateLimit {
   const buckets = new Map<string, Bucket>()
   return {
-    take(sourceId, messages, nowMs) {
+    waitSeconds(sourceId, nowMs) {
       const rate = Math.max(messagesPerSecond / others.count, messagesPerSecond - others.usedBy(sourceId))
       let bucket = buckets.get(sourceId)
       if (bucket === undefined) {
@@ -39,10 +42,14 @@ export function createRateLimit(
       }
       bucket.left = Math.min(rate, bucket.left + ((nowMs - bucket.atMs) * rate) / 1_000)
       bucket.atMs = nowMs
-      if (bucket.left <= 0) return Math.max(1, Math.ceil(-bucket.left / rate))
+      return bucket.left > 0 ? 0 : Math.max(1, Math.ceil(-bucket.left / rate))
+    },
+
+    charge(sourceId, messages) {
+      const bucket = buckets.get(sourceId)
+      if (bucket === undefined) return
       bucket.left -= messages
-      took?.(sourceId, messages)
-      return 0
+      onCharge?.(sourceId, messages)
     },
   }
 }

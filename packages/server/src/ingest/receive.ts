@@ -147,13 +147,16 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
 
   function accept(exchange: Exchange, source: Source, body: Body): void {
     if (rateLimit !== null) {
-      const waitSeconds = rateLimit.take(source.id, countOf(exchange.route, body), clock.scheduleMs())
+      const waitSeconds = rateLimit.waitSeconds(source.id, clock.scheduleMs())
       if (waitSeconds > 0) return refuse(exchange, wholeRequest(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
     }
     const configuration = store.configuration()
     const users = configuration.suppressions.get(source.id)
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => users.has(item['userId'] as string)
     const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID)
+    // A request counts for the messages in it that are good, and for one if none is: what it claims to hold costs nothing.
+    const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
+    rateLimit?.charge(source.id, charged)
     if (!parsed.ok) return refuse(exchange, parsed)
     const { items, messageIds, sentAt, context, integrations } = parsed
     if (items.length === 0) return conclude(exchange, source.id, parsed)
@@ -181,7 +184,11 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
         })
         conclude(exchange, source.id, parsed)
       })
-      .catch((error: unknown) => fail(exchange, error))
+      .catch((error: unknown) => {
+        // The sender is asked to send it again, and then it is charged.
+        rateLimit?.charge(source.id, -charged)
+        fail(exchange, error)
+      })
   }
 
   /** The good messages are safe. The others are counted only now: a request that has to come again would count them twice. */
