@@ -118,6 +118,7 @@ test('a destination plugin obeys integrations, by name, by another name, and by 
   assert.equal(await runs({ Other: false }), false)
   assert.equal(await runs({ mine: false }), true)
   assert.equal(await runs({ All: false }), false)
+  assert.equal(await runs({ all: false }), false)
   assert.equal(await runs({ All: false, Mine: true }), true)
   assert.equal(await runs({ All: false, Mine: { option: 1 } }), true)
 })

@@ -2,7 +2,7 @@
 // enrichment plugin throws stops its message; what a destination or after plugin throws does not. Work stays
 // synchronous as long as the plugins are, so that a synchronous plugin keeps the order of calls.
 
-import type { Integrations, MessageType } from '@switchyard/protocol'
+import { allIntegrations, type Integrations, type MessageType } from '@switchyard/protocol'
 import { Context, ContextCancelation } from '../call/context.ts'
 import { AnalyticsError, messageOf } from '../errors.ts'
 import type { PluginOf, PluginType } from './plugin.ts'
@@ -166,7 +166,7 @@ function isEnabled<Instance>(plugin: PluginOf<Instance>, integrations: Integrati
   for (const name of [plugin.name, ...(plugin.alternativeNames ?? [])]) {
     if (Object.hasOwn(integrations, name) && integrations[name] !== undefined) return integrations[name] !== false
   }
-  return integrations.All !== false
+  return allIntegrations(integrations) !== false
 }
 
 function isThenable(value: unknown): value is Promise<unknown> {

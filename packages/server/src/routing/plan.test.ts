@@ -109,6 +109,14 @@ test('integrations select by the own name, then by Webhooks, then by All', () =>
     [{ Webhooks: true, Billing: false }, false],
     [{ All: false, Webhooks: null }, false],
     [{ All: false, billing: true, webhooks: true, WEBHOOKS: true }, false],
+    [{ all: false }, false],
+    [{ ALL: false }, false],
+    [{ all: false, Webhooks: true }, true],
+    [{ all: false, Billing: {} }, true],
+    [{ all: false, billing: true, webhooks: true }, false],
+    // Of several, the first: as Segment's own facade reads them.
+    [{ all: false, All: true }, false],
+    [{ All: true, all: false }, true],
     [{ Other: false }, true],
     [{ All: false, Other: true }, false],
     [JSON.parse('{"__proto__":{"Webhooks":false}}'), true],
@@ -129,6 +137,14 @@ test('names that every object inherits select nothing by themselves', () => {
     const plan = planRoutes(configured(destination('d', { name })), 's', content([message({ All: false })]))
     assert.deepEqual(plan.shipments, [], name)
   }
+})
+
+test('a destination that is named all is one destination, and its name is case-sensitive', () => {
+  const configuration = configured(destination('a', { name: 'all' }), destination('b'))
+  const chosen = (integrations: JsonObject): string[] =>
+    planRoutes(configuration, 's', content([message(integrations)])).shipments.map(({ destinationId }) => destinationId)
+  assert.deepEqual(chosen({ Webhooks: false, all: true }), ['a'])
+  assert.deepEqual(chosen({ Webhooks: false, All: true }), [])
 })
 
 test("a message's own word counts over its batch's", () => {
@@ -219,7 +235,7 @@ test('without a filter, a batch that says nothing has one plan, made once', () =
 
 test('the plan is that of a model which asks for each message and destination', () => {
   const word = fc.constantFrom(true, false, null, {}, 'x')
-  const integrations = fc.option(fc.dictionary(fc.constantFrom('All', 'Webhooks', 'one', 'two', 'Other'), word), { nil: undefined })
+  const integrations = fc.option(fc.dictionary(fc.constantFrom('All', 'all', 'Webhooks', 'one', 'two', 'Other'), word), { nil: undefined })
   const items = fc.array(
     fc.oneof(
       fc
@@ -251,13 +267,19 @@ test('the plan is that of a model which asks for each message and destination', 
             destinationId === each.id && (indexes === null || indexes.includes(index))
           const skips = plan.skips.filter(has).map(({ reason, rule }) => rule ?? reason)
           const places = [...plan.shipments.filter(has).map(() => 'sent'), ...skips]
-          assert.deepEqual(places, [modelled(each, { ...batch, ...item['integrations'] }, item)])
+          assert.deepEqual(places, [modelled(each, sayings(batch, item['integrations']), item)])
         }
       }
     }),
     { numRuns: 1_000 },
   )
 })
+
+/** The message's over the batch's; of each, the first that means all. */
+function sayings(batch: JsonObject | undefined, own: JsonObject | null | undefined): JsonObject {
+  const all = [own, batch].flatMap((each) => Object.entries(each ?? {}).filter(([key]) => key.toLowerCase() === 'all'))[0]
+  return { ...batch, ...own, All: all?.[1] as unknown }
+}
 
 function modelled(destination: Destination, integrations: JsonObject, item: JsonObject): 'sent' | SkipReason | FilterRule {
   if (!destination.enabled) return 'destination_disabled'

@@ -2,7 +2,7 @@
 // plan, which is stored with the messages in one transaction. Invariant: every message and every destination attached to
 // its source is in exactly one shipment or skip. Destinations of other sources cost nothing, however many there are.
 
-import type { JsonObject } from '@switchyard/protocol'
+import { allIntegrations, type JsonObject } from '@switchyard/protocol'
 import { timestampMs } from '../outbound-message.ts'
 import {
   type Configuration,
@@ -121,7 +121,7 @@ function judged(attached: readonly Attached[], content: SegmentContent, saysWher
 
 /** The most exact name decides: the destination's own, then the one that webhooks share, then All. */
 function isWanted(batch: JsonObject | null, own: JsonObject | null | undefined, name: string): boolean {
-  const said = valueOf(batch, own, name) ?? valueOf(batch, own, SHARED_NAME) ?? valueOf(batch, own, 'All')
+  const said = valueOf(batch, own, name) ?? valueOf(batch, own, SHARED_NAME) ?? valueOfAll(batch, own)
   // Options for a destination are an object, and a reason to send. Only a false is a no.
   return said !== false
 }
@@ -130,6 +130,11 @@ function isWanted(batch: JsonObject | null, own: JsonObject | null | undefined, 
 function valueOf(batch: JsonObject | null, own: JsonObject | null | undefined, key: string): unknown {
   if (own != null && Object.hasOwn(own, key)) return own[key]
   return batch !== null && Object.hasOwn(batch, key) ? batch[key] : undefined
+}
+
+function valueOfAll(batch: JsonObject | null, own: JsonObject | null | undefined): unknown {
+  const said = own == null ? undefined : allIntegrations(own)
+  return said === undefined && batch !== null ? allIntegrations(batch) : said
 }
 
 function isHistorical(content: SegmentContent, index: number): boolean {

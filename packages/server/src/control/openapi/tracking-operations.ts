@@ -22,7 +22,7 @@ const anything = (description: string): JsonSchema => ({ type: ['object', 'null'
 const CONTEXT = anything(
   'Facts around the call: `ip`, `userAgent`, `page`, `campaign`, `library` … `direct: true` fills `ip` from the connection.',
 )
-const INTEGRATIONS = anything('Destination name to on or off. `Webhooks` stands for every webhook, `All` for what is not named.')
+const INTEGRATIONS = anything('Destination name to on or off. `Webhooks` stands for every webhook, `All` (or `all`) for what is not named.')
 const WRITE_KEY = { type: 'string', description: 'Instead of Basic authentication.' }
 const COMMON_FIELDS = {
   userId: text('The user in your database.'),
@@ -333,7 +333,7 @@ function beaconOperation(): Operation {
 function sourceConfigOperation(): Operation {
   return {
     method: 'get',
-    path: '/v1/sourceConfig/',
+    path: '/v1/sourceConfig',
     id: 'getSourceConfig',
     tag: TRACKING,
     summary: 'What RudderStack’s browser client loads when it starts, with `configUrl` at /v1 of this service',
