@@ -20,7 +20,7 @@ import { createDelivery } from './delivery/delivery.ts'
 import { createDialCheck } from './delivery/dial-check.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
-import { refuseUnparsed, registerIngest } from './ingest/ingest.ts'
+import { refuseUnparsed, registerIngest, rewriteTrackingUrl } from './ingest/ingest.ts'
 import type { Log } from './log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
@@ -107,6 +107,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: refuseUnparsed,
+    rewriteUrl: rewriteTrackingUrl,
     // Paths that cannot be decoded; Fastify refuses them before any route is looked for.
     frameworkErrors: (_error, _request, reply: FastifyReply) => {
       void reply.code(400).send(errorBody(new ApiError('invalid_request', { message: 'The path or the query is not valid.' })))

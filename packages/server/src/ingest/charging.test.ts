@@ -23,7 +23,7 @@ test('a source that sends faster than its limit is told when to come back', asyn
 test('a refused request is charged to the rate limit as one message, whatever it claims to hold', async (t) => {
   const api = await trackingApi(t, { rateLimitPerSecond: 3 })
   assert.deepEqual(outcome(await api.post('/v1/batch', `{"batch":[${'0,'.repeat(240_000)}0]}`)), [400, 'too_many_messages'])
-  assert.deepEqual(outcome(await api.post('/v1/batch', { batch: Array(2_500).fill({}) })), [400, 'unknown_type'])
+  assert.deepEqual(outcome(await api.post('/v1/batch', { batch: Array.from({ length: 2_500 }, () => ({})) })), [400, 'unknown_type'])
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [200, undefined])
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [429, 'rate_limited'])
   api.clock.scheduleMs += 1_000
@@ -32,7 +32,7 @@ test('a refused request is charged to the rate limit as one message, whatever it
 
 test('of a batch with good and bad messages, the good ones are charged to the rate limit', async (t) => {
   const api = await trackingApi(t, { rateLimitPerSecond: 2 })
-  const answer = await api.post('/v1/batch', { batch: [good, ...Array(1_000).fill({})] })
+  const answer = await api.post('/v1/batch', { batch: [good, ...Array.from({ length: 1_000 }, () => ({}))] })
   assert.deepEqual([answer.status, answer.body['accepted']], [200, 1])
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [200, undefined])
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [429, 'rate_limited'])
@@ -42,7 +42,7 @@ test('a batch that the store could not take is not charged to the rate limit', a
   const api = await trackingApi(t, { rateLimitPerSecond: 2 })
   const { accept } = api.store
   api.store.accept = () => Promise.reject(new StoreUnavailable('away'))
-  const batch = Array(100).fill(good)
+  const batch = Array.from({ length: 100 }, () => good)
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch })), [503, 'store_unavailable'])
   api.store.accept = accept
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch })), [200, undefined])

@@ -1,6 +1,7 @@
 // The tracking API's paths. They are taken over from Fastify before it looks at a content type, because a body that is JSON
 // is accepted whatever it is called; what happens to a request then is the receiver's. Nothing under /v1 is answered in
-// another shape than the API's own, nor without letting pages of any origin read it.
+// another shape than the API's own, nor without letting pages of any origin read it. Slashes at the end of a path or doubled
+// in it do not matter: Segment's Java client posts to /v1/import/, and an address that ends in a slash gives //v1/batch.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
@@ -14,8 +15,10 @@ export type { IngestDeps, IngestSettings } from './receive.ts'
 
 const PREFIX = '/v1'
 const METRICS_PATH = '/m'
+/** Answered with an image whatever comes behind it, even nothing. */
+const PIXEL_PATH = '/pixel/'
 /** These two are RudderStack's browser client's, which puts them there itself. */
-const SOURCE_CONFIG_PATH = '/sourceConfig/'
+const SOURCE_CONFIG_PATH = '/sourceConfig'
 const BEACON_PATH = '/beacon/v1/batch'
 const SHORT_FORMS: Readonly<Record<MessageType, string>> = { identify: 'i', track: 't', page: 'p', screen: 's', group: 'g', alias: 'a' }
 const POST_PATHS: ReadonlyMap<string, Route> = new Map<string, Route>([
@@ -25,6 +28,17 @@ const POST_PATHS: ReadonlyMap<string, Route> = new Map<string, Route>([
   ...MESSAGE_TYPES.map((type): [string, Route] => [`/${type}`, type]),
   ...MESSAGE_TYPES.map((type): [string, Route] => [`/${SHORT_FORMS[type]}`, type]),
 ])
+
+/** For Fastify's `rewriteUrl`: the address under which a tracking path is registered. Other addresses are left as they are. */
+export function rewriteTrackingUrl({ url = '/' }: { url?: string | undefined }): string {
+  const query = url.indexOf('?')
+  const end = query === -1 ? url.length : query
+  const doubled = url.indexOf('//')
+  if (url[end - 1] !== '/' && (doubled === -1 || doubled >= end)) return url
+  let path = url.slice(0, end).replaceAll(/\/{2,}/g, '/')
+  if (path.endsWith('/') && path !== `${PREFIX}${PIXEL_PATH}`) path = path.slice(0, -1)
+  return path.startsWith(`${PREFIX}/`) || path === BEACON_PATH ? path + url.slice(end) : url
+}
 
 type Handle = (raw: IncomingMessage, response: ServerResponse, request: FastifyRequest) => void
 
@@ -37,7 +51,7 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
     scope.route({ method: 'POST', url: METRICS_PATH, ...takenOver((raw, response) => receiver.ignored(raw, response)) })
     scope.route({
       method: ['GET', 'HEAD'],
-      url: '/pixel/:type',
+      url: `${PIXEL_PATH}:type`,
       ...takenOver((raw, response, request) => receiver.pixel(raw, response, typeNamed((request.params as { type: string }).type))),
     })
     scope.route({

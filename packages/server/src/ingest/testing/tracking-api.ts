@@ -8,7 +8,7 @@ import Fastify from 'fastify'
 import type { Clock } from '../../clock.ts'
 import { createProxies } from '../../proxies.ts'
 import type { AcceptBatch, AcceptResult, Configuration, Plan, Rejection, Source } from '../../store/store.ts'
-import { type IngestDeps, type IngestSettings, refuseUnparsed, registerIngest } from '../ingest.ts'
+import { type IngestDeps, type IngestSettings, refuseUnparsed, registerIngest, rewriteTrackingUrl } from '../ingest.ts'
 
 export const NOW = Date.parse('2026-11-14T09:00:00.200Z')
 export const BASIC = { Authorization: `Basic ${Buffer.from('key-1:').toString('base64')}` }
@@ -69,7 +69,12 @@ export async function trackingApi(
     ]),
     accept: () => Promise.resolve({ segment: accepted.length, duplicates: [] }),
   }
-  const app = Fastify({ return503OnClosing: false, clientErrorHandler: refuseUnparsed, forceCloseConnections: true })
+  const app = Fastify({
+    return503OnClosing: false,
+    clientErrorHandler: refuseUnparsed,
+    rewriteUrl: rewriteTrackingUrl,
+    forceCloseConnections: true,
+  })
   const ticking: Clock = { wallMs: () => clock.wallMs, scheduleMs: () => clock.scheduleMs }
   registerIngest(app, {
     plan: () => PLAN,
