@@ -44,6 +44,7 @@ function edgeRuntime(): Edge {
     TextEncoder,
     TextDecoder,
     crypto,
+    AbortController,
     AbortSignal,
     setTimeout,
     clearTimeout,

@@ -1,33 +1,43 @@
 // HTTP by node:http with keep-alive: the default where it exists, because a request costs a fraction of what one by
-// global fetch does (npm run bench:transport prints both).
+// global fetch does (npm run bench:transport prints both). A global fetch that somebody has changed is used instead. What
+// node:http gives is also treated with care: mocks such as nock replace http.request, and their requests do less.
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'
+import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
 import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from '../send/transport.ts'
+import { isFetchChanged, warnOfUnusedProxy } from './node-fetch.ts'
 
 export function httpTransport(maxConnections: number): Transport {
   let secure: { module: typeof Https; agent: Https.Agent } | undefined
   let plain: { module: typeof Http; agent: Http.Agent } | undefined
   let targetUrl = ''
   let target: Http.RequestOptions = {}
+  let byFetch: Transport | undefined
   let closed = false
 
   async function connection(url: URL): Promise<{ module: typeof Http | typeof Https; agent: Http.Agent }> {
+    warnOfUnusedProxy()
     const options = { keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxConnections, scheduling: 'lifo' } as const
     if (url.protocol === 'https:') {
       if (secure) return secure
-      const module = await import('node:https')
+      const { default: module } = await import('node:https')
       secure ??= { module, agent: new module.Agent(options) }
       return secure
     }
     if (plain) return plain
-    const module = await import('node:http')
+    // The default export: mocks replace functions of that object, and the names of the module do not follow.
+    const { default: module } = await import('node:http')
     plain ??= { module, agent: new module.Agent(options) }
     return plain
   }
 
   async function send(request: OutgoingRequest): Promise<Answer> {
     if (closed) throw new Error('the client is closed')
+    if (isFetchChanged()) {
+      byFetch ??= customTransport(new FetchHTTPClient())
+      return byFetch.send(request)
+    }
     const deadline = performance.now() + request.timeoutMs
     const url = new URL(request.url)
     const { module, agent } = await connection(url)
@@ -55,6 +65,7 @@ export function httpTransport(maxConnections: number): Transport {
     send,
     close() {
       closed = true
+      byFetch?.close()
       plain?.agent.destroy()
       secure?.agent.destroy()
     },
@@ -93,8 +104,14 @@ function exchange(
       socket.on('error', () => {})
       end(new Error('the tracking API answered with an upgrade'))
     })
-    outgoing.on('close', () => end(new Error('the connection was closed without an answer')))
+    let isAnswered = false
+    const closedEarly = (): void => end(new Error('the connection was closed without an answer'))
+    // Once there is an answer, its own end decides: nock and msw close the request before the answer has been read.
+    outgoing.on('close', () => {
+      if (!isAnswered) closedEarly()
+    })
     outgoing.on('response', (incoming) => {
+      isAnswered = true
       const chunks: Buffer[] = []
       let bytes = 0
       incoming.on('data', (chunk: Buffer) => {
@@ -103,6 +120,7 @@ function exchange(
         else end(new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`))
       })
       incoming.on('error', fail)
+      incoming.on('close', closedEarly)
       incoming.on('end', () => {
         if (isOver) return
         isOver = true
@@ -115,9 +133,7 @@ function exchange(
         })
       })
     })
-    outgoing.cork()
     for (const part of request.parts) outgoing.write(part)
     outgoing.end()
-    outgoing.uncork()
   })
 }

@@ -1,7 +1,7 @@
 // The client on a runtime with web globals only (edge functions, workers): fetch, crypto, CompressionStream. No disk, no
 // signals, no process to outlive.
 
-import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError } from '../send/transport.ts'
+import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
 import type { Platform } from './platform.ts'
 
 const encoder = new TextEncoder()
@@ -15,35 +15,6 @@ const KEY_KINDS = [
   { alg: 'ES256', oid: '2a8648ce3d030107', algorithm: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } },
   { alg: 'EdDSA', oid: '06032b6570', algorithm: { name: 'Ed25519' } },
 ]
-
-async function sendByFetch(request: OutgoingRequest): Promise<Answer> {
-  const { url, headers, parts, timeoutMs } = request
-  try {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body: platform.concat(parts) as Uint8Array<ArrayBuffer>,
-      signal,
-      redirect: 'manual',
-    })
-    const { status, statusText } = response
-    return { status, statusText, headers: Object.fromEntries(response.headers), text: await cappedText(response) }
-  } catch (error) {
-    throw (error as Error | undefined)?.name === 'TimeoutError' ? new TimeoutError(timeoutMs) : error
-  }
-}
-
-async function cappedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return decoder.decode(platform.concat(chunks))
-}
 
 export const platform: Platform = {
   newId: () => crypto.randomUUID(),
@@ -85,7 +56,7 @@ export const platform: Platform = {
       },
     }
   },
-  transport: () => ({ send: sendByFetch, close: () => {} }),
+  transport: () => customTransport(new FetchHTTPClient()),
   spool() {
     throw new TypeError('it needs a disk, and this runtime has none')
   },

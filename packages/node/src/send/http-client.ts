@@ -1,7 +1,7 @@
 // The public seam for HTTP: the types people implement, the fetch client they subclass, and the turn from any of them
 // into the transport that the sender uses.
 
-import { type Answer, type OutgoingRequest, TimeoutError, type Transport } from './transport.ts'
+import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from './transport.ts'
 
 /** Compatible with fetch implementations. */
 export type HTTPFetchFn = (url: string, requestInit: HTTPFetchRequest) => Promise<HTTPResponse>
@@ -99,14 +99,17 @@ export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
 }
 
 async function exchange(client: HTTPClient, request: OutgoingRequest, signal: AbortSignal): Promise<Answer> {
-  const body = request.bodyText()
+  // Text, as mocks of fetch and clients of others expect it. Only global fetch is given bytes, one part of them: gzip is
+  // refused with a custom client.
+  const isCompressed = request.headers['Content-Encoding'] !== undefined
   const response = await client.makeRequest({
     url: request.url,
     method: 'POST',
     headers: request.headers,
-    body,
+    body: isCompressed ? (request.parts[0] as unknown as string) : request.bodyText(),
     get data() {
-      return request.headers['Content-Type'] === 'application/json' ? (JSON.parse(body) as unknown) : body
+      const text = request.bodyText()
+      return request.headers['Content-Type'] === 'application/json' ? (JSON.parse(text) as unknown) : text
     },
     httpRequestTimeout: request.timeoutMs,
     signal,
@@ -121,9 +124,22 @@ async function exchange(client: HTTPClient, request: OutgoingRequest, signal: Ab
 }
 
 async function textOf(response: HTTPResponse): Promise<string> {
+  if (typeof Response === 'function' && response instanceof Response) return cappedText(response)
   // Clients such as axios have read the body already.
   const data: unknown = typeof response.text === 'function' ? await response.text() : (response as { data?: unknown }).data
   return typeof data === 'string' ? data : (JSON.stringify(data) ?? '')
+}
+
+async function cappedText(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
 }
 
 function plainHeaders(headers: HTTPResponse['headers']): Record<string, string> {

@@ -240,7 +240,7 @@ export class Sender {
       }
       answer = await transport.send({ url: settings.url, headers, parts, bodyText, timeoutMs: settings.requestTimeoutMs })
     } catch (error) {
-      const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${messageOf(error)}`, {
+      const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${withCause(error)}`, {
         reason: error,
       })
       return { verdict: { kind: 'temporary', error: failure, retryAfterMs: undefined }, token }
@@ -249,6 +249,13 @@ export class Sender {
     onResponse()?.({ url: settings.url, status, statusText, headers: answer.headers, body: text })
     return { verdict: judge(answer, Date.now()), token }
   }
+}
+
+/** fetch says only that it failed; why is in the cause. */
+function withCause(error: unknown): string {
+  const cause = (error as { cause?: { message?: unknown; code?: unknown } } | null | undefined)?.cause
+  const why = cause?.message || cause?.code
+  return typeof why === 'string' ? `${messageOf(error)}: ${why}` : messageOf(error)
 }
 
 /** A bug of ours, or of a custom client in a place we did not think of: the batch has failed, and says so. */
