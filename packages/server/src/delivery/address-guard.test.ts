@@ -19,7 +19,6 @@ const PUBLIC = [
 const INTERNAL = {
   loopback: ['127.0.0.1', '127.255.255.255', '::1'],
   private: ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
-  'link-local': ['169.254.1.1', 'fe80::1', 'fe80::1%lo'],
   'unique-local': ['fc00::1', 'fd12:3456::1'],
   'carrier-grade NAT': ['100.64.0.1', '100.127.255.255'],
   documentation: ['192.0.2.1', '198.51.100.1', '203.0.113.1', '2001:db8::1', '3fff::1'],
@@ -30,7 +29,8 @@ const NEVER = {
   multicast: ['224.0.0.1', '239.255.255.255', 'ff02::1'],
   broadcast: ['255.255.255.255'],
 }
-const METADATA = ['169.254.169.254', '169.254.170.2', '100.100.100.200', '168.63.129.16', 'fd00:ec2::254', 'fd20:ce::254']
+const METADATA = ['100.100.100.200', '168.63.129.16', 'fd00:ec2::254', 'fd20:ce::254', 'fd00:42::42']
+const LINK_LOCAL = ['169.254.169.254', '169.254.170.2', '169.254.42.42', '169.254.1.1', 'fe80::1', 'fe80::a9fe:a9fe', 'febf::1']
 
 test('public addresses are permitted', () => {
   for (const ip of PUBLIC) assert.equal(strict.permits(ip), true, ip)
@@ -52,12 +52,13 @@ for (const [kind, addresses] of Object.entries(NEVER)) {
   })
 }
 
-test('metadata services are refused unless their exact address is allowed', () => {
-  const wide = createAddressGuard({ allowPrivate: true, allow: ['0.0.0.0/0', '::/0', '169.254.0.0/16'] })
-  for (const ip of METADATA) {
+test('link-local addresses and metadata services are refused unless their exact address is allowed', () => {
+  const wide = createAddressGuard({ allowPrivate: true, allow: ['0.0.0.0/0', '::/0', '169.254.0.0/16', 'fe80::/10'] })
+  for (const ip of [...METADATA, ...LINK_LOCAL]) {
     for (const guard of [strict, open, wide]) assert.equal(guard.permits(ip), false, ip)
     assert.equal(createAddressGuard({ allowPrivate: false, allow: [ip] }).permits(ip), true, ip)
   }
+  assert.equal(open.permits('fe80::1%lo'), false)
 })
 
 test('an IPv4 address mapped into IPv6 is judged as that IPv4 address', () => {

@@ -18,22 +18,21 @@ export interface AddressGuard {
 }
 
 export interface AddressGuardOptions {
-  /** Permits loopback, private, link-local and reserved addresses; never metadata services, multicast or unspecified. */
+  /** Permits loopback, private and reserved addresses; never link-local, metadata services, multicast or unspecified. */
   allowPrivate: boolean
-  /** Ranges permitted besides, as CIDR. A metadata service has to be named by its exact address. */
+  /** Ranges permitted besides, as CIDR. A link-local address or a metadata service has to be named by its exact address. */
   allow: readonly string[]
 }
 
 /** public: may be dialled. internal: configuration may allow it. metadata: only by its exact address. never: by nothing. */
 type Standing = 'public' | 'internal' | 'metadata' | 'never'
 
-/** Where clouds hand out credentials to whoever asks from inside. Azure's lies among public addresses. */
+/**
+ * Where clouds hand out credentials to any caller inside. Most of them are link-local (169.254.169.254 and its neighbours), and new ones
+ * appear there, so every link-local address counts as one; these are the others. Azure's is a public address.
+ */
 const METADATA = new Set(
   [
-    '169.254.169.254', // AWS, Azure, Google Cloud, DigitalOcean, OpenStack, …
-    '169.254.170.2', // AWS ECS task credentials
-    '169.254.170.23', // AWS EKS pod identity
-    '169.254.0.23', // Tencent Cloud
     '100.100.100.200', // Alibaba Cloud
     '192.0.0.192', // Oracle Cloud, older
     '168.63.129.16', // Azure WireServer
@@ -41,6 +40,7 @@ const METADATA = new Set(
     'fd00:ec2::23', // AWS EKS pod identity
     'fd00:c1::a9fe:a9fe', // Oracle Cloud
     'fd20:ce::254', // Google Cloud
+    'fd00:42::42', // Scaleway
   ].map((ip) => ipaddr.parse(ip).toNormalizedString()),
 )
 
@@ -121,6 +121,8 @@ function standingOfV4(address: ipaddr.IPv4): Standing {
     case 'multicast':
     case 'broadcast':
       return 'never'
+    case 'linkLocal':
+      return 'metadata'
     default:
       return 'internal'
   }
@@ -130,6 +132,7 @@ function standingOfV6(address: ipaddr.IPv6): Standing {
   const range = address.range()
   if (range === 'unspecified' || range === 'multicast') return 'never'
   if (range === 'loopback') return 'internal'
+  if (range === 'linkLocal') return 'metadata'
   const embedded = embeddedV4(address).map(standingOf)
   // NAT64's well-known prefix is how an IPv6-only network reaches public IPv4 at all; DNS64 answers with it.
   if (address.match(WELL_KNOWN_NAT64)) return embedded[0] ?? 'internal'
