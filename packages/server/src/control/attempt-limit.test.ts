@@ -39,7 +39,7 @@ test('the same wrong token again costs nothing: a program that was not told of a
   assert.ok(limit.waitMs('192.0.2.1') > 0)
 })
 
-test('an address without failures of its own never waits, however many others fail', () => {
+test('a network without failures of its own never waits, however many others fail', () => {
   const { limit, fail } = limitAt()
   for (let at = 0; at < 5_000; at++) fail(`198.51.${at >> 8}.${at & 255}`)
   assert.equal(limit.waitMs('192.0.2.1'), 0)
@@ -75,8 +75,28 @@ test('a /64 of IPv6 is one address, however it is written; IPv4 in IPv6 form is 
   for (const same of ['2001:db8:0:0:ffff::2', '2001:0db8:0000:0000:1:2:3:4', '2001:db8::', '2001:DB8::a%eth0']) {
     assert.ok(limit.waitMs(same) > 0, same)
   }
-  for (const other of ['2001:db8:0:1::1', '2001:db9::1', '::1', '::']) assert.equal(limit.waitMs(other), 0, other)
+  for (const other of ['2001:db8:0:1::1', '2001:db8:0:100::1', '2001:db9::1', '::1', '::']) assert.equal(limit.waitMs(other), 0, other)
   fail('::ffff:192.0.2.1', 10)
   assert.ok(limit.waitMs('::ffff:192.0.2.1') > 0)
   assert.equal(limit.waitMs('::ffff:192.0.2.2'), 0)
+})
+
+test('guessing from ever new /64s of one /56 or /48 is slowed down like guessing from one address', () => {
+  for (const [name, addressAt] of [
+    ['/56', (at: number) => `2001:db8:0:${(at % 256).toString(16)}::1`],
+    ['/48', (at: number) => `2001:db8:0:${at.toString(16)}::1`],
+  ] as const) {
+    const { clock, limit, fail } = limitAt()
+    let checked = 0
+    for (let at = 0; at < 20_002; at++) {
+      if (limit.waitMs(addressAt(at)) === 0) {
+        fail(addressAt(at))
+        checked += 1
+      }
+      clock.ms += 10
+    }
+    // In 200 seconds. Counted by /64 alone, all 20,002 were checked.
+    assert.ok(checked < 600, `${name}: ${checked} guesses were checked`)
+    assert.equal(limit.waitMs('2001:db8:1::1'), 0, 'the neighbour network does not wait')
+  }
 })

@@ -1,7 +1,8 @@
-// Slows down guessing of tokens, by the address that guesses: some failures are free, then each costs a wait. When there
-// are many failures in all, no address has more than one free. An address without failures of its own is never made to
-// wait, whatever others do: so nobody can lock another out. The same wrong token again is no new guess but a program that
-// was not told of a change, and costs nothing. Memory is bounded; the oldest failures are forgotten first.
+// Slows down guessing of tokens, by the network that guesses: some failures are free, then each costs a wait. When there
+// are many failures in all, no network has more than one free. A network without failures of its own never waits, so
+// strangers elsewhere cannot lock anybody out. IPv6 networks are counted in three sizes, because a customer of a provider
+// usually has a /56 or a /48 and could send each guess from another /64 of it. The same wrong token again is no new guess but
+// a program with an outdated token, and costs nothing. Memory is bounded; the oldest failures are forgotten first.
 
 import { isIP } from 'node:net'
 
@@ -11,7 +12,7 @@ export interface AttemptLimitOptions {
   maxAddresses?: number
 }
 
-/** What one failure costs an address, and how much of that it may owe before it has to wait. */
+/** What one failure costs a network, and how much of that it may owe before it has to wait. */
 const USUAL = { costMs: 10_000, creditMs: 95_000 }
 const TIGHT = { costMs: 60_000, creditMs: 0 }
 /** In all: this many at once, and this many a second after. */
@@ -19,6 +20,12 @@ const OVERALL_BURST = 200
 const OVERALL_PER_SECOND = 1
 const MAX_ADDRESSES = 10_000
 const REMEMBERED_GUESSES = 8
+/** By size of the network, smallest first: larger ones may hold several customers, so a failure costs them this part of it. */
+const IPV6_NETWORKS = [
+  { bits: 64, share: 1 },
+  { bits: 56, share: 4 },
+  { bits: 48, share: 16 },
+]
 
 interface Failures {
   /** Until when they are paid for. */
@@ -30,8 +37,8 @@ interface Failures {
 export class AttemptLimit {
   readonly #nowMs: () => number
   readonly #maxAddresses: number
-  /** By address, in the order of the last failure. */
-  readonly #failures = new Map<string, Failures>()
+  /** For each size of network, in the order of the last failure. Apart, so that failures from many small ones do not push out a large one. */
+  readonly #failures = IPV6_NETWORKS.map(() => new Map<string, Failures>())
   #overall = OVERALL_BURST
   #overallAtMs: number
 
@@ -41,28 +48,38 @@ export class AttemptLimit {
     this.#overallAtMs = nowMs()
   }
 
-  /** How long the address has to wait before what it sends is looked at; 0: not at all. */
+  /** How long the address has to wait before its token is checked; 0: not at all. */
   waitMs(address: string): number {
-    const failures = this.#failures.get(groupOf(address))
-    if (failures === undefined) return 0
-    return Math.max(0, failures.paidMs - this.#nowMs() - this.#rule().creditMs)
+    const paidMs = networksOf(address).map((network, size) => this.#failures[size]?.get(network)?.paidMs ?? 0)
+    const latestMs = Math.max(...paidMs)
+    return latestMs === 0 ? 0 : Math.max(0, latestMs - this.#nowMs() - this.#rule().creditMs)
   }
 
   /** `guess` tells one wrong token from another, without being it. False when it was tried from there before. */
   failed(address: string, guess: string): boolean {
-    const group = groupOf(address)
-    const before = this.#failures.get(group)
-    if (before?.guesses.includes(guess)) return false
-    const paidMs = Math.max(before?.paidMs ?? 0, this.#nowMs()) + this.#rule().costMs
-    this.#failures.delete(group)
-    if (this.#failures.size >= this.#maxAddresses) this.#forgetOldest()
-    this.#failures.set(group, { paidMs, guesses: [...(before?.guesses ?? []), guess].slice(-REMEMBERED_GUESSES) })
+    const networks = networksOf(address)
+    if (this.#failures[0]?.get(networks[0] as string)?.guesses.includes(guess)) return false
+    const { costMs } = this.#rule()
+    for (const [size, network] of networks.entries()) this.#charge(size, network, guess, costMs)
     this.#overall = Math.max(0, this.#overall - 1)
     return true
   }
 
+  /** The most networks of one size that are remembered now. */
   get size(): number {
-    return this.#failures.size
+    return Math.max(...this.#failures.map(({ size }) => size))
+  }
+
+  #charge(size: number, network: string, guess: string, costMs: number): void {
+    const failures = this.#failures[size] as Map<string, Failures>
+    const before = failures.get(network)
+    const paidMs = Math.max(before?.paidMs ?? 0, this.#nowMs()) + costMs / (IPV6_NETWORKS[size]?.share ?? 1)
+    failures.delete(network)
+    if (failures.size >= this.#maxAddresses) {
+      const oldest = failures.keys().next()
+      if (!oldest.done) failures.delete(oldest.value)
+    }
+    failures.set(network, { paidMs, guesses: [...(before?.guesses ?? []), guess].slice(-REMEMBERED_GUESSES) })
   }
 
   #rule(): typeof USUAL {
@@ -75,23 +92,16 @@ export class AttemptLimit {
     this.#overall = Math.min(OVERALL_BURST, this.#overall + ((nowMs - this.#overallAtMs) / 1_000) * OVERALL_PER_SECOND)
     this.#overallAtMs = nowMs
   }
-
-  #forgetOldest(): void {
-    const oldest = this.#failures.keys().next()
-    if (!oldest.done) this.#failures.delete(oldest.value)
-  }
 }
 
-/** One machine has all of a /64 of IPv6, and can send from any address of it; an IPv4 address in IPv6 form is its own. */
-function groupOf(address: string): string {
-  if (isIP(address) !== 6 || address.includes('.')) return address
+/** The networks that an address is counted in, smallest first. An IPv4 address, also in IPv6 form, is one of its own. */
+function networksOf(address: string): string[] {
+  if (isIP(address) !== 6 || address.includes('.')) return [address]
   const [head = '', tail] = (address.split('%', 1)[0] as string).split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
   const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
+  const digits = groups.map((group) => group.padStart(4, '0').toLowerCase()).join('')
+  return IPV6_NETWORKS.map(({ bits }) => `${digits.slice(0, bits / 4)}/${bits}`)
 }
