@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
-import type { Config } from './config.ts'
+import { type Config, isLoopback } from './config.ts'
 import { generateToken, openAdminToken } from './control/admin-token.ts'
 import { type AttemptListener, createAccess, type Senders } from './control/authorize.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
@@ -27,6 +27,7 @@ import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
 import { openStore, StartProblem, waitedFor } from './open-store.ts'
 import { createProxies } from './proxies.ts'
+import { registerReadiness } from './readiness.ts'
 import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secret-box.ts'
 import { type Source, type Store, StoreUnavailable, WriteKeyTaken } from './store/store.ts'
@@ -84,11 +85,11 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
-  const guard = createAddressGuard({ allowPrivate: isLoopback(config.host), allow: [...config.allowAddresses] })
+  const guard = createAddressGuard({ allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] })
   const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: () => clock.wallMs(), closeGraceMs: 200 })
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const delivery = createDelivery({ store, sender, clock, events: observer.delivery, ...(parts.random ? { random: parts.random } : {}) })
-  const proxies = createProxies(config.trustedProxies)
+  const proxies = createProxies(config.trustedProxies, config.publicUrl)
   // A database that was opened may be away again a moment later. A file that cannot be written is a person's to mend.
   const waiting: Waiting = path === null ? (ask) => waitedFor(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
   const { admin, access, first } = await firstContents(store, config, { clock, senders: proxies, log, waiting }).catch(async (error) => {
@@ -129,15 +130,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     request.log.error({ err: error }, 'a request failed')
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
-  app.get('/healthz', () => ({ success: true }))
-  app.get('/readyz', async (_request, reply) => {
-    const state = await store.check()
-    if (state.ok) return { success: true }
-    return reply
-      .code(503)
-      .header('retry-after', '1')
-      .send(errorBody(new ApiError('store_unavailable', { message: state.message })))
-  })
+  registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
   const silent = silentConnections(app)
   const oauth = createOAuth({ store, clock, askedFor: (request) => proxies.askedFor(request) })
   await oauth.register(app)
@@ -311,8 +304,8 @@ function told<T>(store: Store, find: () => T | undefined, limitMs: number): Prom
   })
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+function allowsPrivate({ privateAddresses, host }: Config): boolean {
+  return privateAddresses === 'auto' ? isLoopback(host) : privateAddresses === 'allow'
 }
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {

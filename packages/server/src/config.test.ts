@@ -23,11 +23,13 @@ test('without settings, every one has its documented default', () => {
     store: { kind: 'sqlite', path: './data/switchyard.db' },
     adminToken: null,
     allowAddresses: [],
+    privateAddresses: 'auto',
     secretKey: null,
     retentionDays: 7,
     log: 'info',
     lenientKeys: false,
     trustedProxies: [],
+    publicUrl: null,
     metrics: 'auto',
     rateLimit: null,
   })
@@ -38,13 +40,15 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_HOST: '[::1]',
     SWITCHYARD_PORT: '0',
     SWITCHYARD_STORE: 'postgres://db.example/switchyard',
-    SWITCHYARD_ADMIN_TOKEN: 'admin-token',
+    SWITCHYARD_ADMIN_TOKEN: 'admin-token-long-enough',
     SWITCHYARD_ALLOW_ADDRESSES: '10.0.0.0/8, 127.0.0.1,fd00::/8',
+    SWITCHYARD_PRIVATE_ADDRESSES: 'refuse',
     SWITCHYARD_SECRET_KEY: 'a key with spaces',
     SWITCHYARD_RETENTION_DAYS: '30',
     SWITCHYARD_LOG: 'DEBUG',
     SWITCHYARD_LENIENT_KEYS: '1',
     SWITCHYARD_TRUSTED_PROXIES: '192.0.2.1',
+    SWITCHYARD_PUBLIC_URL: 'https://Events.example:443/',
     SWITCHYARD_METRICS: 'Token',
     SWITCHYARD_RATE_LIMIT: '500',
   }
@@ -52,13 +56,15 @@ test('each setting is read from its variable', () => {
     host: '::1',
     port: 0,
     store: { kind: 'postgres', url: 'postgres://db.example/switchyard' },
-    adminToken: 'admin-token',
+    adminToken: 'admin-token-long-enough',
     allowAddresses: ['10.0.0.0/8', '127.0.0.1/32', 'fd00::/8'],
+    privateAddresses: 'refuse',
     secretKey: 'a key with spaces',
     retentionDays: 30,
     log: 'debug',
     lenientKeys: true,
     trustedProxies: ['192.0.2.1/32'],
+    publicUrl: 'https://events.example',
     metrics: 'token',
     rateLimit: 500,
   })
@@ -175,4 +181,37 @@ test('--help and --version are asked for, whatever else is given', () => {
   assert.equal(readConfig({ SWITCHYARD_PORT: 'x' }, ['--help']).kind, 'help')
   assert.equal(readConfig({}, ['--nonsense', '-h']).kind, 'help')
   assert.equal(readConfig({}, ['--version']).kind, 'version')
+})
+
+test('a short admin token is refused where others can reach the service, and taken on loopback', () => {
+  assert.equal(config({ SWITCHYARD_ADMIN_TOKEN: 'short' }).adminToken, 'short')
+  assert.equal(config({ SWITCHYARD_ADMIN_TOKEN: 'sixteen-letters!', SWITCHYARD_HOST: '0.0.0.0' }).adminToken, 'sixteen-letters!')
+  for (const env of [{ SWITCHYARD_HOST: '0.0.0.0' }, { SWITCHYARD_PUBLIC_URL: 'https://events.example' }]) {
+    const [message = ''] = problems({ ...env, SWITCHYARD_ADMIN_TOKEN: 'fifteen-letters' })
+    assert.match(message, /^SWITCHYARD_ADMIN_TOKEN is too short: .* at least 16 characters/)
+    assert.doesNotMatch(message, /fifteen-letters/)
+  }
+  assert.match(problems({ SWITCHYARD_HOST: '0.0.0.0' }, ['--admin-token', 'x'])[0] ?? '', /^--admin-token is too short/)
+})
+
+test('on loopback behind a proxy, each default that is made for one machine is warned of until it is set', () => {
+  const warnings = (env: Environment): string[] => {
+    const result = readConfig(env, [])
+    assert.equal(result.kind, 'config', JSON.stringify(result))
+    return result.kind === 'config' ? result.warnings : []
+  }
+  assert.deepEqual(warnings({}), [])
+  assert.deepEqual(warnings({ SWITCHYARD_HOST: '0.0.0.0', SWITCHYARD_TRUSTED_PROXIES: '10.0.0.1' }), [])
+  const proxied = { SWITCHYARD_TRUSTED_PROXIES: '127.0.0.1' }
+  assert.deepEqual(
+    warnings({ ...proxied, SWITCHYARD_ADMIN_TOKEN: 'short' }).map((warning) => /SWITCHYARD_[A-Z_]+/.exec(warning)?.[0]),
+    ['SWITCHYARD_PRIVATE_ADDRESSES', 'SWITCHYARD_METRICS', 'SWITCHYARD_ADMIN_TOKEN'],
+  )
+  assert.deepEqual(warnings({ ...proxied, SWITCHYARD_PRIVATE_ADDRESSES: 'refuse', SWITCHYARD_METRICS: 'token' }), [])
+})
+
+test('the public address is an origin', () => {
+  for (const wrong of ['events.example', 'ftp://events.example', 'https://events.example/path', 'https://me:pw@events.example', 'https://e.example?x']) {
+    assert.match(problems({ SWITCHYARD_PUBLIC_URL: wrong })[0] ?? '', /^SWITCHYARD_PUBLIC_URL must be an http or https address without a path/)
+  }
 })

@@ -7,6 +7,8 @@ import { isIP } from 'node:net'
 import { nearest } from './nearest.ts'
 import { AddressProblem, parsePostgresAddress } from './store/postgres/address.ts'
 
+const LEAST_TOKEN_CHARACTERS = 16
+
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -71,6 +73,15 @@ export const SETTINGS = {
     usual: 'empty',
     sentence: 'Address ranges (CIDR, separated by commas) that webhooks may reach although they are not public.',
   }),
+  privateAddresses: setting<'auto' | 'allow' | 'refuse'>({
+    variable: 'SWITCHYARD_PRIVATE_ADDRESSES',
+    placeholder: 'POLICY',
+    parse: (text) => parseChoice(text, ['auto', 'allow', 'refuse']),
+    fallback: 'auto',
+    usual: 'auto',
+    sentence:
+      'Whether webhooks may reach private and loopback addresses: allow or refuse; auto allows them while the service listens on loopback.',
+  }),
   secretKey: setting<string | null>({
     variable: 'SWITCHYARD_SECRET_KEY',
     placeholder: 'KEY',
@@ -110,12 +121,20 @@ export const SETTINGS = {
     parse: parseRanges,
     fallback: [],
     usual: 'empty',
-    sentence: "Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For tells the sender's address.",
+    sentence: 'Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For, -Proto and -Host headers are trusted.',
+  }),
+  publicUrl: setting<string | null>({
+    variable: 'SWITCHYARD_PUBLIC_URL',
+    placeholder: 'URL',
+    parse: parsePublicUrl,
+    fallback: null,
+    usual: "each request's own Host header",
+    sentence: 'The address that senders and browsers use, such as https://events.example.com. Set it behind a proxy, above all one with TLS.',
   }),
   metrics: setting<'auto' | 'open' | 'token' | 'off'>({
     variable: 'SWITCHYARD_METRICS',
     placeholder: 'ACCESS',
-    parse: parseMetrics,
+    parse: (text) => parseChoice(text, ['auto', 'open', 'token', 'off']),
     fallback: 'auto',
     usual: 'auto',
     sentence: 'Who may read GET /metrics: open, token (any control token), off; auto: open to this machine on loopback, else token.',
@@ -177,7 +196,36 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     else problems.push(badValue(at, parsed.expected, setting.secret ? undefined : text))
   }
   if (problems.length > 0) return { kind: 'problems', problems }
-  return { kind: 'config', config: values as Config, warnings: unknownVariables(env) }
+  const config = values as Config
+  const weak = weakToken(config, given.has('adminToken') ? flagOf(SETTINGS.adminToken) : SETTINGS.adminToken.variable)
+  if (weak !== null) return { kind: 'problems', problems: [weak] }
+  return { kind: 'config', config, warnings: [...unknownVariables(env), ...exposedDefaults(config)] }
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}
+
+/** A short token can be guessed by anybody who reaches the port, however slowly guessing is made. */
+function weakToken({ adminToken, host, publicUrl }: Config, at: string): ConfigProblem | null {
+  if (adminToken === null || adminToken.length >= LEAST_TOKEN_CHARACTERS || (isLoopback(host) && publicUrl === null)) return null
+  const message =
+    `${at} is too short: where others can reach the service it needs at least ${LEAST_TOKEN_CHARACTERS} characters. ` +
+    'Make one with: openssl rand -hex 32'
+  return { setting: at, message }
+}
+
+/** On loopback the defaults are for one person's machine. A proxy in front lets others in. */
+function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, metrics, adminToken }: Config): string[] {
+  if (!isLoopback(host) || (trustedProxies.length === 0 && publicUrl === null)) return []
+  const warnings: string[] = []
+  if (privateAddresses === 'auto')
+    warnings.push('Webhooks may reach private addresses because the service listens on loopback. Set SWITCHYARD_PRIVATE_ADDRESSES to refuse or allow.')
+  if (metrics === 'auto')
+    warnings.push('GET /metrics needs no token for requests from this machine. Set SWITCHYARD_METRICS to token or open.')
+  if (adminToken !== null && adminToken.length < LEAST_TOKEN_CHARACTERS)
+    warnings.push(`SWITCHYARD_ADMIN_TOKEN has fewer than ${LEAST_TOKEN_CHARACTERS} characters, and others can reach the service through a proxy.`)
+  return warnings
 }
 
 function readFlags(argv: readonly string[]): { given: Map<Name, string>; problems: ConfigProblem[] } {
@@ -320,9 +368,16 @@ function parseSwitch(text: string): Parsed<boolean> {
   return { expected: '1 or 0 (true, false, yes, no, on and off are taken as well)' }
 }
 
-function parseMetrics(text: string): Parsed<'auto' | 'open' | 'token' | 'off'> {
-  const access = (['auto', 'open', 'token', 'off'] as const).find((known) => known === text.toLowerCase())
-  return access === undefined ? { expected: 'one of auto, open, token, off' } : { value: access }
+function parseChoice<T extends string>(text: string, choices: readonly T[]): Parsed<T> {
+  const value = choices.find((known) => known === text.toLowerCase())
+  return value === undefined ? { expected: `one of ${choices.join(', ')}` } : { value }
+}
+
+/** Its origin: nothing is served under a path. */
+function parsePublicUrl(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+  return isOrigin ? { value: url.origin } : { expected: 'an http or https address without a path, such as https://events.example.com' }
 }
 
 function parseRateLimit(text: string): Parsed<number | null> {

@@ -41,6 +41,28 @@ test('where the sender asked is told by a trusted proxy too', () => {
   assert.deepEqual(createProxies(['10.0.0.1']).askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
 })
 
+test('of several hosts or schemes the rightmost is taken, which a trusted proxy added: the others may be the sender\'s own', () => {
+  const proxies = createProxies(['10.0.0.1'])
+  const rows: [host: string | string[], proto: string | string[], host: string, protocol: string][] = [
+    ['evil.example, events.example', 'https, http', 'events.example', 'http'],
+    [['evil.example', 'events.example'], ['http', 'https'], 'events.example', 'https'],
+    ['evil.example,events.example:8443', 'http,https', 'events.example:8443', 'https'],
+    ['evil.example, ', ' ', 'inside:8080', 'http'],
+  ]
+  for (const [forwarded, proto, host, protocol] of rows) {
+    const headers = { host: 'inside:8080', 'x-forwarded-host': forwarded, 'x-forwarded-proto': proto }
+    assert.deepEqual(proxies.askedFor(requestFrom('10.0.0.1', headers)), { protocol, host }, JSON.stringify(headers))
+  }
+})
+
+test('a configured public address is what every sender asked for, whatever a request says', () => {
+  const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
+  for (const trusted of [[], ['10.0.0.1']]) {
+    const proxies = createProxies(trusted, 'https://events.example')
+    assert.deepEqual(proxies.askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
+  }
+})
+
 test('what is no address or block is not taken for a proxy', () => {
   for (const wrong of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::1/129', '10.0.0.0/-1', '10.0.0']) {
     assert.throws(() => createProxies([wrong]), /IP address or a CIDR block/, wrong)

@@ -11,11 +11,18 @@ export interface Proxies {
   askedFor(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
 }
 
-/** Takes addresses and CIDR blocks. Throws for what is neither. */
-export function createProxies(trusted: readonly string[]): Proxies {
+/**
+ * Takes addresses and CIDR blocks, and throws for what is neither. `publicUrl` is the origin that every sender asks for, whatever a
+ * request says.
+ */
+export function createProxies(trusted: readonly string[], publicUrl: string | null = null): Proxies {
   const list = new BlockList()
   for (const entry of trusted) addTo(list, entry)
   const isTrusted = (address: string): boolean => trusted.length > 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+  const known = publicUrl === null ? null : new URL(publicUrl)
+  const publicAddress =
+    known === null ? null : ({ protocol: known.protocol === 'https:' ? 'https' : 'http', host: known.host } as const)
 
   const peerOf = (request: IncomingMessage): string | null => {
     const address = request.socket.remoteAddress
@@ -39,10 +46,11 @@ export function createProxies(trusted: readonly string[]): Proxies {
       return address
     },
     askedFor(request) {
+      if (publicAddress !== null) return publicAddress
       const peer = peerOf(request)
       const proxied = peer !== null && isTrusted(peer)
-      const protocol = (proxied && firstOf(request.headers['x-forwarded-proto'])) || ('encrypted' in request.socket ? 'https' : 'http')
-      const host = (proxied && firstOf(request.headers['x-forwarded-host'])) || request.headers.host
+      const protocol = (proxied && lastOf(request.headers['x-forwarded-proto'])) || ('encrypted' in request.socket ? 'https' : 'http')
+      const host = (proxied && lastOf(request.headers['x-forwarded-host'])) || request.headers.host
       return { protocol: protocol === 'https' ? 'https' : 'http', host }
     },
   }
@@ -68,6 +76,7 @@ function withoutPort(hop: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
 }
 
-function firstOf(header: string | string[] | undefined): string | undefined {
-  return (typeof header === 'string' ? header : header?.[0])?.split(',', 1)[0]?.trim() || undefined
+/** A proxy that adds to a list adds on the right: what stands before may be the sender's own. */
+function lastOf(header: string | string[] | undefined): string | undefined {
+  return (typeof header === 'string' ? header : header?.at(-1))?.split(',').at(-1)?.trim() || undefined
 }

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fastify from 'fastify'
+import { registerReadiness } from './readiness.ts'
+
+const SECRET = 'connect ECONNREFUSED 10.1.2.3:5432 (user switchyard)'
+
+function serve(check: () => Promise<{ ok: true } | { ok: false; message: string }>) {
+  const app = fastify()
+  registerReadiness(app, { check, authorize: ({ headers }) => headers.authorization === 'Bearer right' })
+  return app
+}
+
+test('what the database says is shown to a caller with a token, and to nobody else', async () => {
+  const app = serve(async () => ({ ok: false, message: SECRET }))
+  for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
+    const answer = await app.inject({ url: '/readyz', headers })
+    assert.equal(answer.statusCode, 503)
+    assert.equal(answer.headers['retry-after'], '1')
+    assert.equal(answer.json().code, 'store_unavailable')
+    assert.doesNotMatch(answer.body, /10\.1\.2\.3|switchyard/)
+  }
+  const told = await app.inject({ url: '/readyz', headers: { authorization: 'Bearer right' } })
+  assert.equal(told.json().message, SECRET)
+  await app.close()
+})
+
+test('requests that come together share one check, and the next one makes its own', async () => {
+  let checks = 0
+  let answer = (_state: { ok: true }): void => {}
+  const app = serve(() => {
+    checks += 1
+    return new Promise((resolve) => {
+      answer = resolve
+    })
+  })
+  const asked = Array.from({ length: 50 }, () => app.inject('/readyz'))
+  while (checks === 0) await new Promise((resolve) => setImmediate(resolve))
+  // Every request has been handed to its route by now or joins the check that is under way.
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  answer({ ok: true })
+  for (const { statusCode } of await Promise.all(asked)) assert.equal(statusCode, 200)
+  assert.equal(checks, 1)
+  const next = app.inject('/readyz')
+  while (checks === 1) await new Promise((resolve) => setImmediate(resolve))
+  answer({ ok: true })
+  assert.equal((await next).statusCode, 200)
+  await app.close()
+})
