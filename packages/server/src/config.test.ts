@@ -211,7 +211,16 @@ test('on loopback behind a proxy, each default that is made for one machine is w
 })
 
 test('the public address is an origin', () => {
-  for (const wrong of ['events.example', 'ftp://events.example', 'https://events.example/path', 'https://me:pw@events.example', 'https://e.example?x']) {
-    assert.match(problems({ SWITCHYARD_PUBLIC_URL: wrong })[0] ?? '', /^SWITCHYARD_PUBLIC_URL must be an http or https address without a path/)
+  for (const wrong of [
+    'events.example',
+    'ftp://events.example',
+    'https://events.example/path',
+    'https://me:pw@events.example',
+    'https://e.example?x',
+  ]) {
+    assert.match(
+      problems({ SWITCHYARD_PUBLIC_URL: wrong })[0] ?? '',
+      /^SWITCHYARD_PUBLIC_URL must be an http or https address without a path/,
+    )
   }
 })

@@ -129,7 +129,8 @@ export const SETTINGS = {
     parse: parsePublicUrl,
     fallback: null,
     usual: "each request's own Host header",
-    sentence: 'The address that senders and browsers use, such as https://events.example.com. Set it behind a proxy, above all one with TLS.',
+    sentence:
+      'The address that senders and browsers use, such as https://events.example.com. Set it behind a proxy, above all one with TLS.',
   }),
   metrics: setting<'auto' | 'open' | 'token' | 'off'>({
     variable: 'SWITCHYARD_METRICS',
@@ -220,11 +221,15 @@ function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, me
   if (!isLoopback(host) || (trustedProxies.length === 0 && publicUrl === null)) return []
   const warnings: string[] = []
   if (privateAddresses === 'auto')
-    warnings.push('Webhooks may reach private addresses because the service listens on loopback. Set SWITCHYARD_PRIVATE_ADDRESSES to refuse or allow.')
+    warnings.push(
+      'Webhooks may reach private addresses because the service listens on loopback. Set SWITCHYARD_PRIVATE_ADDRESSES to refuse or allow.',
+    )
   if (metrics === 'auto')
     warnings.push('GET /metrics needs no token for requests from this machine. Set SWITCHYARD_METRICS to token or open.')
   if (adminToken !== null && adminToken.length < LEAST_TOKEN_CHARACTERS)
-    warnings.push(`SWITCHYARD_ADMIN_TOKEN has fewer than ${LEAST_TOKEN_CHARACTERS} characters, and others can reach the service through a proxy.`)
+    warnings.push(
+      `SWITCHYARD_ADMIN_TOKEN has fewer than ${LEAST_TOKEN_CHARACTERS} characters, and others can reach the service through a proxy.`,
+    )
   return warnings
 }
 

@@ -21,8 +21,7 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
   const isTrusted = (address: string): boolean => trusted.length > 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
   const known = publicUrl === null ? null : new URL(publicUrl)
-  const publicAddress =
-    known === null ? null : ({ protocol: known.protocol === 'https:' ? 'https' : 'http', host: known.host } as const)
+  const publicAddress = known === null ? null : ({ protocol: known.protocol === 'https:' ? 'https' : 'http', host: known.host } as const)
 
   const peerOf = (request: IncomingMessage): string | null => {
     const address = request.socket.remoteAddress

@@ -27,23 +27,23 @@ test('what the database says is shown to a caller with a token, and to nobody el
 
 test('requests that come together share one check, and the next one makes its own', async () => {
   let checks = 0
-  let answer = (_state: { ok: true }): void => {}
-  const app = serve(() => {
-    checks += 1
-    return new Promise((resolve) => {
-      answer = resolve
-    })
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
   })
-  const asked = Array.from({ length: 50 }, () => app.inject('/readyz'))
-  while (checks === 0) await new Promise((resolve) => setImmediate(resolve))
-  // Every request has been handed to its route by now or joins the check that is under way.
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  answer({ ok: true })
-  for (const { statusCode } of await Promise.all(asked)) assert.equal(statusCode, 200)
+  let arrived = 0
+  const app = serve(async () => {
+    checks += 1
+    await held
+    return { ok: true }
+  })
+  app.addHook('preHandler', async () => {
+    // All have come before the check that they share is over.
+    if (++arrived === 50) setImmediate(release)
+  })
+  for (const { statusCode } of await Promise.all(Array.from({ length: 50 }, () => app.inject('/readyz')))) assert.equal(statusCode, 200)
   assert.equal(checks, 1)
-  const next = app.inject('/readyz')
-  while (checks === 1) await new Promise((resolve) => setImmediate(resolve))
-  answer({ ok: true })
-  assert.equal((await next).statusCode, 200)
+  assert.equal((await app.inject('/readyz')).statusCode, 200)
+  assert.equal(checks, 2)
   await app.close()
 })

@@ -68,6 +68,13 @@ export const METRICS = {
     'store',
     'How long ago the oldest pending delivery was accepted; 0 when none is pending.',
   ),
+  ledger: metric(
+    'switchyard_ledger',
+    'gauge',
+    ['state'],
+    'store',
+    'Deliveries of all destinations together, deleted ones included, by state. owed is the sum of the others.',
+  ),
   sourceInfo: metric('switchyard_source_info', 'gauge', ['source', 'name'], 'process', 'Always 1: the name of each source.'),
   destinationInfo: metric(
     'switchyard_destination_info',

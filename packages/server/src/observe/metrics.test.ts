@@ -131,11 +131,23 @@ test('what was deleted disappears, also what this process had counted of it', as
   assert.doesNotMatch(text, /"gone"/)
 })
 
+/** Each of them with every series that it can have. */
+function busy(metrics: Metrics, ids: readonly string[]): void {
+  for (const id of ids) {
+    for (const verdict of ['success', 'temporary', 'permanent'] as const) metrics.attempted(attempted(id, verdict))
+    metrics.delivered({ destination: destination(id), messages: attempted(id, 'success').messages, replay: false, atMs: AT_MS + 40_000 })
+  }
+}
+
+/** As long as the store makes them. */
+const idsOf = (count: number, prefix: string): string[] =>
+  Array.from({ length: count }, (_, at) => `${prefix}_${String(at).padStart(12, '0')}`)
+
 test('calls do not wait while the metrics of many destinations are written', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
-  const ids = Array.from({ length: 500 }, (_, at) => `d-${at}`)
-  for (const id of ids) metrics.attempted(attempted(id, 'success'))
+  const ids = idsOf(70, 'dst')
+  busy(metrics, ids)
   let turns = 0
   const count = (): void => {
     turns++
@@ -144,8 +156,75 @@ test('calls do not wait while the metrics of many destinations are written', asy
   let turning = setImmediate(count)
   const text = await metrics.text(sourcesOf(EMPTY, configuration([], ids)))
   clearImmediate(turning)
-  assert.ok(turns >= 3, `${turns} turns`)
-  assert.equal(text.match(/^switchyard_attempt_duration_seconds_count/gm)?.length, 500)
+  assert.ok(turns >= 2, `${turns} turns`)
+  assert.equal(text.match(/^switchyard_delivery_latency_seconds_count/gm)?.length, 70)
+})
+
+test('the text stays under a megabyte with 10,000 destinations and sources that are all busy and in trouble', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const [ids, from] = [idsOf(10_000, 'dst'), idsOf(10_000, 'src')]
+  const known = configuration(
+    from.map((id) => source(id, 'x'.repeat(100))),
+    ids,
+  )
+  const codes = Array.from({ length: 25 }, (_, at) => `a_code_of_usual_length_${at}`)
+  const booksAt = (value: number): Books => ({
+    ledger: ids.map((id) => ledger(id, { owed: 10 * value, delivered: 10 * value - 6 })),
+    oldest: ids.map((destinationId) => ({ destinationId, atMs: AT_MS })),
+    sources: from.map((sourceId) => ({ sourceId, accepted: value, duplicates: value, rejected: value, suppressed: value })),
+    rejections: from.flatMap((sourceId) => codes.map((code) => ({ sourceId, code, count: value, lastAtMs: 0, lastSample: '' }))),
+  })
+  const counted = [10_000, 20_000].map(async (value) => {
+    busy(metrics, ids)
+    return await metrics.text(sourcesOf(booksAt(value), known))
+  })
+  for (const text of await Promise.all(counted)) {
+    t.diagnostic(`${text.length} bytes`)
+    assert.ok(text.length < 1_000_000, `${text.length} bytes`)
+  }
+  const found = lines((await counted[1]) as string)
+  assert.equal(found.get('switchyard_requests_in_flight{destination="other"}'), 3 * 9_700)
+  assert.equal(found.get('switchyard_breaker_state{destination="other",state="probing"}'), 9_700)
+  assert.equal(found.get('switchyard_oldest_pending_age_seconds{destination="other"}'), 90)
+  assert.equal(found.get('switchyard_ledger{state="owed"}'), 10_000 * 200_000)
+  assert.equal(found.get('switchyard_destination_info{destination="other",name="all other destinations"}'), 1)
+  // What all others counted since the first time that somebody asked.
+  assert.equal(found.get('switchyard_deliveries_owed_total{destination="other"}'), 9_700 * 100_000)
+  assert.equal(found.get('switchyard_messages_accepted_total{source="other"}'), 9_950 * 10_000)
+  assert.equal(found.get('switchyard_messages_rejected_total{source="other",code="a_code_of_usual_length_7"}'), 9_950 * 10_000)
+  const ofAll = [...found].filter(([line]) => line.startsWith('switchyard_attempt_duration_seconds_count'))
+  assert.equal(
+    ofAll.reduce((sum, [, value]) => sum + value, 0),
+    2 * 3 * 10_000,
+    'every attempt is in one series',
+  )
+})
+
+test('a destination that needs attention gets series of its own at the next scrape, and no counter falls', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  const ids = idsOf(1_000, 'dst')
+  const [troubled = ''] = ids.slice(-1)
+  const known = configuration([], ids)
+  const scrape = async (failed: number, breaker: 'open' | 'closed'): Promise<Map<string, number>> => {
+    const books: Books = { ...EMPTY, ledger: ids.map((id) => ledger(id, { failed: id === troubled ? failed : 1 })) }
+    const states = (): ReturnType<MetricSources['states']> =>
+      ids.map((destinationId) => ({ destinationId, breaker: destinationId === troubled ? breaker : 'closed', inFlight: 0 }))
+    return lines(await metrics.text({ ...sourcesOf(books, known), states }))
+  }
+  busy(metrics, ids.slice(0, 500))
+  const failedOf = (id: string): string => `switchyard_deliveries_failed_total{destination="${id}"}`
+  const first = await scrape(1, 'closed')
+  assert.equal(first.get(failedOf(troubled)), undefined)
+  assert.equal(first.get(failedOf('other')), 0)
+  const second = await scrape(8, 'open')
+  assert.equal(second.get(`switchyard_breaker_state{destination="${troubled}",state="open"}`), 1)
+  assert.equal(second.get(failedOf(troubled)), 8)
+  assert.equal(second.get(failedOf('other')), 7, 'what failed before it had a name is told once, under other')
+  const third = await scrape(9, 'closed')
+  assert.equal(third.get(failedOf(troubled)), 9, 'it keeps its name')
+  assert.equal(third.get(failedOf('other')), 7)
 })
 
 test('a name cannot break out of its label', async (t) => {

@@ -1,6 +1,6 @@
 // The metrics as they are kept and served. What happens per message or per attempt only adds to numbers in memory; labels,
-// names and text are made when somebody asks. Series exist for the sources and destinations that are configured, so their
-// number is bounded by the configuration, and what was deleted disappears.
+// names and text are made when somebody asks. The number of series is bounded, however many sources and destinations there
+// are (named-series.ts), and what was deleted disappears.
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Configuration } from '../store/store.ts'
@@ -9,6 +9,7 @@ import type { Attempted, BreakerState, Delivered, Settled, Verdict, Watcher } fr
 import { exposition } from './exposition.ts'
 import { Histogram, type Sample } from './histogram.ts'
 import { METRICS, type Metric, type MetricKey, PROCESS_METRICS } from './metric-table.ts'
+import { CounterOfAll, NamedSeries, OTHER } from './named-series.ts'
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
@@ -21,22 +22,39 @@ export interface MetricSources {
   version: string
 }
 
-interface DestinationCounts {
-  retried: number
+interface DestinationTimes {
   attempts: Record<Verdict, Histogram>
   delivery: Histogram
 }
 
-type Counted = readonly { destination: string; counts: DestinationCounts }[]
+type Timed = readonly { destination: string; times: DestinationTimes }[]
+
+/** How many have series of their own, and how many destinations histograms, which are 61 of their 73 lines. So it is under a megabyte. */
+const MOST_DESTINATIONS = 300
+const MOST_HISTOGRAMS = 70
+const MOST_SOURCES = 50
+/** A delivery that waits longer is something to look at. */
+const LONG_PENDING_MS = 60_000
 
 type Snapshot = Partial<Record<MetricKey, Iterable<Sample>>>
 
 const LAG_EVERY_MS = 100
 const VERDICTS: readonly Verdict[] = ['success', 'temporary', 'permanent']
+const UNKNOWN = 'unknown'
+const LEDGER_STATES = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 const BREAKER_STATES: readonly BreakerState[] = ['closed', 'open', 'probing']
 
 export class Metrics implements Watcher {
-  readonly #destinations = new Map<string, DestinationCounts>()
+  readonly #names = {
+    destinations: new NamedSeries(MOST_DESTINATIONS),
+    histograms: new NamedSeries(MOST_HISTOGRAMS),
+    sources: new NamedSeries(MOST_SOURCES),
+  }
+  /** By destination, or `other`: those without a name. */
+  readonly #retried = new Map<string, number>()
+  readonly #times = new Map<string, DestinationTimes>()
+  readonly #counters = new Map<string, CounterOfAll>()
+  readonly #sourceTotals = new Map<string, number>()
   readonly #commit = new Histogram(METRICS.commitSeconds.bounds as readonly number[])
   readonly #group = new Histogram(METRICS.groupSize.bounds as readonly number[])
   readonly #lag = new Histogram(METRICS.eventLoopLag.bounds as readonly number[])
@@ -59,18 +77,20 @@ export class Metrics implements Watcher {
   }
 
   attempted({ destination, outcome }: Attempted): void {
-    this.#of(destination.id).attempts[outcome.verdict].observe(outcome.timings.totalMs / 1_000)
+    this.#timesOf(destination.id).attempts[outcome.verdict].observe(outcome.timings.totalMs / 1_000)
   }
 
   delivered({ destination, messages, replay, atMs }: Delivered): void {
     if (replay) return
-    const { delivery } = this.#of(destination.id)
+    const { delivery } = this.#timesOf(destination.id)
     // A wall clock that was set back would make it less than nothing.
     for (const { receivedAtMs } of messages) delivery.observe(Math.max(0, atMs - receivedAtMs) / 1_000)
   }
 
   settled({ destination, retried }: Settled): void {
-    if (retried > 0) this.#of(destination.id).retried += retried
+    if (retried === 0) return
+    const key = this.#names.destinations.keyOf(destination.id, performance.now())
+    this.#retried.set(key, (this.#retried.get(key) ?? 0) + retried)
   }
 
   readonly committed = (commitMs: number, commands: number): void => {
@@ -89,7 +109,8 @@ export class Metrics implements Watcher {
   /** In Prometheus' text format. */
   async text(sources: MetricSources): Promise<string> {
     const books = await sources.books()
-    const snapshot: Snapshot = { ...this.#ofProcess(sources, books !== null), ...(books === null ? {} : ofStore(sources, books)) }
+    this.#chooseNames(sources, books)
+    const snapshot: Snapshot = { ...this.#ofProcess(sources, books !== null), ...(books === null ? {} : this.#ofStore(sources, books)) }
     const metrics = Object.entries(METRICS) as [MetricKey, Metric][]
     const own = await exposition(metrics.map(([key, { name, help, type }]) => ({ name, help, type, samples: snapshot[key] ?? [] })))
     return own + (await processRegistry().metrics())
@@ -97,18 +118,36 @@ export class Metrics implements Watcher {
 
   #ofProcess({ configuration, states, listeners, version }: MetricSources, readable: boolean): Snapshot {
     const { sources, destinations } = configuration()
-    for (const id of this.#destinations.keys()) if (!destinations.has(id)) this.#destinations.delete(id)
-    const counted = [...destinations.keys()].map((destination) => ({ destination, counts: this.#of(destination) }))
+    const { destinations: names } = this.#names
+    // What was counted under its own name goes when it has none any more; from then on `other` counts it.
+    for (const id of this.#retried.keys()) if (id !== OTHER && !names.has(id)) this.#retried.delete(id)
+    for (const id of this.#times.keys()) if (id !== OTHER && !this.#names.histograms.has(id)) this.#times.delete(id)
+    const timed = Array.from(this.#times, ([destination, times]) => ({ destination, times }))
+    const retried = sums(
+      Array.from(destinations.keys(), (id) => [id, 0] as const),
+      names,
+    )
+    for (const [destination, count] of this.#retried) retried.set(destination, count)
     const standing = [...states()].filter(({ destinationId }) => destinations.has(destinationId))
+    const inState = (state: BreakerState): Map<string, number> =>
+      sums(
+        standing.map(({ destinationId, breaker }) => [destinationId, breaker === state ? 1 : 0] as const),
+        names,
+      )
     return {
-      sourceInfo: [...sources.values()].map(({ id, name }) => ({ labels: { source: id, name }, value: 1 })),
-      destinationInfo: [...destinations.values()].map(({ id, name }) => ({ labels: { destination: id, name }, value: 1 })),
-      retried: counted.map(({ destination, counts }) => ({ labels: { destination }, value: counts.retried })),
-      attemptSeconds: attemptSamples(counted),
-      deliverySeconds: deliverySamples(counted),
-      inFlight: standing.map(({ destinationId, inFlight }) => ({ labels: { destination: destinationId }, value: inFlight })),
-      breaker: standing.flatMap(({ destinationId, breaker }) =>
-        BREAKER_STATES.map((state) => ({ labels: { destination: destinationId, state }, value: state === breaker ? 1 : 0 })),
+      sourceInfo: infos('source', sources, this.#names.sources),
+      destinationInfo: infos('destination', destinations, names),
+      retried: gauge(retried),
+      attemptSeconds: attemptSamples(timed),
+      deliverySeconds: deliverySamples(timed),
+      inFlight: gauge(
+        sums(
+          standing.map(({ destinationId, inFlight }) => [destinationId, inFlight] as const),
+          names,
+        ),
+      ),
+      breaker: BREAKER_STATES.flatMap((state) =>
+        Array.from(inState(state), ([destination, value]) => ({ labels: { destination, state }, value })),
       ),
       storeWritable: [{ labels: {}, value: this.#writable ? 1 : 0 }],
       storeReadable: [{ labels: {}, value: readable ? 1 : 0 }],
@@ -121,68 +160,150 @@ export class Metrics implements Watcher {
     }
   }
 
-  #of(destinationId: string): DestinationCounts {
-    let counts = this.#destinations.get(destinationId)
-    if (counts === undefined) {
+  #ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections }: Books): Snapshot {
+    const known = configuration()
+    const names = this.#names
+    const owing = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
+    const sending = sources.filter(({ sourceId }) => known.sources.has(sourceId))
+    const now = wallMs()
+    const ofLedger = (name: 'owed' | 'delivered' | 'failed' | 'expired' | 'cancelled'): Sample[] =>
+      this.#counter(name).samples(
+        'destination',
+        owing.map((row) => [row.destinationId, row[name]] as const),
+        names.destinations,
+      )
+    const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed'): Sample[] =>
+      this.#counter(name).samples(
+        'source',
+        sending.map((row) => [row.sourceId, row[name]] as const),
+        names.sources,
+      )
+    const waits = sums(
+      owing.map(({ destinationId }) => [destinationId, 0] as const),
+      names.destinations,
+    )
+    for (const { destinationId, atMs } of oldest) {
+      const key = names.destinations.has(destinationId) ? destinationId : OTHER
+      if (waits.has(key)) waits.set(key, Math.max(waits.get(key) ?? 0, (now - atMs) / 1_000))
+    }
+    return {
+      accepted: ofSources('accepted'),
+      duplicates: ofSources('duplicates'),
+      suppressed: ofSources('suppressed'),
+      rejected: this.#rejected(rejections, known),
+      owed: ofLedger('owed'),
+      delivered: ofLedger('delivered'),
+      failed: ofLedger('failed'),
+      expired: ofLedger('expired'),
+      cancelled: ofLedger('cancelled'),
+      pending: gauge(
+        sums(
+          owing.map((row) => [row.destinationId, row.pending] as const),
+          names.destinations,
+        ),
+      ),
+      oldestPending: gauge(waits),
+      ledger: LEDGER_STATES.map((state) => ({ labels: { state }, value: ledger.reduce((sum, row) => sum + row[state], 0) })),
+    }
+  }
+
+  #rejected(rejections: Books['rejections'], known: Configuration): Sample[] {
+    const byCode = new Map<string, [id: string, value: number][]>()
+    for (const { sourceId, code, count } of rejections) {
+      if (sourceId !== null && !known.sources.has(sourceId)) continue
+      const rows = byCode.get(code) ?? []
+      rows.push([sourceId ?? UNKNOWN, count])
+      byCode.set(code, rows)
+    }
+    const names = { has: (id: string): boolean => id === UNKNOWN || this.#names.sources.has(id) }
+    return Array.from(byCode, ([code, rows]) =>
+      this.#counter(`rejected ${code}`)
+        .samples('source', rows, names)
+        .map(({ labels, value }) => ({ labels: { ...labels, code }, value })),
+    ).flat()
+  }
+
+  #counter(name: string): CounterOfAll {
+    let counter = this.#counters.get(name)
+    if (counter === undefined) {
+      counter = new CounterOfAll()
+      this.#counters.set(name, counter)
+    }
+    return counter
+  }
+
+  /** Those that wait, fail or were heard of lately have names; what is known of sources is what their books say. */
+  #chooseNames({ configuration, states }: MetricSources, books: Books | null): void {
+    const { sources, destinations } = configuration()
+    const nowMs = performance.now()
+    const attention = new Set<string>()
+    for (const { destinationId, breaker } of states()) if (breaker !== 'closed') attention.add(destinationId)
+    for (const { destinationId, atMs } of books?.oldest ?? []) {
+      if (Date.now() - atMs > LONG_PENDING_MS) attention.add(destinationId)
+    }
+    for (const { sourceId, accepted, duplicates, rejected, suppressed } of books?.sources ?? []) {
+      const total = accepted + duplicates + rejected + suppressed
+      if (this.#sourceTotals.get(sourceId) !== total) this.#names.sources.keyOf(sourceId, nowMs)
+      this.#sourceTotals.set(sourceId, total)
+    }
+    this.#names.destinations.choose(destinations, attention, nowMs)
+    this.#names.histograms.choose(destinations, attention, nowMs)
+    this.#names.sources.choose(sources, new Set(), nowMs)
+  }
+
+  #timesOf(destinationId: string): DestinationTimes {
+    const key = this.#names.histograms.keyOf(destinationId, performance.now())
+    let times = this.#times.get(key)
+    if (times === undefined) {
       const attempts = (): Histogram => new Histogram(METRICS.attemptSeconds.bounds as readonly number[])
-      counts = {
-        retried: 0,
+      times = {
         attempts: { success: attempts(), temporary: attempts(), permanent: attempts() },
         delivery: new Histogram(METRICS.deliverySeconds.bounds as readonly number[]),
       }
-      this.#destinations.set(destinationId, counts)
+      this.#times.set(key, times)
     }
-    return counts
+    return times
   }
 }
 
-function ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections }: Books): Snapshot {
-  const known = configuration()
-  const owing = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
-  const sending = sources.filter(({ sourceId }) => known.sources.has(sourceId))
-  const since = new Map(oldest.map(({ destinationId, atMs }) => [destinationId, atMs]))
-  const now = wallMs()
-  const ofLedger = (name: 'owed' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'pending'): Sample[] =>
-    owing.map((row) => ({ labels: { destination: row.destinationId }, value: row[name] }))
-  const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed'): Sample[] =>
-    sending.map((row) => ({ labels: { source: row.sourceId }, value: row[name] }))
-  return {
-    accepted: ofSources('accepted'),
-    duplicates: ofSources('duplicates'),
-    suppressed: ofSources('suppressed'),
-    rejected: rejections
-      .filter(({ sourceId }) => sourceId === null || known.sources.has(sourceId))
-      .map(({ sourceId, code, count }) => ({ labels: { source: sourceId ?? 'unknown', code }, value: count })),
-    owed: ofLedger('owed'),
-    delivered: ofLedger('delivered'),
-    failed: ofLedger('failed'),
-    expired: ofLedger('expired'),
-    cancelled: ofLedger('cancelled'),
-    pending: ofLedger('pending'),
-    oldestPending: owing.map(({ destinationId }) => {
-      const atMs = since.get(destinationId)
-      return { labels: { destination: destinationId }, value: atMs === undefined ? 0 : Math.max(0, now - atMs) / 1_000 }
-    }),
+/** One sum for each name and one for all others, if there are any. */
+function sums(rows: Iterable<readonly [id: string, value: number]>, names: Pick<NamedSeries, 'has'>): Map<string, number> {
+  const found = new Map<string, number>()
+  for (const [id, value] of rows) {
+    const key = names.has(id) ? id : OTHER
+    found.set(key, (found.get(key) ?? 0) + value)
   }
+  return found
+}
+
+function gauge(found: ReadonlyMap<string, number>): Sample[] {
+  return Array.from(found, ([destination, value]) => ({ labels: { destination }, value }))
+}
+
+/** `other` has a name as well, so that what is joined with the names loses nothing. */
+function infos(label: string, known: ReadonlyMap<string, { id: string; name: string }>, names: NamedSeries): Sample[] {
+  const named = [...known.values()].filter(({ id }) => names.has(id))
+  const samples = named.map(({ id, name }) => ({ labels: { [label]: id, name }, value: 1 }))
+  return named.length < known.size ? [...samples, { labels: { [label]: OTHER, name: `all other ${label}s` }, value: 1 }] : samples
 }
 
 // Written out destination by destination, as the text is: all at once they would be most of the work, in one go. A
 // histogram is there from its first value on: those of a thousand destinations that are idle would be most of the text.
 
-function* attemptSamples(counted: Counted): Generator<Sample> {
+function* attemptSamples(timed: Timed): Generator<Sample> {
   const { name } = METRICS.attemptSeconds
-  for (const { destination, counts } of counted) {
+  for (const { destination, times } of timed) {
     for (const outcome of VERDICTS) {
-      const histogram = counts.attempts[outcome]
+      const histogram = times.attempts[outcome]
       if (!histogram.isEmpty) yield* histogram.samples(name, { destination, outcome })
     }
   }
 }
 
-function* deliverySamples(counted: Counted): Generator<Sample> {
+function* deliverySamples(timed: Timed): Generator<Sample> {
   const { name } = METRICS.deliverySeconds
-  for (const { destination, counts } of counted) {
-    if (!counts.delivery.isEmpty) yield* counts.delivery.samples(name, { destination })
+  for (const { destination, times } of timed) {
+    if (!times.delivery.isEmpty) yield* times.delivery.samples(name, { destination })
   }
 }
 
