@@ -54,7 +54,7 @@ export const API_ERRORS = {
   last_write_key: [409, 'A source keeps at least one write key. Add another before removing this one.'],
   write_key_taken: [409, 'Another source has this write key.'],
   too_many_write_keys: [409, 'The source has as many write keys as it can. Remove one first.'],
-  too_many_listeners: [429, 'As many live feeds are open as the service allows. Close one, or try again later.'],
+  too_many_listeners: [429, 'Too many live streams are open: at most 8 per token and 20 in all. Close one, or try again later.'],
   replay_over: [409, 'The replay job has finished or was cancelled, so it cannot be changed any more.'],
   delivery_pending: [409, 'The delivery is still pending; it is attempted by itself.'],
   message_gone: [409, 'The message is no longer stored, so it cannot be sent again.'],

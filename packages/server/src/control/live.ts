@@ -69,11 +69,11 @@ export function liveRoutes({ store, live }: ControlParts): Route[] {
       answer: LIVE_EVENT,
       stream: true,
       errors: ['source_not_found', 'destination_not_found', 'too_many_listeners'],
-      handle({ query }) {
+      handle({ query, actor }) {
         const { sources, destinations } = store.configuration()
         if (query.sourceId !== undefined && !sources.has(query.sourceId)) throw new ApiError('source_not_found')
         if (query.destinationId !== undefined && !destinations.has(query.destinationId)) throw new ApiError('destination_not_found')
-        const events = live?.listen(query) ?? null
+        const events = live?.listen(query, actor.id) ?? null
         if (events === null) throw new ApiError('too_many_listeners')
         return events
       },

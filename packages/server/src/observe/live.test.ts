@@ -17,7 +17,7 @@ function feed(t: TestContext, options: Partial<LiveOptions> = {}): LiveFeed {
 
 /** Everything up to an attempt at `end`, which a listener hears as the last. */
 async function heardBy(live: LiveFeed, filter: LiveFilter, say: () => void): Promise<Heard[]> {
-  const events = live.listen(filter) ?? assert.fail('nobody more may listen')
+  const events = live.listen(filter, 'a token') ?? assert.fail('nobody more may listen')
   say()
   const heard: Heard[] = []
   const iterator = events[Symbol.asyncIterator]()
@@ -244,7 +244,7 @@ test('more events a second than are told cost nothing but being counted', async 
 
 test('what was dropped is told also when nothing more comes', async (t) => {
   const live = feed(t, { eventsPerSecond: 1 })
-  const events = (live.listen({}) ?? assert.fail())[Symbol.asyncIterator]()
+  const events = (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
   live.accepted(accepted('s', [track('m')]))
   assert.equal((await events.next()).value?.event, 'accepted')
   const next = events.next()
@@ -269,21 +269,27 @@ test('without a listener nothing is looked at', (t) => {
 
 test('so many may listen and no more, and who leaves makes room', async (t) => {
   const live = feed(t, { maxListeners: 2 })
-  const first = (live.listen({}) ?? assert.fail())[Symbol.asyncIterator]()
-  assert.ok(live.listen({}) !== null)
-  assert.equal(live.listen({}), null)
+  const first = (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
+  assert.ok(live.listen({}, 'a token') !== null)
+  assert.equal(live.listen({}, 'a token'), null)
   const waiting = first.next()
   await first.return?.()
   assert.equal((await waiting).done, true)
   assert.equal(live.listeners, 1)
-  assert.ok(live.listen({}) !== null)
+  assert.ok(live.listen({}, 'a token') !== null)
 })
 
 test('closing ends every stream at once, and those that come after', async (t) => {
   const live = feed(t)
-  const waiting = (live.listen({}) ?? assert.fail())[Symbol.asyncIterator]().next()
+  const waiting = (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]().next()
   live.close()
   assert.equal((await waiting).done, true)
-  assert.equal((await (live.listen({}) ?? assert.fail())[Symbol.asyncIterator]().next()).done, true)
+  assert.equal((await (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]().next()).done, true)
   assert.equal(live.listeners, 0)
+})
+
+test('one token cannot take every stream', (t) => {
+  const live = feed(t, { maxListeners: 5, maxPerToken: 3 })
+  const open = ['viewer', 'viewer', 'viewer', 'viewer', 'admin', 'admin', 'admin'].map((tokenId) => live.listen({}, tokenId) !== null)
+  assert.deepEqual(open, [true, true, true, false, true, true, false])
 })

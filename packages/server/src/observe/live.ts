@@ -42,11 +42,14 @@ export interface Relay {
 export interface LiveOptions {
   wallMs: () => number
   maxListeners?: number
+  /** Of one token, so that nobody can take all of them. */
+  maxPerToken?: number
   eventsPerSecond?: number
   bufferEvents?: number
 }
 
 const MAX_LISTENERS = 20
+const MAX_PER_TOKEN = 8
 const EVENTS_PER_SECOND = 500
 const BUFFER_EVENTS = 1_000
 const BUFFER_CHARACTERS = 1024 * 1024
@@ -91,11 +94,13 @@ export class LiveFeed implements Watcher {
     for (const listener of this.#listeners) if (listener.key === key) listener.drop(count, null)
   }
 
-  /** Null when as many listen as may. Until the iteration is left, or the feed is closed. */
-  listen(filter: LiveFilter): AsyncIterable<LiveEvent> | null {
-    const { maxListeners = MAX_LISTENERS, eventsPerSecond = EVENTS_PER_SECOND, bufferEvents = BUFFER_EVENTS } = this.#options
-    if (this.#listeners.size >= maxListeners) return null
-    const listener = new Listener(filter, { eventsPerSecond, bufferEvents }, () => this.#listeners.delete(listener))
+  /** Null when as many listen as may, in all or with this token. Until the iteration is left, or the feed is closed. */
+  listen(filter: LiveFilter, tokenId: string): AsyncIterable<LiveEvent> | null {
+    const { maxListeners = MAX_LISTENERS, maxPerToken = MAX_PER_TOKEN } = this.#options
+    const { eventsPerSecond = EVENTS_PER_SECOND, bufferEvents = BUFFER_EVENTS } = this.#options
+    const own = [...this.#listeners].filter((listener) => listener.tokenId === tokenId)
+    if (this.#listeners.size >= maxListeners || own.length >= maxPerToken) return null
+    const listener = new Listener(filter, tokenId, { eventsPerSecond, bufferEvents }, () => this.#listeners.delete(listener))
     this.#listeners.add(listener)
     if (this.#closed) listener.end()
     return listener
@@ -176,6 +181,7 @@ function keyOf({ sourceId, destinationId, type, messageId, event, userId, what }
 
 class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   readonly filter: LiveFilter
+  readonly tokenId: string
   readonly key: string
   readonly #limits: { eventsPerSecond: number; bufferEvents: number }
   readonly #left: () => void
@@ -190,8 +196,9 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   #ended = false
   #waiting: ((result: IteratorResult<LiveEvent>) => void) | null = null
 
-  constructor(filter: LiveFilter, limits: { eventsPerSecond: number; bufferEvents: number }, left: () => void) {
+  constructor(filter: LiveFilter, tokenId: string, limits: { eventsPerSecond: number; bufferEvents: number }, left: () => void) {
     this.filter = filter
+    this.tokenId = tokenId
     this.key = keyOf(filter)
     this.#limits = limits
     this.#left = left
