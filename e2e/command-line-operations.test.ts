@@ -134,6 +134,7 @@ suite('import', { concurrency: 2 }, () => {
     const { code, stdout } = await run(service, ['import', file, '--rejects', rejects])
     assert.equal(code, 1)
     assert.match(stdout, /^3 messages imported, 3 lines refused \(1 event_required, 1 invalid_json, 1 message_too_large\)\.\n$/)
+    assert.equal(statSync(rejects).mode & 0o777, 0o600)
     const written = readFileSync(rejects, 'utf8')
       .trim()
       .split('\n')
@@ -377,6 +378,7 @@ suite('export and apply', { concurrency: 2 }, () => {
       body: { name: 'Backend', sourceIds: [one.sourceId], keys: [{ id: 'k-1', publicKeyPem: publicKey }] },
     })
     assert.equal((await run(one, ['export', file])).code, 0)
+    assert.equal(statSync(file).mode & 0o777, 0o600)
     const text = readFileSync(file, 'utf8')
     for (const secret of ['hidden', SIGNING.slice(6)]) assert.equal(text.includes(secret), false, text)
     assert.equal((await run(one, ['apply', file, '--dry-run'])).code, 0, 'it changes nothing where it is from')

@@ -112,7 +112,7 @@ export function adoptNextKey(storePath: string): void {
 /** A full disk or a crash leaves a draft at most. An existing file is never written over: it may open somebody's secrets. */
 function writeFirst(storePath: string, key: string): void {
   const [path, draft] = [keyPath(storePath), nextKeyPath(storePath)]
-  mkdirSync(dirname(path), { recursive: true })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {
     writeDurably(draft, key)
     linkSync(draft, path)

@@ -1,6 +1,6 @@
 // `switchyard export`: the configuration as one YAML file that can live in git. Secrets are in it as references only.
 
-import { renameSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { configurationOf, configurationText, KINDS, NOUNS, sameNames } from '../configuration-export.ts'
 import { type Command, CommandProblem, EXIT } from './command.ts'
 import { readInstalled } from './configuration-file.ts'
@@ -29,7 +29,9 @@ export const exportCommand: Command = {
       return EXIT.ok
     }
     try {
-      writeFileSync(`${path}.new`, text, { flush: true })
+      // It has write keys: for its owner alone. Made anew, because one that is left of an earlier try may be readable by others.
+      rmSync(`${path}.new`, { force: true })
+      writeFileSync(`${path}.new`, text, { mode: 0o600, flag: 'wx', flush: true })
       renameSync(`${path}.new`, path)
     } catch (error) {
       throw new CommandProblem(`${path} cannot be written: ${(error as Error).message}.`, EXIT.usage)

@@ -39,7 +39,7 @@ export function readState(path: string): ImportState | undefined {
 }
 
 export function writeState(path: string, state: ImportState): void {
-  writeFileSync(`${path}.new`, `${JSON.stringify(state)}\n`, { flush: true })
+  writeFileSync(`${path}.new`, `${JSON.stringify(state)}\n`, { mode: 0o600, flush: true })
   renameSync(`${path}.new`, path)
 }
 

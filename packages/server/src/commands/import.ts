@@ -224,7 +224,8 @@ async function sizeOf(path: string): Promise<number> {
 function openRejects(path: string | undefined, keptBytes: number): number | null {
   if (path === undefined) return null
   try {
-    if (keptBytes === 0) return openSync(path, 'w')
+    // Messages of people are in it: a new file is for its owner alone.
+    if (keptBytes === 0) return openSync(path, 'w', 0o600)
     const file = openSync(path, 'a')
     ftruncateSync(file, keptBytes)
     return file

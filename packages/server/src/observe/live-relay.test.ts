@@ -89,7 +89,8 @@ async function next(events: AsyncIterator<LiveEvent>): Promise<{ event: string }
   return { ...(JSON.parse(value.json) as object), event: value.event }
 }
 
-const iterate = (live: LiveFeed, filter = {}): AsyncIterator<LiveEvent> => (live.listen(filter, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
+const iterate = (live: LiveFeed, filter = {}): AsyncIterator<LiveEvent> =>
+  (live.listen(filter, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
 
 test('who listens at one node sees what happens at another, and nothing is sent before or after', async () => {
   const pair = new Pair()

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
@@ -182,8 +182,12 @@ test('the files of a new store are for their owner alone, whatever the umask', a
   const path = pathFor(t)
   const umask = process.umask(0o000)
   t.after(() => process.umask(umask))
-  const database = openWriter(path)
+  const store = join(dirname(path), 'new', 'folders', 'store.db')
+  const lock = lockStore(store)
+  const database = openWriter(store)
   database.exec('CREATE TABLE written (id INTEGER)')
-  for (const file of [path, `${path}-wal`, `${path}-shm`]) assert.equal(statSync(file).mode & 0o777, 0o600, file)
+  for (const file of [store, `${store}-wal`, `${store}-shm`, `${store}.lock`]) assert.equal(statSync(file).mode & 0o777, 0o600, file)
+  for (const folder of [dirname(store), dirname(dirname(store))]) assert.equal(statSync(folder).mode & 0o777, 0o700, folder)
   database.close()
+  lock.release()
 })

@@ -29,7 +29,9 @@ export function openProblem(error: unknown, path: string): unknown {
  * system's, on a file of its own, because a lock on the database itself would keep our own reading thread out too.
  */
 export function lockStore(path: string): { release(): void } {
-  mkdirSync(dirname(path), { recursive: true })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // Whoever can open it can hold the lock and keep the service from starting.
+  closeSync(openSync(`${path}.lock`, 'a', 0o600))
   const lock = new DatabaseSync(`${path}.lock`)
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
