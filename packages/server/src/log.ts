@@ -4,6 +4,7 @@
 import { styleText } from 'node:util'
 import { pino } from 'pino'
 import type { LogLevel } from './config.ts'
+import { harmless } from './terminal-text.ts'
 
 export type Log = pino.Logger
 
@@ -27,9 +28,9 @@ export function createLog(level: LogLevel, stream: NodeJS.WriteStream = process.
 
 const COLOURS = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
-/** Unsafe characters stay escaped as JSON has them: a log line may quote what a stranger sent. */
+/** One line each, without anything that works on a terminal: a log line may quote what a stranger sent. */
 function readable({ level, time, msg = '', ...fields }: Line): string {
   const label = styleText(COLOURS[level as keyof typeof COLOURS] ?? 'gray', level.padEnd(5))
-  const rest = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-  return `${styleText('gray', time.slice(11, 23))} ${label} ${[msg, styleText('gray', rest.join(' '))].join('  ').trimEnd()}\n`
+  const rest = Object.entries(fields).map(([name, value]) => `${harmless(name)}=${harmless(JSON.stringify(value) ?? '')}`)
+  return `${styleText('gray', time.slice(11, 23))} ${label} ${[harmless(msg), styleText('gray', rest.join(' '))].join('  ').trimEnd()}\n`
 }

@@ -36,7 +36,7 @@ const COMMANDS: readonly Command[] = [
 
 async function scriptFor(shell: string): Promise<string> {
   let text = ''
-  const out = { line: (line: string) => (text += `${line}\n`) }
+  const out = { text: (line: string) => (text += `${line}\n`) }
   await completionCommand(() => COMMANDS).run({ arguments: [shell], json: false, out } as unknown as Call)
   return text
 }

@@ -20,7 +20,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
     async run({ arguments: [shell], json, out }) {
       const script = SCRIPTS[shell as Shell](commands())
       if (json) out.json({ shell, script })
-      else out.line(script)
+      else out.text(script)
       return EXIT.ok
     },
   }

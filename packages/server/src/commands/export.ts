@@ -25,7 +25,7 @@ export const exportCommand: Command = {
     const text = call.has('schema') ? `${JSON.stringify(installed.document, null, 2)}\n` : await configurationText(file)
     if (path === undefined || path === '-') {
       if (call.json && !call.has('schema')) call.out.json(file)
-      else call.out.line(text.trimEnd())
+      else call.out.text(text.trimEnd())
       return EXIT.ok
     }
     try {

@@ -220,7 +220,7 @@ function show(call: Call, arrival: Arrival): void {
     out.line(out.paint('dim', `  ${method} ${path}`))
     for (const [name, value] of Object.entries(headers)) out.line(out.paint('dim', `  ${name}: ${value}`))
     if (messages.length === 0) out.line(`  ${text}`)
-    for (const { body } of messages) out.line(JSON.stringify(body, null, 2).replaceAll(/^/gm, '  '))
+    for (const { body } of messages) out.text(JSON.stringify(body, null, 2).replaceAll(/^/gm, '  '))
   }
 }
 

@@ -1,6 +1,7 @@
 // One run of the command line: parse, find the command, run it, end with its exit code. What a person can mend is one
 // sentence on stderr; a stack appears only where the fault is ours.
 
+import { harmless } from '../terminal-text.ts'
 import { VERSION } from '../version.ts'
 import { createApi } from './api.ts'
 import { type Call, CommandProblem, EXIT, type ExitCode } from './command.ts'
@@ -78,7 +79,7 @@ export async function runCommandLine(process: Process): Promise<void> {
     } catch (error) {
       if (abort.signal.aborted) return EXIT.interrupted
       if (error instanceof CommandProblem) {
-        stderr.write(`${error.message}\n`)
+        stderr.write(`${error.message.split('\n').map(harmless).join('\n')}\n`)
         return error.exit
       }
       stderr.write(`switchyard ${command.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)

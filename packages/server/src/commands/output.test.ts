@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createOutput, harmless, type Output, widthOf } from './output.ts'
+import { createOutput, type Output, widthOf } from './output.ts'
 
 interface Screen {
   out: Output
@@ -65,9 +65,7 @@ test('colours are for terminals, and can be turned off', () => {
 })
 
 test('what a stranger sent cannot steer the terminal', () => {
-  const hostile = 'a\x1b[2J\x1b]0;title\x07\rb\x1b[8mhidden\u009b31m\u202eabc\x1b[31mred'
-  const shown = harmless(hostile)
-  assert.equal(shown, 'a\\u001b[2J\\u001b]0;title\\u0007\\u000db\\u001b[8mhidden\\u009b31m\\u202eabc\\u001b[31mred')
+  const hostile = 'a\x1b[2J\x1b]0;title\x07\rb\x1b[8mhidden\u009b31m\u202eabc\x1b[31mred\nnot a line\u2028nor this'
   for (const say of [
     (out: Output) => out.line(hostile),
     (out: Output) => out.remark(hostile),
@@ -77,8 +75,15 @@ test('what a stranger sent cannot steer the terminal', () => {
     say(out)
     // The head of a table is bold.
     const written = (text.stdout + text.stderr).replaceAll(/\n/g, '').replace('\x1b[1m', '').replace('\x1b[0m', '')
-    assert.doesNotMatch(written, /[\p{Cc}\u202e]/u)
+    assert.doesNotMatch(written, /[\p{Cc}\u202e\u2028]/u)
+    assert.doesNotMatch(text.stdout + text.stderr, /^not a line/m)
   }
+})
+
+test('text of several lines keeps its lines, and nothing else that works', () => {
+  const { out, text } = screen({ terminal: true })
+  out.text('one\n  two\x1b[2J')
+  assert.equal(text.stdout, 'one\n  two\\u001b[2J\n')
 })
 
 test('JSON has its dangerous characters escaped and stays the same value', () => {

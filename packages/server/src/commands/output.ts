@@ -1,8 +1,9 @@
 // What a command says: results on stdout, so that they can be piped, progress and remarks on stderr. Messages and answers
-// hold what strangers sent, so no control character of theirs reaches a terminal: only line breaks and our own colours do,
-// which are marked with what a stranger cannot guess until they are written.
+// hold what strangers sent, so no control character of theirs reaches a terminal and no line break of theirs makes a line that
+// looks like ours (terminal-text.ts). Our own colours are marked with what a stranger cannot guess until they are written.
 
 import { randomBytes } from 'node:crypto'
+import { harmless } from '../terminal-text.ts'
 
 export interface Progress {
   /** `done` of `total`, with a word on what is special about it. */
@@ -14,7 +15,10 @@ export interface Progress {
 export interface Output {
   /** Whether stdout is a terminal. */
   readonly isTerminal: boolean
+  /** One line: line breaks in the text are shown as \n. */
   line(text: string): void
+  /** Text of several lines. */
+  text(text: string): void
   /** One JSON value: indented on a terminal, on one line otherwise. */
   json(value: unknown): void
   table(columns: readonly string[], rows: readonly (readonly string[])[]): void
@@ -65,26 +69,28 @@ export function createOutput({ stdout, stderr, json, colours, now = () => perfor
   function clearBar(): void {
     if (bar !== '') stderr.write('\r\x1b[K')
   }
-  function line(text: string): void {
+  function lines(texts: readonly string[]): void {
     // A bar stands on the same screen.
     if (isTerminal) clearBar()
-    stdout.write(`${written(text)}\n`)
+    for (const each of texts) stdout.write(`${written(each)}\n`)
     if (isTerminal && bar !== '') stderr.write(bar)
   }
+  const line = (text: string): void => lines([text])
   const paint = (style: Style, text: string): string => (painted ? `${MARK}${STYLES[style]}m${text}${MARK}0m` : text)
 
   return {
     isTerminal,
     line,
+    text: (text) => lines(text.split('\n')),
     remark,
     paint,
     json(value) {
       // JSON escapes C0; what is left of the dangerous characters can be escaped, too, and stays the same JSON.
       const text = JSON.stringify(value, null, isTerminal ? 2 : undefined)
-      stdout.write(`${text.replace(/[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, escaped)}\n`)
+      stdout.write(`${text.split('\n').map(harmless).join('\n')}\n`)
     },
     table(columns, rows) {
-      const cells = rows.map((row) => row.map((cell) => harmless(cell).replaceAll('\n', ' ')))
+      const cells = rows.map((row) => row.map((cell) => plain(cell.replaceAll('\n', ' '))))
       const widths = fit(
         columns.map((name, at) => Math.max(widthOf(name), ...cells.map((row) => widthOf(row[at] ?? '')))),
         isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
@@ -140,20 +146,13 @@ function drawn(done: number, total: number): string {
 const MARK = `\x1b<${randomBytes(8).toString('hex')}>`
 const COLOUR = new RegExp(`${MARK}\\d+m`, 'g')
 
-/** Control characters, and those that turn the direction of what follows, become visible instead of working. */
-export function harmless(text: string): string {
-  return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character, at: number) => {
-    if (character === '\n' || text.startsWith(MARK, at)) return character
-    return character === '\t' ? ' ' : escaped(character)
-  })
+/** Without anything that works on a terminal, but with our colours. */
+function plain(text: string): string {
+  return text.split(MARK).map(harmless).join(MARK)
 }
 
 function written(text: string): string {
-  return harmless(text).replaceAll(MARK, '\x1b[')
-}
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return plain(text).replaceAll(MARK, '\x1b[')
 }
 
 /** Narrows the widest columns until all fit; ids, which a person copies, only when there is no other way, the first never. */
