@@ -89,6 +89,19 @@ test('a node that is cut off from the database answers 503 in time, others are u
   }
 })
 
+test('a node that is told to stop while the database does not answer ends within 10 s, and another sends what it held', async (t) => {
+  await using cluster = await startCluster({ nodes: 2, proxied: true })
+  const node = cluster.node(1)
+  await using held = await holdMessage(cluster, node.url, 'not settled')
+  node.proxy.cut()
+  const { code, ms } = await node.stop()
+  t.diagnostic(`ended after ${Math.round(ms)} ms`)
+  assert.equal(code, 0)
+  assert.ok(ms < 10_000, `it took ${ms} ms`)
+  held.take()
+  await held.broughtAgain(performance.now(), RESUME_MS)
+})
+
 test('the answers of the database are lost: what it has done all the same is neither lost, nor done twice, nor left lying', async (t) => {
   // Alone, so that nobody else clears up after it.
   await using cluster = await startCluster({ nodes: 1, proxied: true })

@@ -5,6 +5,9 @@ import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './command.ts'
 
+/** The whole stop takes no longer, whatever it waits for: ten seconds are promised, and the process needs a moment to end. */
+const STOP_MS = 9_000
+
 export const serve: Command = {
   name: 'serve',
   summary: 'Runs the service: the tracking API, the control API, deliveries',
@@ -57,6 +60,11 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
       stopping = true
       log.info({ signal }, 'stopping')
       giveUp.abort()
+      setTimeout(() => {
+        log.warn('stopping took too long, probably because the store does not answer: what was in flight will be sent again')
+        log.flush()
+        resolve(EXIT.ok)
+      }, STOP_MS).unref()
       starting
         .then((app) => app.close())
         .then(
