@@ -6,7 +6,15 @@ import { type MessageType, parseTime, refusal } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from './call/callback.ts'
 import { Context } from './call/context.ts'
-import { type AnalyticsEvent, type ComposedMessage, compose, enqueuedEvent, eventOf, type RawParams } from './call/event.ts'
+import {
+  type AnalyticsEvent,
+  type ComposedMessage,
+  compose,
+  enqueuedEvent,
+  eventOf,
+  type RawParams,
+  withoutEmptyIntegrations,
+} from './call/event.ts'
 import type {
   AliasParams,
   CloseAndFlushParams,
@@ -27,6 +35,7 @@ import { type FlushEvent, Outbox } from './outbox.ts'
 import { Pipeline } from './plugins/pipeline.ts'
 import type { PluginOf } from './plugins/plugin.ts'
 import type { Period } from './queue/flush-periods.ts'
+import type { Piped } from './queue/queue.ts'
 import type { HttpRequestEvent, HttpResponseEvent } from './send/sender.ts'
 import type { RetryEvent } from './send/verdict.ts'
 import { type AnalyticsSettings, type CheckedSettings, checkSettings } from './settings.ts'
@@ -216,7 +225,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     const ctx = callback || !direct || this.listens(type) ? Context.fromJson(composed.json) : undefined
     const period = this.#outbox.begin()
     if (ctx && this.listens(type)) this.emit(type, ctx)
-    if (direct) this.#put(composed, period, ctx, callback, false)
+    if (direct) this.#put(composed, period, ctx, callback, undefined)
     else void this.#pipe(composed, period, ctx as Context, callback)
     return this.#outbox.belowMark()
   }
@@ -224,16 +233,24 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   /** The way through plugins, which may take its time; the message keeps its room and its place in the count. */
   async #pipe(message: ComposedMessage, period: Period, ctx: Context, callback: Callback | undefined): Promise<void> {
     let current = ctx
+    const hold = { isGivenUp: false, where: 'waited for a plugin to load' }
+    const leave = this.#outbox.heldByPlugin(() => {
+      hold.isGivenUp = true
+      const sentence = `the client was closed while the message ${hold.where}`
+      this.#abandon(message.bytes, period, current, callback, new AnalyticsError('close_timeout', sentence, { ctx: current }))
+    })
     try {
       if (this.#pipeline.loading) await this.#pipeline.loaded()
-      // One that was enqueued may have none, and plugins count on it.
-      ctx.event.context ??= {}
-      const result = this.#pipeline.enrich(ctx)
+      if (hold.isGivenUp) return
+      const result = this.#pipeline.enrich(ctx, (plugin) => {
+        hold.where = `was still with plugin ${plugin}`
+      })
       current = result instanceof Context ? result : await result
+      if (hold.isGivenUp) return
       const { event } = current
       event.messageId ??= platform.newId()
       // A plugin may have made it something that the service would refuse.
-      const composed = compose(event)
+      const composed = compose(withoutEmptyIntegrations(event))
       if (!composed.ok) {
         const { code, field, reason } = composed
         throw new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: current })
@@ -242,32 +259,43 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       message.bytes = 0
       if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
       message.bytes = composed.bytes
-      void this.#pipeline.deliver(current)
-      this.#put(composed, period, current, callback, true)
+      const piped: Piped = { destinations: undefined }
+      // Queued first: what the spool has no room for goes nowhere, not to destination plugins either.
+      if (this.#put(composed, period, current, callback, piped)) piped.destinations = this.#pipeline.deliver(current)
     } catch (error) {
+      if (hold.isGivenUp) return
       const failure =
         error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx: current })
       this.#abandon(message.bytes, period, current, callback, failure)
+    } finally {
+      leave()
     }
   }
 
-  #put(message: ComposedMessage, period: Period, ctx: Context | undefined, callback: Callback | undefined, piped: boolean): void {
+  #put(
+    message: ComposedMessage,
+    period: Period,
+    ctx: Context | undefined,
+    callback: Callback | undefined,
+    piped: Piped | undefined,
+  ): boolean {
     const waiter = ctx && (callback || piped) ? { ctx, callback, piped } : undefined
-    if (this.#outbox.put(message.json, message.bytes, period, waiter)) return
+    if (this.#outbox.put(message.json, message.bytes, period, waiter)) return true
     this.#abandon(message.bytes, period, ctx, callback, queueFull(ctx ?? Context.fromJson(message.json)))
+    return false
   }
 
   /** Ends a message that had its place, before it was queued. */
   #abandon(bytes: number, period: Period, ctx: Context | undefined, callback: Callback | undefined, error: AnalyticsError): void {
     this.#outbox.release(bytes)
     ctx?.setFailedDelivery({ reason: error.reason })
-    this.#outbox.conclude(period, ctx, callback, error, false)
+    this.#outbox.conclude(period, ctx, callback, error, undefined)
   }
 
   #refuse(error: AnalyticsError, callback: Callback | undefined): boolean {
     const period = this.#outbox.begin()
     error.ctx?.setFailedDelivery({ reason: error.reason })
-    this.#outbox.conclude(period, error.ctx, callback, error, false)
+    this.#outbox.conclude(period, error.ctx, callback, error, undefined)
     return this.#outbox.belowMark()
   }
 

@@ -13,7 +13,7 @@ export const CLIENT_ERRORS = {
   close_timeout: 'The client was closed before the message could be delivered.',
   delivery_failure: 'The tracking API refused the request, or every retry failed; reason says how.',
   oauth_failure: 'No access token could be had from the authorization server; reason says why.',
-  plugin_failed: 'A plugin threw. In before and enrichment plugins this stops the message.',
+  plugin_failed: 'A plugin threw, or was not done at close. In before and enrichment plugins an error stops the message.',
   plugin_cancelled: 'A plugin cancelled the message with ctx.cancel().',
   plugin_load_failed: 'A plugin’s load() or unload() failed; the plugin is not in use.',
   spool_failed: 'The spool folder could not be read or written; messages go on in memory.',

@@ -9,8 +9,9 @@ import { type AnalyticsEvent, revive } from './call/event.ts'
 import type { FlushResult } from './call/params.ts'
 import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
+import type { PluginRun } from './plugins/pipeline.ts'
 import { FlushPeriods, type Period } from './queue/flush-periods.ts'
-import { type Batch, Queue, type Waiter } from './queue/queue.ts'
+import { type Batch, type Piped, Queue, type Waiter } from './queue/queue.ts'
 import type { Spool, SpoolLimits } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
@@ -38,13 +39,15 @@ export interface OutboxEvents {
   onRequest(): ((event: HttpRequestEvent) => void) | undefined
   onResponse(): ((event: HttpResponseEvent) => void) | undefined
   retry(event: RetryEvent): void
-  /** After plugins, for a message that came through plugins. */
-  finish(ctx: Context): Promise<void> | undefined
+  /** Runs after plugins, for a message that came through plugins. */
+  finish(ctx: Context): PluginRun | undefined
 }
 
 /** Below 500 KB however a kilobyte is counted. */
 const BATCH_BYTES = Math.min(MAX_BATCH_BYTES, 500_000)
 const SHUT_DOWN_MS = 10_000
+/** As long as the public client waits for everything at close. */
+const PLUGINS_AT_CLOSE_MS = 75_000
 
 export class Outbox implements ExitTarget {
   readonly #events: OutboxEvents
@@ -55,6 +58,8 @@ export class Outbox implements ExitTarget {
   readonly #spool: Spool | undefined
   readonly #callbackLimitMs: number
   #roomWaiters: (() => void)[] = []
+  #heldByPlugins = new Set<() => void>()
+  #pluginsLoading = 0
   #onDisk = 0
   #callbacksRunning = 0
   #isClosed = false
@@ -147,19 +152,28 @@ export class Outbox implements ExitTarget {
     return true
   }
 
-  /** Ends a message, and then tells whoever waits for it. */
+  /**
+   * Ends a message, and tells whoever waits for it: after plugins when destination plugins are done, and the callback after
+   * both.
+   */
   conclude(
     period: Period,
     ctx: Context | undefined,
     callback: Callback | undefined,
     error: AnalyticsError | undefined,
-    piped: boolean,
+    piped: Piped | undefined,
   ): void {
-    // Busy before it is ended: a flush waits for callbacks, too.
-    if (callback) this.tell(callback, error, ctx, period)
-    if (piped && ctx) this.#occupy(period, this.#finish(ctx))
+    // Busy before it is ended: a flush waits for plugins and callbacks, too.
+    if (piped && ctx) this.#finish(period, ctx, callback, error, piped)
+    else if (callback) this.tell(callback, error, ctx, period)
     this.#end(period, error ? 0 : 1, error ? 1 : 0)
     if (error) this.#events.failed(error, callback !== undefined)
+  }
+
+  /** Gives a message up at close that is then still with a plugin. The function given back says that it no longer is; true if it was. */
+  heldByPlugin(giveUp: () => void): () => boolean {
+    this.#heldByPlugins.add(giveUp)
+    return () => this.#heldByPlugins.delete(giveUp)
   }
 
   /** Calls a callback, and keeps flushes of the period waiting for it; what it throws is an error of its own. */
@@ -200,7 +214,11 @@ export class Outbox implements ExitTarget {
   async close(timeoutMs: number | undefined): Promise<FlushResult> {
     this.#isClosed = true
     this.#sender.closing()
+    // Everything else that a close waits for has an end of its own.
+    const isUnlimited = timeoutMs === undefined || Number.isNaN(timeoutMs)
+    const timer = isUnlimited ? setTimeout(() => this.#giveUpPlugins(), PLUGINS_AT_CLOSE_MS) : undefined
     const result = await this.flush(timeoutMs)
+    clearTimeout(timer)
     this.#shut()
     return result
   }
@@ -218,11 +236,14 @@ export class Outbox implements ExitTarget {
     if (!stayOpen) await this.close(0)
   }
 
+  /** Sends nothing while a plugin is loading. */
   hold(): void {
+    this.#pluginsLoading++
     this.#sender.hold()
   }
 
   letGo(): void {
+    this.#pluginsLoading--
     this.#sender.letGo()
   }
 
@@ -236,19 +257,28 @@ export class Outbox implements ExitTarget {
     if (this.#periods.pending === 0) platform.letGo(this)
   }
 
-  /** After plugins; a context that a plugin has broken must not keep its message from ending. */
-  #finish(ctx: Context): Promise<void> | undefined {
-    try {
-      return this.#events.finish(ctx)
-    } catch (error) {
-      this.#events.failed(new AnalyticsError('plugin_failed', `after plugins: ${messageOf(error)}`, { reason: error }), false)
-      return undefined
-    }
-  }
-
-  /** Keeps flushes of a period waiting for a promise, though not for ever: a flush must not hang on other people's code. */
-  #occupy(period: Period, promise: Promise<unknown> | undefined): void {
-    if (promise) this.#freeAfter(promise, this.#periods.occupy(period))
+  #finish(period: Period, ctx: Context, callback: Callback | undefined, error: AnalyticsError | undefined, piped: Piped): void {
+    const tell = (): void => callback && this.tell(callback, error, ctx, period)
+    let run = piped.destinations?.running.size ? piped.destinations : this.#events.finish(ctx)
+    if (!run) return tell()
+    const finished = run === piped.destinations ? run.done.then(() => (run = this.#events.finish(ctx))?.done) : run.done
+    if (this.#isFinished) return tell()
+    const leave = this.heldByPlugin(() => {
+      const names = [...(run?.running ?? [])].join(', ')
+      this.#events.failed(
+        new AnalyticsError('plugin_failed', `the client was closed while the message was still with plugin ${names}`, { ctx }),
+        false,
+      )
+      tell()
+    })
+    // A flush waits, though not for ever: it must not hang on other people's code.
+    const free = this.#periods.occupy(period)
+    this.#freeAfter(
+      finished.then(() => {
+        if (leave()) tell()
+      }),
+      free,
+    )
   }
 
   #freeAfter(promise: Promise<unknown>, free: () => void): void {
@@ -304,13 +334,22 @@ export class Outbox implements ExitTarget {
       if (isKept) {
         if (waiter?.callback) this.tell(waiter.callback, failure, ctx, batch.period)
         this.#periods.leave(batch.period)
-      } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped ?? false)
+      } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped)
     }
+  }
+
+  /** Ends what waits for plugins that do not come back. */
+  #giveUpPlugins(): void {
+    const held = [...this.#heldByPlugins]
+    this.#heldByPlugins.clear()
+    for (const giveUp of held) giveUp()
+    if (this.#pluginsLoading > 0) this.#sender.stop()
   }
 
   #shut(): void {
     if (this.#isFinished) return
     this.#isFinished = true
+    this.#giveUpPlugins()
     this.#queue.seal()
     this.#queue.close()
     this.#sender.stop()

@@ -333,3 +333,33 @@ test('a register that nobody awaits and that fails is an error event, not an unh
   await new Promise(setImmediate)
   await analytics.closeAndFlush()
 })
+
+test('plugins, listeners and callbacks find an object in ctx.event.integrations; left empty it is not sent', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url })
+  const found: unknown[] = []
+  const note = (ctx: Context): Context => {
+    found.push(ctx.event.integrations)
+    return ctx
+  }
+  analytics.on('track', note)
+  analytics.track(event, (_error, ctx) => void (ctx && note(ctx)))
+  await analytics.flush()
+  await analytics.register(
+    ...(['before', 'destination', 'after'] as const).map((role) => plugin(role, role, { load: async (ctx) => note(ctx), track: note })),
+    plugin('enrichment', 'switch', {
+      track: (ctx) => {
+        if (ctx.event.event === 'switched') (ctx.event.integrations as Record<string, unknown>)['Foo'] = false
+        return ctx
+      },
+    }),
+  )
+  analytics.track(event)
+  analytics.enqueue({ type: 'track', ...event })
+  analytics.track({ ...event, event: 'switched' })
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 3, failed: 0, pending: 0 })
+  assert.ok(found.length > 12)
+  for (const integrations of found) assert.equal(typeof integrations, 'object')
+  const sent = server.messages().map((message) => message['integrations'])
+  assert.deepEqual(sent, [undefined, undefined, undefined, { Foo: false }])
+})

@@ -72,7 +72,7 @@ export class Context {
 
   /** A context that belongs to no call: what a plugin's load() is given. */
   static system(): Context {
-    return new this({ type: 'track', event: 'system', messageId: platform.newId(), timestamp: new Date(), context: {} })
+    return new this({ type: 'track', event: 'system', messageId: platform.newId(), timestamp: new Date(), context: {}, integrations: {} })
   }
 
   get event(): AnalyticsEvent {

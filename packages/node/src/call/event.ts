@@ -152,10 +152,20 @@ function isJsonObject(value: unknown): boolean {
   return json !== undefined && json.startsWith('{')
 }
 
-/** Makes the time of an event that was text a Date again: plugins written for the public client call its methods. */
+/** The event of a message's text, as plugins written for the public client expect it: a Date, and objects to set fields of. */
 export function revive(event: AnalyticsEvent): AnalyticsEvent {
   const ms = parseTime(event.timestamp)
   // One that was enqueued may have no time, or one that is none.
   if (ms !== undefined) event.timestamp = new Date(ms)
+  event.context ??= {}
+  event.integrations ??= {}
   return event
+}
+
+/** The event as it is sent: `integrations` that say nothing are left out. A copy, because the event is still in plugins' hands. */
+export function withoutEmptyIntegrations(event: AnalyticsEvent): AnalyticsEvent {
+  const { integrations } = event
+  const isEmpty = integrations != null && Object.getPrototypeOf(integrations) === Object.prototype && Object.keys(integrations).length === 0
+  if (!isEmpty) return event
+  return Object.assign(Object.create(Object.getPrototypeOf(event) as object | null), event, { integrations: undefined }) as AnalyticsEvent
 }

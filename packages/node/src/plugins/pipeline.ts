@@ -9,6 +9,14 @@ import type { PluginOf, PluginType } from './plugin.ts'
 
 const TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
+/** Plugins at work on one message, side by side. */
+export interface PluginRun {
+  /** Names of those that are not done. */
+  readonly running: ReadonlySet<string>
+  /** Resolves when all are done, whatever came of them. */
+  readonly done: Promise<void>
+}
+
 export class Pipeline<Instance> {
   #plugins: PluginOf<Instance>[] = []
   #loading = 0
@@ -79,25 +87,24 @@ export class Pipeline<Instance> {
     return leaving.map((plugin) => plugin.name)
   }
 
-  /** Runs before and enrichment plugins. Throws an AnalyticsError where one of them stops the message. */
-  enrich(ctx: Context): Context | Promise<Context> {
+  /**
+   * Runs before and enrichment plugins. Throws an AnalyticsError where one of them stops the message. `waitsFor` is told
+   * the name of a plugin that takes its time.
+   */
+  enrich(ctx: Context, waitsFor: (plugin: string) => void): Context | Promise<Context> {
     const { type } = ctx.event
     const plugins = [...this.#of('before', type), ...this.#of('enrichment', type)]
-    return runInTurn(plugins, 0, type, ctx)
+    return runInTurn(plugins, 0, type, ctx, waitsFor)
   }
 
-  /** Hands the message to destination plugins, each on its own; resolves when all are done, whatever came of them. */
-  deliver(ctx: Context): Promise<void> | undefined {
-    const { type, integrations } = ctx.event
-    const plugins = this.#of('destination', type).filter((plugin) => isEnabled(plugin, integrations))
-    return plugins.length === 0 ? undefined : this.#runApart(plugins, type, ctx)
+  /** Hands the message to destination plugins, each on its own. */
+  deliver(ctx: Context): PluginRun | undefined {
+    return this.#runApart('destination', ctx)
   }
 
   /** Runs after plugins, once the message's outcome is known. */
-  finish(ctx: Context): Promise<void> | undefined {
-    const { type } = ctx.event
-    const plugins = this.#of('after', type)
-    return plugins.length === 0 ? undefined : this.#runApart(plugins, type, ctx)
+  finish(ctx: Context): PluginRun | undefined {
+    return this.#runApart('after', ctx)
   }
 
   #of(role: PluginType, type: MessageType): PluginOf<Instance>[] {
@@ -113,20 +120,36 @@ export class Pipeline<Instance> {
     }
   }
 
-  async #runApart(plugins: PluginOf<Instance>[], type: MessageType, ctx: Context): Promise<void> {
-    await Promise.all(
-      plugins.map(async (plugin) => {
+  /** Never throws, also not for a context that a plugin has broken: that must not keep its message from ending. */
+  #runApart(role: 'destination' | 'after', ctx: Context): PluginRun | undefined {
+    try {
+      const { type, integrations } = ctx.event
+      const plugins = this.#of(role, type).filter((plugin) => role === 'after' || isEnabled(plugin, integrations))
+      if (plugins.length === 0) return undefined
+      const running = new Set(plugins.map((plugin) => plugin.name))
+      const runs = plugins.map(async (plugin) => {
         try {
           await plugin[type]?.(ctx)
         } catch (error) {
           this.#report(stoppedBy(plugin, error, ctx))
         }
-      }),
-    )
+        running.delete(plugin.name)
+      })
+      return { running, done: Promise.all(runs).then(() => {}) }
+    } catch (error) {
+      this.#report(new AnalyticsError('plugin_failed', `${role} plugins: ${messageOf(error)}`, { reason: error }))
+      return undefined
+    }
   }
 }
 
-function runInTurn<Instance>(plugins: PluginOf<Instance>[], from: number, type: MessageType, ctx: Context): Context | Promise<Context> {
+function runInTurn<Instance>(
+  plugins: PluginOf<Instance>[],
+  from: number,
+  type: MessageType,
+  ctx: Context,
+  waitsFor: (plugin: string) => void,
+): Context | Promise<Context> {
   let current = ctx
   for (let at = from; at < plugins.length; at++) {
     const plugin = plugins[at] as PluginOf<Instance>
@@ -137,8 +160,9 @@ function runInTurn<Instance>(plugins: PluginOf<Instance>[], from: number, type: 
       throw stoppedBy(plugin, error, current)
     }
     if (isThenable(result)) {
+      waitsFor(plugin.name)
       return result.then(
-        (next) => runInTurn(plugins, at + 1, type, next instanceof Context ? next : current),
+        (next) => runInTurn(plugins, at + 1, type, next instanceof Context ? next : current, waitsFor),
         (error: unknown) => {
           throw stoppedBy(plugin, error, current)
         },

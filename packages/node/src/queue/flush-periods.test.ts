@@ -105,6 +105,20 @@ test('a flush waits for what is busy in its period, unless it says not to', asyn
   assert.deepEqual(order, ['inner', 'outer'])
 })
 
+test('a flush that does not wait for what is busy reports nothing that was called after it', async () => {
+  const periods = new FlushPeriods()
+  const first = periods.current
+  periods.begin(first)
+  const inner = periods.close(undefined, false)
+  const second = periods.current
+  periods.begin(second, 2)
+  periods.end(second, 1, 1)
+  const outer = periods.close(undefined)
+  periods.end(first, 1, 0)
+  assert.deepEqual(await inner, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await outer, { delivered: 2, failed: 1, pending: 0 })
+})
+
 test('ten thousand flushes that wait at once cost no more than ten thousand times one', async () => {
   const periods = new FlushPeriods()
   const all: Period[] = []

@@ -134,13 +134,12 @@ export class FlushPeriods {
       const { delivered, failed } = this.#open.shift() as Period
       this.#over.delivered += delivered
       this.#over.failed += failed
-      this.#resolveBelow((this.#open[0] as Period).number)
+      // Before the next one is added up: a flush reports no calls that were made after it.
+      const { number } = this.#open[0] as Period
+      resolveWhile(this.#waiting, ({ upTo }) => upTo < number)
+      resolveWhile(this.#waitingForMessages, ({ upTo }) => upTo < number)
     }
-    while (this.#waitingForMessages[0] && this.#isOver(this.#waitingForMessages[0].upTo, false)) this.#waitingForMessages.shift()?.resolve()
-  }
-
-  #resolveBelow(number: number): void {
-    while (this.#waiting[0] && this.#waiting[0].upTo < number) this.#waiting.shift()?.resolve()
+    resolveWhile(this.#waitingForMessages, ({ upTo }) => this.#isOver(upTo, false))
   }
 
   #sumsUpTo(number: number): FlushResult {
@@ -153,6 +152,10 @@ export class FlushPeriods {
     }
     return sums
   }
+}
+
+function resolveWhile(queue: Waiting[], isDue: (waiting: Waiting) => boolean): void {
+  while (queue[0] && isDue(queue[0])) queue.shift()?.resolve()
 }
 
 function isOver(period: Period): boolean {

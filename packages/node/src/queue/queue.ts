@@ -6,6 +6,7 @@ import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from '../call/callback.ts'
 import type { Context } from '../call/context.ts'
+import type { PluginRun } from '../plugins/pipeline.ts'
 import type { Period } from './flush-periods.ts'
 import type { SpoolRange } from './spool.ts'
 
@@ -15,8 +16,13 @@ export interface Waiter {
   index: number
   ctx: Context
   callback: Callback | undefined
-  /** Whether the message came through plugins, whose `after` handlers are still to run. */
-  piped: boolean
+  /** Set if the message came through plugins. */
+  piped: Piped | undefined
+}
+
+/** A message that came through plugins: after plugins are still to run, once destination plugins are done with it. */
+export interface Piped {
+  destinations: PluginRun | undefined
 }
 
 export interface Batch {
