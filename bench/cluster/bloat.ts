@@ -120,7 +120,7 @@ async function createLoad(store: PostgresStore, rate: number): Promise<Load> {
     wants: (destinationId) => destinationId === taken,
     take: (shipment) => start(settle(shipment, false)),
     lost: () => {},
-    purged: () => {},
+    deleted: () => {},
     wake: () => {},
   })
   let claiming = false

@@ -112,8 +112,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (lane) lane.lost(bytes)
       else memory.give(chargeOf(bytes))
     },
-    purged: (segment, indexes) => {
-      for (const lane of lanes.values()) lane.purged(segment, indexes)
+    deleted: (isDeleted) => {
+      for (const lane of lanes.values()) lane.deleted(isDeleted)
     },
     wake: (destinationId) => lanes.get(destinationId)?.wake(),
     reshare: () => {

@@ -1,7 +1,7 @@
 // New shipments that wait to be put in a batch with others, for no longer than the destination's linger. Knows counts and
 // stored bytes only: where the batches are cut is work.ts's.
 
-import type { BatchSettings, ClaimedShipment, RowId } from '../store/store.ts'
+import type { BatchSettings, ClaimedShipment, IsDeleted } from '../store/store.ts'
 import type { CancelTimer, SetTimer } from './timers.ts'
 
 export class Gathering {
@@ -59,7 +59,12 @@ export class Gathering {
     return shipments
   }
 
-  has(segment: RowId): boolean {
-    return this.#shipments.some(({ contents }) => contents.has(segment))
+  hasAny(isDeleted: IsDeleted): boolean {
+    for (const { contents } of this.#shipments) {
+      for (const [segment, { sourceId, items }] of contents) {
+        if (items.some((item) => item !== null && isDeleted(sourceId, segment, item))) return true
+      }
+    }
+    return false
   }
 }

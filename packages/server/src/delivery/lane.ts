@@ -5,7 +5,7 @@
 // timer that leads to pump().
 
 import type { Clock } from '../clock.ts'
-import type { ClaimedShipment, DeliveryStore, Destination, RowId, Settlement } from '../store/store.ts'
+import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../store/store.ts'
 import { Alarm } from './alarm.ts'
 import type { Sender } from './attempt.ts'
 import { Backlog } from './backlog.ts'
@@ -134,11 +134,11 @@ export class Lane implements SlotUser {
     this.pump()
   }
 
-  purged(segment: RowId, indexes: readonly number[]): void {
+  deleted(isDeleted: IsDeleted): void {
     // The gathered become a work now, so that there is one place that knows how to leave a message out.
-    if (this.#gathering.has(segment)) this.#gathering.close()
+    if (this.#gathering.hasAny(isDeleted)) this.#gathering.close()
     for (const work of this.#works) {
-      work.purge(segment, indexes)
+      work.delete(isDeleted)
       this.#finishIfOver(work)
     }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import type { BatchSettings, ClaimedShipment, SegmentContent, Settlement, Shipment } from '../store/store.ts'
+import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../store/store.ts'
 import type { Outcome, Verdict } from './outcome.ts'
 import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
 
@@ -44,7 +44,7 @@ function contentOf(items: SegmentContent['items']): SegmentContent {
 }
 
 const message = (messageId: string, given: Record<string, unknown> = {}): SegmentContent['items'][number] => {
-  return { type: 'track', event: 'e', userId: 'u', messageId, ...given }
+  return { type: 'track', event: 'e', userId: `user of ${messageId}`, messageId, ...given }
 }
 
 /** One part per list of items, in a segment of its own. */
@@ -68,6 +68,11 @@ function claimedOf(id: number, parts: SegmentContent['items'][], given: Partial<
 
 function items(count: number, prefix = 'm'): SegmentContent['items'] {
   return Array.from({ length: count }, (_, at) => message(`${prefix}${at}`))
+}
+
+/** The users of these messages of a segment were deleted. */
+function deletedAt(segment: number, indexes: readonly number[]): IsDeleted {
+  return (_, of, { userId }) => of === segment && indexes.some((index) => userId === `user of m${index}`)
 }
 
 function settle(work: Work, nowMs = NOW_MS): Settlement {
@@ -188,8 +193,8 @@ test('the window begins with the first attempt, of several messages with the las
 test('a purged message is not sent and ends as cancelled, apart from those that were attempted', () => {
   const work = new Work([claimedOf(1, [[...items(3), null]])], { batch: SINGLE })
   work.finish(work.start(NOW_MS) as Unit, results('success'))
-  work.purge(999, [1])
-  work.purge(100, [0, 2])
+  work.delete(deletedAt(999, [1]))
+  work.delete(deletedAt(100, [0, 2]))
   work.finish(work.start(NOW_MS) as Unit, results('success'))
   assert.equal(work.start(NOW_MS), undefined)
   const { records } = settle(work)
@@ -281,7 +286,12 @@ test('what ran out of its window while it waited ends as expired', () => {
 // ── Whatever happens ──
 
 const anyItem = fc.oneof(
-  { weight: 8, arbitrary: fc.nat({ max: 300 }).map((length) => message('m', { properties: { pad: 'x'.repeat(length) } })) },
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(fc.nat({ max: 5 }), fc.nat({ max: 300 }))
+      .map(([at, length]) => message(`m${at}`, { properties: { pad: 'x'.repeat(length) } })),
+  },
   { weight: 1, arbitrary: fc.constant({ type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }) },
   { weight: 1, arbitrary: fc.constant(null) },
 )
@@ -343,7 +353,7 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
         if (step.do === 'start') {
           const unit = work.start(NOW_MS)
           if (unit) running.push(unit)
-        } else if (step.do === 'purge') work.purge(step.segment, step.indexes)
+        } else if (step.do === 'purge') work.delete(deletedAt(step.segment, step.indexes))
         else {
           const unit = takeRunning(step.which)
           if (unit === undefined) continue

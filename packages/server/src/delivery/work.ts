@@ -13,6 +13,7 @@ import type {
   Destination,
   FinalState,
   Gathered,
+  IsDeleted,
   RequestRecord,
   RowId,
   SegmentContent,
@@ -41,6 +42,8 @@ export interface Member {
   trace: TraceContext | null
   sourceId: string
   type: string | null
+  userId: string | null
+  previousId: string | null
   /** When it was accepted, in wall time. */
   receivedAtMs: number
 }
@@ -150,15 +153,18 @@ export class Work {
     this.#untouched.push(...this.units.splice(0))
   }
 
-  /** Messages purged while the work waited are not sent. */
-  purge(segment: RowId, indexes: readonly number[]): void {
-    if (!this.#records.some((record) => record.segment === segment)) return
+  /** Messages whose users were deleted while the work waited are not sent. */
+  delete(isDeleted: IsDeleted): void {
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit
-      const gone = unit.members.filter((member) => this.#records[member.part]?.segment === segment && indexes.includes(member.index))
-      for (const { part, index } of gone) this.#purged(part, index)
-      unit.members = unit.members.filter((member) => !gone.includes(member))
-      if (unit.members.length === 0) this.units.splice(at, 1)
+      const left = unit.members.filter(({ part, index, sourceId, type, userId, previousId }) => {
+        const { segment } = this.#records[part] as PartRecord
+        if (!isDeleted(sourceId, segment, { type, userId, previousId })) return true
+        this.#purged(part, index)
+        return false
+      })
+      if (left.length === 0) this.units.splice(at, 1)
+      else unit.members = left
     }
   }
 
@@ -326,21 +332,27 @@ export function deliveryIdOf({ members }: Unit): string {
 }
 
 function memberOf(shipment: Shipment, part: number, origin: RowId, content: SegmentContent, index: number, item: JsonObject): Member {
-  const { messageId, type } = item
+  const { messageId, type, userId, previousId } = item
   const json = written(content, index)
   return {
     shipment,
     part,
     origin,
     index,
-    messageId: typeof messageId === 'string' ? messageId : null,
+    messageId: textOrNull(messageId),
     json,
     alone: type === 'delete' || json === null,
     trace: content.trace,
     sourceId: content.sourceId,
-    type: typeof type === 'string' ? type : null,
+    type: textOrNull(type),
+    userId: textOrNull(userId),
+    previousId: textOrNull(previousId),
     receivedAtMs: content.receivedAtMs,
   }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
 }
 
 function written(content: SegmentContent, index: number): string | null {

@@ -301,8 +301,10 @@ test('messages of suppressed users are dropped, counted, and no error', async (t
     ['u', undefined],
   )
   assertSuccess(await api.post('/v1/track', { ...good, userId: 'gone' }))
+  assertSuccess(await api.post('/v1/alias', { userId: 'new', previousId: 'gone' }))
   assertSuccess(await api.post('/v1/track', { ...good, userId: 'gone', writeKey: 'key-two' }, {}))
   assert.deepEqual(api.suppressed, [
+    ['1', 1],
     ['1', 1],
     ['1', 1],
   ])

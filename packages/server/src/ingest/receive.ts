@@ -152,7 +152,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     }
     const configuration = store.configuration()
     const users = configuration.suppressions.get(source.id)
-    const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => users.has(item['userId'] as string)
+    const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
     const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID)
     // A request counts for the messages in it that are good, and for one if none is: what it claims to hold costs nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
@@ -337,4 +337,9 @@ function createKeyLookup(configuration: () => Configuration): (writeKey: string)
     }
     return sources.get(writeKey)
   }
+}
+
+/** An alias is of the user before, too, as it is for a deletion. */
+function isOfUsers({ userId, previousId }: JsonObject, users: ReadonlySet<string>): boolean {
+  return users.has(userId as string) || users.has(previousId as string)
 }

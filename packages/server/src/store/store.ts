@@ -3,6 +3,7 @@
 // owed = delivered + pending + failed + expired + cancelled at every commit; a shipment that another has claimed cannot
 // be settled. No SQL, no HTTP and no policy here: when to retry and whether to give up is delivery's knowledge.
 
+import type { JsonObject } from '@switchyard/protocol'
 import type { ControlStore } from './control-store.ts'
 import type { Configuration, FinalStateName, Part, Plan, RequestRecord, RowId, SegmentContent } from './model.ts'
 import type { Channel, Nodes, ServerFacts } from './nodes.ts'
@@ -136,6 +137,9 @@ export interface Claim {
 }
 
 /** The taker of new work, so that the usual way is accept → deliver from memory → settle, with nothing read back. */
+/** Of a message as it was accepted, or of those of its fields that tell whose it is: type, userId, previousId. */
+export type IsDeleted = (sourceId: string, segment: RowId, message: JsonObject) => boolean
+
 export interface Taker {
   /** Asked before the commit: whether the new shipment is to be taken at once rather than left in the store. */
   wants(destinationId: string, bytes: number): boolean
@@ -143,8 +147,8 @@ export interface Taker {
   take(claimed: ClaimedShipment): void
   /** The commit failed: what was wanted does not exist. */
   lost(destinationId: string, bytes: number): void
-  /** Messages that must not be sent any more. */
-  purged(segment: RowId, indexes: readonly number[]): void
+  /** Messages of users who were deleted: what was not started is not sent any more. */
+  deleted(isDeleted: IsDeleted): void
   /** New work that was not asked for came to the store: retries by replay, deletions, shipments left in the store. */
   wake(destinationId: string): void
   /** This process's shares of destinations' limits may be others than before: see DeliveryStore.share. */

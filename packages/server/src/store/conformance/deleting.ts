@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { DeletionDetail, DeletionState, DeletionTarget, SegmentContent, Store } from '../store.ts'
+import type { DeletionDetail, DeletionState, DeletionTarget, RowId, SegmentContent, Store } from '../store.ts'
 import {
   accept,
   allPages,
@@ -37,11 +37,13 @@ export function deleting({ store, reopen, open }: Ground): void {
     if (next === null) return { ...found, targets: data }
     return { ...found, targets: await allPages((page) => from.control.deletionTargets(id, {}, page), 1_000) }
   }
+  /** With suppression, a purge has a tail of seconds. */
   const untilPurged = (id: string, purged: number): Promise<WithTargets> =>
     until(
       () => detail(store(), id),
       (deletion) => deletion.purged === purged,
       `${purged} messages are purged`,
+      { patienceMs: 60_000 },
     )
   const states = ({ targets }: WithTargets): string[] =>
     targets.map(({ userId, destinationId, state }) => `${userId} ${destinationId} ${state}`).sort()
@@ -189,10 +191,9 @@ export function deleting({ store, reopen, open }: Ground): void {
     const { segment } = await accept(store(), sourceId, [track('z'), track('w', { userId: 'gone' })], [destinationId])
     const { id } = await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await untilPurged(id, 2)
-    // A reader may see it before whoever holds it is told.
-    await until(
-      async () => ((await detail(store(), id)).purged === 2 ? taker.purges : []),
-      (purges) => purges.some(([of, indexes]) => of === segment && indexes.join() === '1'),
+    assert.deepEqual(
+      [track('z'), track('w', { userId: 'gone' })].map((item) => taker.deletions[0]?.(sourceId, segment as RowId, item)),
+      [false, true],
       'whoever holds it is told',
     )
     const [first] = (await claim(store(), destinationId, { maxFresh: 1 })).shipments
@@ -209,28 +210,73 @@ export function deleting({ store, reopen, open }: Ground): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 3, delivered: 1, cancelled: 1 }))
   })
 
-  test('who holds messages of a user hears of the purge before a delete message can be had', async () => {
+  test('who holds messages of a user hears of the deletion before a delete message can be had', async () => {
     const { sourceId, destinationId } = await newWay(store())
     const told: string[] = []
     const taker = new RecordingTaker()
-    taker.purged = (_segment, indexes) => void told.push(`purged ${indexes.join()}`)
-    const claims: Promise<void>[] = []
-    taker.wake = (id) => {
-      if (id !== destinationId) return
-      const claimed = claim(store(), id).then(({ shipments }) => shipments.forEach(() => told.push('claimed')))
-      claims.push(claimed)
-    }
+    taker.deleted = () => void told.push('deleted')
     store().delivery.attach(taker)
-    await accept(store(), sourceId, [track('w-0'), track('w-1', { userId: 'gone' }), track('w-2', { userId: 'gone' })], [destinationId])
+    await accept(store(), sourceId, [track('w-0'), track('w-1', { userId: 'gone' })], [destinationId])
     assert.equal(taker.taken.length, 1)
-    await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    await until(
-      async () => (await Promise.all(claims), [...told]),
-      (all) => all.includes('claimed'),
+    // Somebody who looks for work all the time, and is not woken for it.
+    const claiming = until(
+      () => claim(store(), destinationId),
+      ({ shipments }) => shipments.length > 0,
       'the delete message is claimed',
+    ).then(() => told.push('claimed'))
+    await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await claiming
+    assert.deepEqual(told, ['deleted', 'claimed'])
+    store().delivery.attach(new RecordingTaker())
+  })
+
+  test('after the answer no message of the user can be had, however long its purge takes', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const count = 2_600
+    await Promise.all(
+      Array.from({ length: count }, (_, at) =>
+        accept(store(), sourceId, [track(`l-${at}`, { userId: at % 2 ? 'gone' : 'stays' })], [destinationId]),
+      ),
     )
-    // Once or twice: it does no harm.
-    assert.deepEqual([...new Set(told)], ['purged 1,2', 'claimed'])
+    const { id } = await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { shipments } = await claim(store(), destinationId)
+    const had = shipments.flatMap(messageIdsOf)
+    assert.equal(had.filter((messageId) => messageId?.startsWith('l-')).length, count / 2)
+    assert.equal(had.filter((messageId) => messageId === null).length, count / 2 + 1, 'the user’s, and the delete message')
+    await untilPurged(id, count / 2)
+  })
+
+  test('with suppression, what races with the request is not kept and cannot be had', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const taker = new RecordingTaker()
+    store().delivery.attach(taker)
+    const of = (name: string) => [track(name, { userId: 'gone' }), track(`${name}-stays`)]
+    const isSuppressed = (): boolean => store().configuration().suppressions.get(sourceId)?.has('gone') ?? false
+    await accept(store(), sourceId, of('before'), [destinationId])
+    let sent = 1
+    const creating = store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
+    let isAnswered = false
+    void creating.then(() => {
+      isAnswered = true
+    })
+    // As at the door: whoever is not suppressed yet is taken.
+    while (!isSuppressed()) {
+      sent++
+      await Promise.race([accept(store(), sourceId, of(`racing-${sent}`), [destinationId]), creating])
+    }
+    const last = isAnswered ? null : accept(store(), sourceId, [track('others')], [destinationId])
+    const { id } = await creating
+    await last
+    await untilPurged(id, sent)
+    const all = await allPages((page) => store().control.messages({ sourceId }, page), 1_000)
+    const left = all.flatMap(({ content }) => content.items).filter((item) => item?.['userId'] === 'gone' && item['type'] !== 'delete')
+    assert.deepEqual(left, [])
+    for (const { shipment, contents } of taker.taken) {
+      const { segment } = shipment.parts[0] as { segment: RowId }
+      for (const item of contents.get(segment)?.items ?? []) {
+        if (item?.['userId'] === 'gone') assert.ok(taker.deletions.some((isDeleted) => isDeleted(sourceId, segment, item)))
+      }
+    }
     store().delivery.attach(new RecordingTaker())
   })
 

@@ -14,6 +14,7 @@ import type {
   Destination,
   FinalState,
   FinalStateName,
+  IsDeleted,
   LedgerRow,
   NewDestination,
   Page,
@@ -273,12 +274,17 @@ export async function allPages<T>(
 }
 
 /** Asks until it is so: for work that the store does by itself, which says nothing when it is done. */
-export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean, what: string): Promise<T> {
-  const deadline = Date.now() + 10_000
+export async function until<T>(
+  ask: () => Promise<T>,
+  isSo: (answer: T) => boolean,
+  what: string,
+  { patienceMs = 10_000 }: { patienceMs?: number } = {},
+): Promise<T> {
+  const deadline = Date.now() + patienceMs
   for (;;) {
     const answer = await ask()
     if (isSo(answer)) return answer
-    assert.ok(Date.now() < deadline, `still not so after ten seconds: ${what}. Last: ${JSON.stringify(answer)}`)
+    assert.ok(Date.now() < deadline, `still not so after ${patienceMs / 1_000} seconds: ${what}. Last: ${JSON.stringify(answer)}`)
     // What was asked may take no time at all, and the work needs some.
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -297,7 +303,7 @@ export class RecordingTaker implements Taker {
   readonly asked: [destinationId: string, bytes: number][] = []
   readonly taken: ClaimedShipment[] = []
   readonly gone: [destinationId: string, bytes: number][] = []
-  readonly purges: [segment: RowId, indexes: number[]][] = []
+  readonly deletions: IsDeleted[] = []
   readonly woken: string[] = []
 
   wants(destinationId: string, bytes: number): boolean {
@@ -313,8 +319,8 @@ export class RecordingTaker implements Taker {
     this.gone.push([destinationId, bytes])
   }
 
-  purged(segment: RowId, indexes: readonly number[]): void {
-    this.purges.push([segment, [...indexes]])
+  deleted(isDeleted: IsDeleted): void {
+    this.deletions.push(isDeleted)
   }
 
   wake(destinationId: string): void {

@@ -1,5 +1,6 @@
 // A segment as it is left when users' messages are taken out of it: the rule of a purge, the same wherever segments are stored.
 
+import type { JsonObject } from '@switchyard/protocol'
 import { readStoredBody, writeStoredBody } from '../../stored-messages.ts'
 import { packBody, unpackBody } from './body-bytes.ts'
 import { clearUser, KEY_WORDS } from './segment-keys.ts'
@@ -22,10 +23,7 @@ export function withoutUsers(
   // With the duplicates, whose bytes are there too.
   const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
   const items = [...content.items]
-  const theirs = possible.filter((index) => {
-    const { userId, previousId } = items[index] ?? {}
-    return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
-  })
+  const theirs = possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
   if (theirs.length === 0) return undefined
   // A copy of its own, whatever kind of bytes came.
   const words = new Uint32Array(new Uint8Array(row.keys).buffer)
@@ -43,4 +41,9 @@ export function withoutUsers(
     isEmpty,
     indexes: theirs.filter((index) => !row.absent.includes(index)),
   }
+}
+
+/** A message is of its user, and an alias of the user before, too. */
+export function isOfUsers({ userId, previousId }: JsonObject, userIds: ReadonlySet<string>): boolean {
+  return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
 }

@@ -133,6 +133,7 @@ export class Accepting {
   readonly #tools: Tools
   readonly #grouping: Grouping<Item, Reply>
   readonly #tallies: Tallies
+  readonly #writing = new Set<Promise<Reply>>()
   readonly #seeds = new Map<string, Seed>()
   #seed: Seed = [0, 0, 0, 0]
   #problem: string | null = null
@@ -163,16 +164,25 @@ export class Accepting {
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
     const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, own: false }))
     const bytes = batch.body.length
+    const writing = this.#grouping.push({ batch, keys, wanted, asked: false })
+    this.#writing.add(writing)
     let reply: Reply
     try {
-      reply = await this.#grouping.push({ batch, keys, wanted, asked: false })
+      reply = await writing
     } catch (error) {
       const taker = this.#parts.taker()
       for (const { destinationId, own } of wanted) if (own) taker?.lost(destinationId, bytes)
       throw error
+    } finally {
+      this.#writing.delete(writing)
     }
     this.#hand(reply, wanted, content, bytes)
     return reply.result
+  }
+
+  /** Resolves when everything that was given before is committed, or has failed. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#writing)
   }
 
   reject(rejection: Rejection): void {

@@ -52,6 +52,7 @@ const MAX_CLAIMS = 64
 /** A statement whose end is not known may still be made by the server for as long as statements are allowed to take. */
 const DOUBT_MS = 60_000
 const RELEASE_AGAIN_MS = 250
+const FREED_AT_ONCE = 5_000
 /** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
 const STRAYS_EVERY_MS = 15_000
 
@@ -179,6 +180,17 @@ export class Claiming {
     if (mine.length === 0) return this.#releasing
     this.#releasing = this.#releasing.then(() => this.#release(mine))
     return this.#releasing
+  }
+
+  /** Rows that were held under this node's name, and never in its memory: whoever looks for work may take them. */
+  async free(ids: readonly string[], destinationIds: readonly string[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += FREED_AT_ONCE) {
+      await this.#parts.database.query('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [
+        this.#membership.holder,
+        int8s(ids.slice(at, at + FREED_AT_ONCE)),
+      ])
+    }
+    for (const id of destinationIds) this.#places.forget(id)
   }
 
   // ── What is held ──

@@ -79,6 +79,12 @@ export class Change {
     await this.ask(`DELETE FROM ${table} WHERE id = $1`, [id])
   }
 
+  /** All nodes are to know of it before it is over, though it is no part of the configuration. Tells the version by which they do. */
+  announce(): number {
+    this.#made = true
+    return this.#version
+  }
+
   /** Of sources by their `num`. How many were not suppressed before. */
   async suppress(sources: readonly string[], userIds: readonly string[], atMs: number): Promise<number> {
     const { count } = await this.ask(

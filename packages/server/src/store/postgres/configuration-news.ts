@@ -18,12 +18,6 @@ export interface NewsOptions {
   onReturn: () => void
 }
 
-/** Another channel: the words on it, and that it is listened to again after it was not. */
-export interface Heeded {
-  onWord: (word: string) => void
-  onReturn: () => void
-}
-
 export class ConfigurationNews {
   readonly #options: NewsOptions
   #connection: Connection | null = null
@@ -31,15 +25,15 @@ export class ConfigurationNews {
   #pauseMs = FIRST_PAUSE_MS
   #closed = false
   /** What others want to hear of on the same connection. */
-  readonly #heeded = new Map<string, Heeded>()
+  readonly #heeded = new Map<string, (word: string) => void>()
 
   constructor(options: NewsOptions) {
     this.#options = options
   }
 
   /** One more channel, before the start. */
-  heed(channel: string, heeded: Heeded): void {
-    this.#heeded.set(channel, heeded)
+  heed(channel: string, onWord: (word: string) => void): void {
+    this.#heeded.set(channel, onWord)
   }
 
   /** Resolves when it listens, or could not and will try again. */
@@ -61,14 +55,12 @@ export class ConfigurationNews {
       this.#connection = connection
       connection.onNotification = (channel, word) => {
         if (channel === CHANNEL) onVersion(Number(word))
-        else this.#heeded.get(channel)?.onWord(word)
+        else this.#heeded.get(channel)?.(word)
       }
       connection.onGone = () => this.#lost(connection)
       for (const channel of [CHANNEL, ...this.#heeded.keys()]) await connection.query({ text: `LISTEN ${channel}` })
       this.#pauseMs = FIRST_PAUSE_MS
-      if (!again || this.#closed) return
-      onReturn()
-      for (const heeded of this.#heeded.values()) heeded.onReturn()
+      if (again && !this.#closed) onReturn()
     } catch {
       if (this.#connection === null) this.#later()
       else this.#connection.destroy()

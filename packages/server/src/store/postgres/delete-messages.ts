@@ -1,6 +1,7 @@
 // The delete messages of a request, owed inside the transaction that makes it: each is alone in its segment, so that none is ever
 // in a batch with others, and its shipments are named right after it, where origins.ts looks for them. Thousands go in
-// a handful of statements.
+// a handful of statements. They are held by the node that makes the request, for until all nodes know of it no delete message may be
+// sent: a node could still send what the receiver was told to delete. If that node dies they are free like all it held.
 
 import { writeStoredBody } from '../../stored-messages.ts'
 import { KEY_WORDS } from '../encoding/segment-keys.ts'
@@ -19,37 +20,40 @@ export interface DeletionSource {
 
 const MESSAGES_AT_ONCE = 2_000
 
-export async function oweDeleteMessages(
-  ask: Ask,
-  ids: RowIds,
-  deletion: string,
-  userIds: readonly string[],
-  sources: readonly DeletionSource[],
-  atMs: number,
-): Promise<void> {
-  const timestamp = new Date(atMs).toISOString()
+/** Whose they are. */
+export interface DeleteMessages {
+  deletion: string
+  userIds: readonly string[]
+  sources: readonly DeletionSource[]
+  atMs: number
+  holder: string
+}
+
+/** Tells the shipments that it made. */
+export async function oweDeleteMessages(ask: Ask, ids: RowIds, messages: DeleteMessages): Promise<string[]> {
+  const { userIds, sources } = messages
+  const origins: string[] = []
   const owed = new Map<string, number>()
   for (const { source, destinations } of sources) {
     if (destinations.length === 0) continue
     const perStatement = Math.max(1, Math.floor(MESSAGES_AT_ONCE / destinations.length))
     for (let at = 0; at < userIds.length; at += perStatement) {
-      await owe(ask, ids, deletion, userIds.slice(at, at + perStatement), source, destinations, atMs, timestamp)
+      origins.push(...(await owe(ask, ids, { ...messages, userIds: userIds.slice(at, at + perStatement) }, source, destinations)))
     }
     for (const destination of destinations) owed.set(destination, (owed.get(destination) ?? 0) + userIds.length)
   }
   for (const [destination, count] of owed) await changeLedger(ask, ids, destination, [count, 0, count, 0, 0, 0])
+  return origins
 }
 
 async function owe(
   ask: Ask,
   ids: RowIds,
-  deletion: string,
-  userIds: readonly string[],
+  { deletion, userIds, atMs, holder }: DeleteMessages,
   source: string,
   destinations: readonly string[],
-  atMs: number,
-  timestamp: string,
-): Promise<void> {
+): Promise<string[]> {
+  const timestamp = new Date(atMs).toISOString()
   const segments: { seq: string; routes: string; body: Uint8Array }[] = []
   const shipments: { origin: string; destination: string; userId: string; bytes: number; parts: string }[] = []
   for (const userId of userIds) {
@@ -90,7 +94,7 @@ async function owe(
        INSERT INTO deletion_targets (deletion, user_id, source, destination, origin)
        SELECT $6::bigint, user_id, $7::bigint, destination, origin FROM sent
      )
-     INSERT INTO shipments (id, destination, count, bytes, parts) SELECT origin, destination, 1, bytes, parts FROM sent`,
+     INSERT INTO shipments (holder, id, destination, count, bytes, parts) SELECT $8, origin, destination, 1, bytes, parts FROM sent`,
     [
       int8s(shipments.map(({ origin }) => origin)),
       int8s(shipments.map(({ destination }) => destination)),
@@ -99,6 +103,8 @@ async function owe(
       texts(shipments.map(({ parts }) => parts)),
       deletion,
       source,
+      holder,
     ],
   )
+  return shipments.map(({ origin }) => origin)
 }

@@ -1,10 +1,23 @@
-// Deletion requests where there are several nodes: what one purges another does not send, a purge outlives its node, and what a node
-// accepts before it hears of a suppression is purged too.
+// Deletion requests where there are several nodes: what one was asked to delete another does not send, a purge outlives its node, and what
+// a node accepts before it hears of a suppression is purged too.
 
 import assert from 'node:assert/strict'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import pg from 'pg'
-import { accept, allPages, claim, newDestination, newSource, newWay, RecordingTaker, settle, track, until } from '../conformance/ground.ts'
+import {
+  accept,
+  allPages,
+  claim,
+  messageIdsOf,
+  newDestination,
+  newSource,
+  newWay,
+  RecordingTaker,
+  settle,
+  track,
+  until,
+} from '../conformance/ground.ts'
 import type { DeletionDetail, DeletionSummary, Store } from '../store.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'
@@ -13,6 +26,8 @@ import type { PostgresStore } from './store.ts'
 interface Nodes {
   database: TestDatabase
   open: () => Promise<PostgresStore>
+  /** At another address of the same database. */
+  openThrough: (url: string) => Promise<PostgresStore>
 }
 
 async function start(t: TestContext): Promise<Nodes> {
@@ -22,12 +37,12 @@ async function start(t: TestContext): Promise<Nodes> {
     for (const node of nodes) await node.close()
     await database.drop()
   })
-  const open = async (): Promise<PostgresStore> => {
-    const node = await openAt(database.url)
+  const openThrough = async (url: string): Promise<PostgresStore> => {
+    const node = await openAt(url)
     nodes.push(node)
     return node
   }
-  return { database, open }
+  return { database, open: () => openThrough(database.url), openThrough }
 }
 
 function taking(store: Store, wanted: boolean): RecordingTaker {
@@ -49,10 +64,6 @@ function knows(store: Store, id: string): Promise<void> {
   })
 }
 
-/** What a taker is told comes with no word to wait for: the event loop has to go on meanwhile. */
-const told = (taker: RecordingTaker, isSo: (purges: RecordingTaker['purges']) => boolean): Promise<unknown> =>
-  until(() => new Promise<RecordingTaker['purges']>((resolve) => setImmediate(() => resolve(taker.purges))), isSo, 'it is told')
-
 /** A purge has a tail of seconds, and its end is found at a beat. */
 const PATIENCE_MS = 60_000
 
@@ -70,50 +81,154 @@ async function messageIds(store: Store, sourceId: string): Promise<unknown[]> {
   return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
 }
 
-test('a node that holds messages is told when another purges them', async (t) => {
-  const { open } = await start(t)
-  const [one, other] = [await open(), await open()]
+/** Between a node and the server. What the server says can be kept from the node for a while. */
+async function startProxy(t: TestContext, url: string): Promise<{ url: string; hold(): void; release(): void }> {
+  const target = new URL(url)
+  const fromServer = new Set<Socket>()
+  let isHeld = false
+  const proxy = createServer((node) => {
+    const server = connect(Number(target.port), target.hostname)
+    fromServer.add(server)
+    server.on('close', () => fromServer.delete(server))
+    for (const [one, other] of [
+      [node, server],
+      [server, node],
+    ] as const) {
+      one.on('data', (bytes) => other.write(bytes))
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+    if (isHeld) server.pause()
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.after(() => proxy.close())
+  const { port } = proxy.address() as AddressInfo
+  const through = new URL(url)
+  through.hostname = '127.0.0.1'
+  through.port = String(port)
+  return {
+    url: through.href,
+    hold() {
+      isHeld = true
+      for (const server of fromServer) server.pause()
+    },
+    release() {
+      isHeld = false
+      for (const server of fromServer) server.resume()
+    },
+  }
+}
+
+test('a request is not answered, and its delete message cannot be had, before every node that holds messages of the user has heard of it', async (t) => {
+  const { database, open, openThrough } = await start(t)
+  const one = await open()
+  const proxy = await startProxy(t, database.url)
+  const other = await openThrough(proxy.url)
   const { sourceId, destinationId } = await newWay(one)
   await knows(other, destinationId)
-  const idle = taking(one, false)
+  taking(one, false)
   const taker = taking(other, true)
-  const taken = await accept(other, sourceId, [track('a', { userId: 'stays' }), track('b', { userId: 'gone' })], [destinationId])
-  taker.wanted = false
-  const left = await accept(one, sourceId, [track('c', { userId: 'gone' })], [destinationId])
-  const { shipments } = await claim(other, destinationId)
-  assert.deepEqual([taker.taken.length, shipments.length], [1, 1], 'one is handed over when it is accepted, the other is claimed')
-  await one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-  const expected = [
-    [taken.segment, [1]],
-    [left.segment, [0]],
-  ]
-  for (const each of [taker, idle]) {
-    await told(each, (purges) => expected.every((wanted) => purges.some((purge) => JSON.stringify(purge) === JSON.stringify(wanted))))
-  }
+  const { segment } = await accept(other, sourceId, [track('a', { userId: 'stays' }), track('b', { userId: 'gone' })], [destinationId])
+  assert.equal(taker.taken.length, 1)
+  proxy.hold()
+  let isAnswered = false
+  const creating = one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }).then((deletion) => {
+    isAnswered = true
+    return deletion
+  })
+  const purged = (): Promise<{ purged: number }[]> => database.query('SELECT purged FROM switchyard.deletions')
+  await until(purged, ([deletion]) => deletion?.purged === 1, 'the message is purged, and another node could still send it')
+  assert.deepEqual((await claim(one, destinationId)).shipments, [])
+  assert.deepEqual([isAnswered, taker.deletions.length], [false, 0])
+  proxy.release()
+  await creating
+  const [isDeleted] = taker.deletions
+  assert.deepEqual(
+    ['stays', 'gone'].map((userId) => isDeleted?.(sourceId, segment as string, track('any', { userId }))),
+    [false, true],
+  )
+  assert.equal((await claim(one, destinationId)).shipments.length, 1, 'the delete message')
 })
 
-test('a node that did not hear of a purge is told of what it holds when it listens again', async (t) => {
+test('a node that was killed is not waited for longer than its lease', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
   const { sourceId, destinationId } = await newWay(store)
-  const taker = taking(store, true)
-  const { segment } = await accept(store, sourceId, [track('a', { userId: 'gone' }), track('b'), track('a')], [destinationId])
-  const { id } = await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  await database.query(
+    `INSERT INTO switchyard.nodes (num, holder, name, version, expires_at, doc)
+     VALUES (500, 1, 'dead', '', now() + interval '300 milliseconds', '{"configuration":1}')`,
+  )
+  await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  assert.equal((await claim(store, destinationId)).shipments.length, 1)
+  const [node] = await database.query<{ over: boolean }>('SELECT expires_at < now() AS over FROM switchyard.nodes WHERE num = 500')
+  assert.notEqual(node?.over, false)
+})
+
+test('after the answer no message of the user can be had, though its purge has to wait', async (t) => {
+  const { database, open } = await start(t)
+  const [one, other] = [await open(), await open()]
+  const { sourceId, destinationId } = await newWay(one)
+  await knows(other, destinationId)
+  for (const store of [one, other]) taking(store, false)
+  const { segment } = await accept(one, sourceId, [track('a', { userId: 'gone' }), track('b')], [destinationId])
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  await holder.query('BEGIN')
+  await holder.query('SELECT FROM switchyard.segments WHERE seq = $1 FOR UPDATE', [segment])
+  const { id } = await one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  const { shipments } = await claim(other, destinationId)
+  assert.deepEqual(shipments.map(messageIdsOf), [[null, 'b'], [null]], 'the second is the delete message')
+  assert.equal((await one.control.deletion(id))?.purged, 0)
+  await holder.query('ROLLBACK')
+  await holder.end()
   await until(
-    async () => (await store.control.deletion(id))?.purged,
-    (purged) => purged === 1,
+    () => one.control.deletion(id),
+    (deletion) => deletion?.purged === 1,
     'purged',
   )
-  const heard = (): Promise<unknown> => told(taker, (purges) => purges.some(([of]) => of === segment))
-  // Told by itself and by the word it sent. What is heard from here on is found in what the node holds.
-  await told(taker, (purges) => purges.length === 2)
-  taker.purges.splice(0)
-  const ended = await database.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+})
+
+test('with suppression, the answer waits for what another node is accepting, which is purged', async (t) => {
+  const { database, open } = await start(t)
+  const [one, other] = [await open(), await open()]
+  const { id: sourceId } = await newSource(one)
+  await knows(other, sourceId)
+  // What has the same key waits for this transaction.
+  await accept(other, sourceId, [track('same')])
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  await holder.query('BEGIN')
+  await holder.query('DELETE FROM switchyard.message_keys')
+  const accepting = accept(other, sourceId, [track('same'), track('late', { userId: 'gone' })])
+  const waiting = (): Promise<{ count: number }[]> =>
+    database.query(
+      `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+    )
+  await until(waiting, ([row]) => row?.count === 1, 'it waits')
+  let isAnswered = false
+  const creating = one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }).then((deletion) => {
+    isAnswered = true
+    return deletion
+  })
+  await until(
+    async () => other.configuration().suppressions.get(sourceId)?.has('gone'),
+    (isSuppressed) => isSuppressed === true,
+    'the other node drops new messages of the user',
   )
-  assert.equal(ended.length, 1)
-  await heard()
-  assert.deepEqual(taker.purges, [[segment, [0]]])
+  // The purge has gone through what there is, and there is nothing else to wait for.
+  await until(
+    () => database.query<{ cursor: string }>('SELECT purge_cursor AS cursor FROM switchyard.deletions'),
+    ([deletion]) => deletion?.cursor !== '0',
+    'it is purged',
+  )
+  for (let nth = 0; nth < 10; nth++) await one.control.deletions({}, { limit: 1, cursor: null })
+  assert.equal(isAnswered, false)
+  await holder.query('COMMIT')
+  await holder.end()
+  await accepting
+  const { id } = await creating
+  assert.equal((await reached(one, id, 'finished')).purged, 1)
+  assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['same']))
 })
 
 test('a purge whose node is closed in the middle is finished by another, and nothing is counted twice', async (t) => {

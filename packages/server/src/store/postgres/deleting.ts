@@ -1,13 +1,16 @@
 // Deletion requests and suppressions: a request is written as a whole, under the lock of the configuration, and its purge goes
-// on in steps that any node takes up: see purging.ts. Users stand by pseudonym in what is kept for long. Whatever any
-// node purges, every node is told, so that what it has taken from the store is not sent.
+// on in steps that any node takes up: see purging.ts. Users stand by pseudonym in what is kept for long.
+//
+// A request is announced like a change of the configuration. It is answered, and its delete messages can be had, when every node that
+// is alive has said that it goes by it: that it sends nothing more of the users (see deleted-users.ts), and, with suppression, that
+// whatever of theirs it was accepting has been committed. A node that does not say so is waited for until its lease is over.
 
 import { randomUUID } from 'node:crypto'
+import type { DeletedUsers } from '../deleted-users.ts'
 import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
 import type {
   Audit,
-  ClaimedShipment,
   ControlStore,
   DeletionDetail,
   DeletionFilter,
@@ -19,18 +22,17 @@ import type {
   PageRequest,
   Suppression,
   SuppressionFilter,
-  Taker,
 } from '../store.ts'
+import type { Accepting } from './accepting.ts'
+import type { Claiming } from './claiming.ts'
 import type { Change } from './configuration-change.ts'
 import type { Configuring } from './configuring.ts'
 import { oweDeleteMessages } from './delete-messages.ts'
 import { endStep } from './deletion-ends.ts'
-import { purgedOfHeld } from './held-purges.ts'
 import { OLDEST, rowIdAt } from './ids.ts'
+import { LEASE_MS, type Membership } from './membership.ts'
 import type { Parts } from './parts.ts'
-import { PURGED_CHANNEL, type PurgedMessages, readPurged } from './purge-words.ts'
-import { PurgedLately } from './purged-lately.ts'
-import { Purging } from './purging.ts'
+import { Purging, TAIL } from './purging.ts'
 import { DeletionReads } from './read-deletions.ts'
 import { listSuppressions } from './read-suppressions.ts'
 import { writeText } from './texts.ts'
@@ -47,37 +49,55 @@ type Deletions = Pick<
   | 'pseudonym'
 >
 
-/** A purge that ended while this node did not listen was begun after this, or was known to be open. */
-const UNHEARD_MS = 86_400_000
+interface Tools {
+  configuring: Configuring
+  accepting: Accepting
+  claiming: Claiming
+  membership: Membership
+  deleted: DeletedUsers
+}
+
+/** Also a request whose purge is over concerns a node that has not heard of it and holds messages of its users; after a lease it holds nothing. */
+const RECENT_MS = 300_000
+/** Longer than anything that was read from the store before a purge was over can take to come here, and than a request is recent. */
+const KEPT_MS = RECENT_MS + 60_000
+/** Somebody may be waiting to hear that this node knows of a request for so long. */
+const WAITED_FOR_MS = 2 * LEASE_MS
+/** A node that does not say that it knows of a request is given up before. */
+const WAIT_MS = LEASE_MS + 5_000
+const ASK_AGAIN_MS = 20
 
 export class Deleting implements Deletions {
   readonly #parts: Parts
+  readonly #tools: Tools
   readonly #configuring: Configuring
   readonly #reads: DeletionReads
   readonly #purging: Purging
-  readonly #lately = new PurgedLately()
+  /** When this node learned of each of those that it keeps in mind. */
+  readonly #learnedAt = new Map<string, number>()
   #pseudonymKey: Promise<string> | undefined
+  /** The version that this node goes by, and the one that it has told the others it goes by. */
+  #version = -1
+  #told = -1
+  #telling: Promise<void> | null = null
 
-  constructor(parts: Parts, { configuring }: { configuring: Configuring }) {
+  constructor(parts: Parts, tools: Tools) {
     this.#parts = parts
-    this.#configuring = configuring
+    this.#tools = tools
+    this.#configuring = tools.configuring
     this.#reads = new DeletionReads(parts.database)
-    this.#purging = new Purging(parts, (purged) => this.#purged(purged))
-    configuring.heed(PURGED_CHANNEL, {
-      onWord: (word) => this.#purged(readPurged(word)),
-      onReturn: () => parts.run(this.#catchUp()),
-    })
+    this.#purging = new Purging(parts)
   }
 
   async createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
     const id = `del_${randomUUID()}`
     const userIds = [...new Set(deletion.userIds)]
-    const { num, destinationIds } = await this.#configuring.change((change) => this.#create(change, id, { ...deletion, userIds }, audit))
-    // The delete messages after the purge, where it is a short one: else they could fill a batch with what they are to delete.
-    const wake = (): void => {
-      for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
-    }
-    void this.#purging.begin(num).then(wake, wake)
+    const created = await this.#configuring.change((change) => this.#create(change, id, { ...deletion, userIds }, audit))
+    const { num, version, origins, destinationIds } = created
+    this.#purging.begin(num)
+    await this.#untilKnown(version)
+    await this.#tools.claiming.free(origins, destinationIds)
+    for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
     const detail = await this.#reads.one(id)
     if (detail === undefined) throw new Error(`deletion ${id} is not there`)
     return detail
@@ -88,7 +108,7 @@ export class Deleting implements Deletions {
     id: string,
     deletion: NewDeletion,
     audit: Audit<NewDeletion & { id: string }> | undefined,
-  ): Promise<{ num: string; destinationIds: string[] }> {
+  ): Promise<{ num: string; version: number; origins: string[]; destinationIds: string[] }> {
     const { ids, names, nowMs } = this.#parts
     const { userIds, suppress } = deletion
     const num = ids.next()
@@ -102,7 +122,8 @@ export class Deleting implements Deletions {
       return { source, destinations: told.map((destination) => names.num('destinations', destination.id) as string) }
     })
     const sourceNums = sources.map(({ source }) => source)
-    await oweDeleteMessages(change.ask, ids, num, userIds, sources, atMs)
+    const { holder } = this.#tools.membership
+    const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, userIds, sources, atMs, holder })
     if (suppress) await change.suppress(sourceNums, userIds, atMs)
     await change.ask(
       `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -118,7 +139,7 @@ export class Deleting implements Deletions {
       ],
     )
     await change.note(audit?.({ ...deletion, id }, null))
-    return { num, destinationIds: [...destinationIds] }
+    return { num, version: change.announce(), origins, destinationIds: [...destinationIds] }
   }
 
   async deletions(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
@@ -165,8 +186,15 @@ export class Deleting implements Deletions {
   }
 
   /** Takes up the purges that can go on. Once a second: whichever node began one may be no more. */
-  resume(): Promise<void> {
-    return this.#purging.resume()
+  async resume(): Promise<void> {
+    const open = await this.#purging.resume()
+    const now = performance.now()
+    for (const [num, learnedAt] of this.#learnedAt) {
+      if (open.has(num) || now - learnedAt < KEPT_MS) continue
+      this.#learnedAt.delete(num)
+      this.#tools.deleted.remove(num)
+    }
+    await this.#tell()
   }
 
   /** Writes down which have ended, and puts pseudonyms in the place of users in those from before. */
@@ -180,34 +208,80 @@ export class Deleting implements Deletions {
     }
   }
 
-  // ── What was purged, wherever ──
+  // ── What all nodes know ──
 
-  /** The taker, who is handed nothing that was purged while it was on its way. */
-  guard(taker: Taker): Taker {
-    return this.#lately.guard(taker)
+  /** Before anything is claimed. */
+  load(): Promise<void> {
+    return this.#tell()
   }
 
-  /** What was claimed, without what was purged while it was being read. */
-  without(claimed: readonly ClaimedShipment[]): ClaimedShipment[] {
-    return claimed.map((shipment) => this.#lately.without(shipment))
+  /** This node goes by this version of the configuration, and is to know of every request that was made before it. */
+  follow(version: number): void {
+    this.#version = version
+    this.#parts.run(this.#tell())
   }
 
-  #purged(purged: readonly PurgedMessages[]): void {
-    this.#lately.add(purged)
-    const taker = this.#parts.taker()
-    for (const { segment, indexes } of purged) taker?.purged(segment, indexes)
+  /** What fails is made good at the next beat. One at a time, and again for what came meanwhile. */
+  #tell(): Promise<void> {
+    this.#telling ??= this.#tellOnce().finally(() => {
+      this.#telling = null
+    })
+    return this.#telling
   }
 
-  /** Word of purges may have been lost. */
-  async #catchUp(): Promise<void> {
-    const { database, ids, isClosed } = this.#parts
-    const own = ids.next()
-    const { rows } = await database.query<{ any: boolean }>(
-      'SELECT EXISTS (SELECT FROM deletions WHERE num > $1 OR purge_cursor < purge_end) AS any',
-      [rowIdAt(Date.now() - UNHEARD_MS)],
+  async #tellOnce(): Promise<void> {
+    const { accepting, membership } = this.#tools
+    while (this.#told !== this.#version && !this.#parts.isClosed()) {
+      const version = this.#version
+      await this.#learn()
+      await accepting.settled()
+      const since = performance.now() - WAITED_FOR_MS
+      await membership.tellVersion(
+        version,
+        [...this.#learnedAt.values()].some((at) => at > since),
+      )
+      this.#told = version
+    }
+  }
+
+  /** From here on, nothing that they are about is sent from this node, unless it is in flight. */
+  async #learn(): Promise<void> {
+    const { database, names, configuration } = this.#parts
+    const { membership, deleted } = this.#tools
+    const { rows } = await database.query<{
+      num: string
+      suppress: boolean
+      every_source: boolean
+      user_ids: string
+      sources: string
+      purge_end: string
+    }>(
+      `SELECT num, suppress, every_source, user_ids, sources, purge_end FROM deletions
+       WHERE (purge_cursor < purge_end OR num > $1) AND NOT pseudonyms AND num <> ALL ($2::bigint[]) ORDER BY num`,
+      [rowIdAt(membership.serverMs() - RECENT_MS), [...this.#learnedAt.keys()]],
     )
-    if (isClosed() || !(rows[0]?.any || this.#purging.isAnyOpen)) return
-    await purgedOfHeld(database, own, (purged) => this.#purged(purged))
+    for (const { num, suppress, every_source, user_ids, sources, purge_end } of rows) {
+      const mark = suppress ? String(BigInt(purge_end) - TAIL) : purge_end
+      this.#learnedAt.set(num, performance.now())
+      deleted.add(num, {
+        sourceIds: every_source ? null : new Set((JSON.parse(sources) as string[]).flatMap((source) => names.id('sources', source) ?? [])),
+        userIds: new Set(JSON.parse(user_ids) as string[]),
+        // In its tail only those go who are suppressed still: see purging.ts.
+        covers: (segment, sourceId, { userId, previousId }) => {
+          if ((segment as string) < mark) return true
+          const suppressed = (segment as string) < purge_end ? configuration().suppressions.get(sourceId) : undefined
+          return suppressed !== undefined && (suppressed.has(userId as string) || suppressed.has(previousId as string))
+        },
+      })
+    }
+  }
+
+  /** Resolves when every node that is alive goes by the version. */
+  async #untilKnown(version: number): Promise<void> {
+    const deadline = performance.now() + WAIT_MS
+    while (!(await this.#tools.membership.isKnown(version)) && performance.now() < deadline && !this.#parts.isClosed()) {
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
+    }
   }
 
   // ── Names ──

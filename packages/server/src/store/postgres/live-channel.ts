@@ -3,7 +3,6 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Channel } from '../store.ts'
-import type { Heeded } from './configuration-news.ts'
 import type { Database } from './database.ts'
 
 const CHANNEL = 'switchyard_live'
@@ -22,9 +21,9 @@ export class LiveChannel implements Channel {
   #isSending = false
   #waiting: string[] = []
 
-  constructor(database: Database, news: { heed(channel: string, heeded: Heeded): void }) {
+  constructor(database: Database, news: { heed(channel: string, onWord: (word: string) => void): void }) {
     this.#database = database
-    news.heed(CHANNEL, { onWord: (word) => this.#heard(word), onReturn: () => {} })
+    news.heed(CHANNEL, (word) => this.#heard(word))
   }
 
   /** One at a time: a slow server is not sent more than it takes, and what waits too long is let go. */

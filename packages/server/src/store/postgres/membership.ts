@@ -20,6 +20,8 @@ const MARK_EVERY_MS = 5_000
 const SCHEDULE_SETTING = 'schedule_ms'
 /** Work held by nobody that there is, which only a commit at the moment of its node's end can leave, is looked for after so many leases. */
 const ORPHANS_EVERY = 1.5
+/** The version of the configuration that a node goes by, among what it tells. */
+const KNOWN_VERSION = 'configuration'
 
 export interface MembershipOptions {
   /** For everything but the beat. */
@@ -57,7 +59,8 @@ export class Membership {
   /** Since when it has been beating without a gap. */
   #assuredSince = 0
   #nodes: NodeSummary[] = []
-  readonly #told = new Map<string, unknown>()
+  /** From the start it says that no version of the configuration is known: others wait for those who do not know theirs. */
+  readonly #told = new Map<string, unknown>([[KNOWN_VERSION, -1]])
   readonly #listeners: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> | null = null
@@ -137,6 +140,24 @@ export class Membership {
     else this.#told.set(key, value)
   }
 
+  /** That it goes by this version of the configuration; at once if others wait for it, else with the next beat. */
+  async tellVersion(version: number, atOnce: boolean): Promise<void> {
+    this.#told.set(KNOWN_VERSION, version)
+    if (!atOnce) return
+    // One that is under way may have been sent without it.
+    await this.#renewing?.catch(() => {})
+    await this.#renewOnce()
+  }
+
+  /** Whether every node that is alive goes by this version or a later one. */
+  async isKnown(version: number): Promise<boolean> {
+    const { rows } = await this.#database.query<{ known: boolean }>(
+      `SELECT NOT EXISTS (SELECT FROM nodes WHERE expires_at > now() AND (doc::json->>'${KNOWN_VERSION}')::bigint < $1) AS known`,
+      [version],
+    )
+    return rows[0]?.known ?? false
+  }
+
   /** After every beat: who is alive, or what they told, may have changed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener)
@@ -196,12 +217,13 @@ export class Membership {
       const free = rows[0]
       if (free === undefined) throw new Error(`there are ${NODE_NUMBERS} nodes already`)
       const holder = new RowIds(free.num, () => free.now_ms).next()
-      await ask(`INSERT INTO nodes (num, holder, name, version, expires_at) VALUES ($1, $2, $3, $4, ${leaseEnd('$5')})`, [
+      await ask(`INSERT INTO nodes (num, holder, name, version, expires_at, doc) VALUES ($1, $2, $3, $4, ${leaseEnd('$5')}, $6)`, [
         free.num,
         holder,
         this.#name,
         this.#version,
         this.#leaseMs,
+        this.#doc,
       ])
       const { rows: marks } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SCHEDULE_SETTING])
       return { ...free, holder, scheduleMs: Math.max(free.now_ms, Number(marks[0]?.value ?? 0)) }
@@ -214,6 +236,10 @@ export class Membership {
     this.#assuredUntil = started + this.#leaseMs
     this.onNumber?.(row.num)
     await this.#renew()
+  }
+
+  get #doc(): string {
+    return JSON.stringify(Object.fromEntries(this.#told))
   }
 
   /** One at a time, or a node that was given up would come back as several, and hold work under names that it does not renew. */
@@ -235,7 +261,7 @@ export class Membership {
                (extract(epoch FROM started_at) * 1000)::bigint AS started_ms, (extract(epoch FROM expires_at) * 1000)::bigint AS expires_ms, doc
                FROM nodes ORDER BY num) n) AS nodes`,
       },
-      [this.#num, this.#holder, JSON.stringify(Object.fromEntries(this.#told)), this.#leaseMs],
+      [this.#num, this.#holder, this.#doc, this.#leaseMs],
       this.#leaseMs / 2,
     )
     const row = rows[0]

@@ -18,7 +18,6 @@ import { int8s } from './binary-arrays.ts'
 import type { Ask } from './database.ts'
 import { openSeed } from './message-keys.ts'
 import type { Parts } from './parts.ts'
-import { PURGED_CHANNEL, type PurgedMessages, writePurged } from './purge-words.ts'
 import { type PurgedSegment, writePurgedSegments } from './purged-segments.ts'
 import { readText, writeText } from './texts.ts'
 
@@ -63,7 +62,6 @@ interface Step {
   /** Up to where it went. */
   position: string
   over: boolean
-  purged: PurgedMessages[]
 }
 
 interface Found {
@@ -74,15 +72,11 @@ interface Found {
 
 export class Purging {
   readonly #parts: Parts
-  readonly #onPurged: (purged: readonly PurgedMessages[]) => void
-  readonly #running = new Map<string, Promise<void>>()
+  readonly #running = new Set<string>()
   #seed: Promise<Seed> | undefined
-  /** Those that were not over when they were last looked for. */
-  #open: readonly string[] = []
 
-  constructor(parts: Parts, onPurged: (purged: readonly PurgedMessages[]) => void) {
+  constructor(parts: Parts) {
     this.#parts = parts
-    this.#onPurged = onPurged
   }
 
   /** The end of a new request's purge. To be asked as late as can be in its transaction: the tail begins when others can know. */
@@ -93,30 +87,21 @@ export class Purging {
     return String(suppress ? mark + TAIL : mark)
   }
 
-  /** Whether a purge was not over when this node last looked. */
-  get isAnyOpen(): boolean {
-    return this.#open.length > 0 || this.#running.size > 0
-  }
-
-  /** Takes up those that can go on. One small question when there are none; what is begun goes on by itself. */
-  async resume(): Promise<void> {
+  /** Takes up those that can go on. One small question when there are none; what is begun goes on by itself. Tells which are not over. */
+  async resume(): Promise<ReadonlySet<string>> {
     const { rows } = await this.#parts.database.query<{ num: string; ready: boolean }>({
       name: 'open-purges',
       text: `SELECT num, NOT ${IS_AT_TAIL} OR ${TAIL_IS_OVER} AS ready FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
     })
-    this.#open = rows.map(({ num }) => num)
-    for (const { num, ready } of rows) if (ready) void this.begin(num)
+    for (const { num, ready } of rows) if (ready) this.begin(num)
+    return new Set(rows.map(({ num }) => num))
   }
 
-  /** Resolves when what there is has been gone through, or another node is at it. */
-  begin(num: string): Promise<void> {
-    const before = this.#running.get(num)
-    if (before !== undefined) return before
-    if (this.#parts.isClosed()) return Promise.resolve()
-    const running = this.#purge(num).finally(() => this.#running.delete(num))
-    this.#running.set(num, running)
-    this.#parts.run(running)
-    return running
+  /** Goes through what there is, unless another node is at it. */
+  begin(num: string): void {
+    if (this.#running.has(num) || this.#parts.isClosed()) return
+    this.#running.add(num)
+    this.#parts.run(this.#purge(num).finally(() => this.#running.delete(num)))
   }
 
   async #purge(num: string): Promise<void> {
@@ -125,9 +110,7 @@ export class Purging {
     for (let position = '0'; !this.#parts.isClosed(); ) {
       const step = await this.#parts.database.transaction((ask) => this.#step(ask, purge, position))
       // Another node is at it, or it is over.
-      if (step === null) return
-      if (step.purged.length > 0) this.#onPurged(step.purged)
-      if (step.over) return
+      if (step === null || step.over) return
       position = step.position
     }
   }
@@ -186,14 +169,8 @@ export class Purging {
     const over = found.length < SEGMENTS_PER_STEP && within.length === found.length && !isCut
     const reached = over ? purge.end : ((isCut ? taken : within).at(-1)?.seq ?? purge.end)
     const cursor = purge.last ? reached : later(rows[0].cursor, reached < purge.again ? reached : purge.again)
-    await ask('UPDATE deletions SET purge_cursor = $2, purged = purged + $3 WHERE num = $1', [
-      purge.num,
-      cursor,
-      purged.reduce((sum, { indexes }) => sum + indexes.length, 0),
-    ])
-    const told = purged.filter(({ indexes }) => indexes.length > 0)
-    if (told.length > 0) await ask('SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word', [PURGED_CHANNEL, writePurged(told)])
-    return { position: reached, over, purged: told }
+    await ask('UPDATE deletions SET purge_cursor = $2, purged = purged + $3 WHERE num = $1', [purge.num, cursor, purged])
+    return { position: reached, over }
   }
 
   /** Those whose keys have a user's hash. */
@@ -213,10 +190,11 @@ export class Purging {
     return possible
   }
 
-  async #rewrite(ask: Ask, purge: Purge, possible: readonly Found[]): Promise<PurgedMessages[]> {
+  /** How many messages it took out. */
+  async #rewrite(ask: Ask, purge: Purge, possible: readonly Found[]): Promise<number> {
     const all = new Set(purge.userIds)
     const late = possible.some(({ seq }) => seq >= purge.mark) ? await suppressedOf(ask, purge) : undefined
-    const purged: PurgedMessages[] = []
+    let purged = 0
     for (let at = 0; at < possible.length; ) {
       let bytes = 0
       const chunk: Found[] = []
@@ -239,7 +217,7 @@ export class Purging {
         const left = withoutUsers({ ...row, absent: row.absent ?? [] }, possible, users)
         if (left === undefined) continue
         rewritten.push({ ...left, seq: row.seq })
-        purged.push({ segment: row.seq, indexes: left.indexes })
+        purged += left.indexes.length
       }
       if (rewritten.length > 0) await writePurgedSegments(ask, rewritten, range)
     }

@@ -6,7 +6,7 @@ import type { SecretBox } from '../../secret-box.ts'
 import { createTurns } from '../../turns.ts'
 import { type Configuration, type Destination, StoreUnavailable } from '../store.ts'
 import { Change } from './configuration-change.ts'
-import { ConfigurationNews, type Heeded } from './configuration-news.ts'
+import { ConfigurationNews } from './configuration-news.ts'
 import type { Ask } from './database.ts'
 import { checkSecrets } from './keepsakes.ts'
 import type { Parts } from './parts.ts'
@@ -16,6 +16,8 @@ export interface SharedOptions {
   secretBox: SecretBox
   /** Called on every node that sees it: what the destination is still owed is to be cancelled. */
   onDestinationDeleted: (id: string) => void
+  /** This node goes by this version now. */
+  onVersion: (version: number) => void
 }
 
 interface Known extends State {
@@ -26,6 +28,7 @@ interface Known extends State {
 export class SharedConfiguration {
   readonly #parts: Parts
   readonly #onDestinationDeleted: (id: string) => void
+  readonly #onVersion: (version: number) => void
   readonly #news: ConfigurationNews
   readonly #listeners: ((configuration: Configuration) => void)[] = []
   readonly #inTurn = createTurns()
@@ -39,10 +42,11 @@ export class SharedConfiguration {
   /** The key that stored secrets are sealed with, as last seen. */
   #secretKey: string | null = null
 
-  constructor(parts: Parts, { secretBox, onDestinationDeleted }: SharedOptions) {
+  constructor(parts: Parts, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
     this.#parts = parts
     this.#secretBox = secretBox
     this.#onDestinationDeleted = onDestinationDeleted
+    this.#onVersion = onVersion
     this.#news = new ConfigurationNews({
       database: parts.database,
       onVersion: (version) => {
@@ -74,8 +78,8 @@ export class SharedConfiguration {
   }
 
   /** Words on another channel, by the connection that listens here. Before the start. */
-  heed(channel: string, heeded: Heeded): void {
-    this.#news.heed(channel, heeded)
+  heed(channel: string, onWord: (word: string) => void): void {
+    this.#news.heed(channel, onWord)
   }
 
   /** Everything, at the start. Throws SecretBoxError for secrets that the key does not open. */
@@ -103,7 +107,7 @@ export class SharedConfiguration {
       { readOnly: true },
     )
     if (this.#secretKey !== this.#secretBox.keyId) await this.#adoptKey()
-    this.#state = state
+    this.#become(state)
   }
 
   /** Called once a second. Asks little when nothing changed. */
@@ -213,12 +217,14 @@ export class SharedConfiguration {
   }
 
   #become(state: Known): void {
-    const before = this.#state.configuration
+    const { version, configuration: before } = this.#state
     this.#state = state
     const { configuration } = state
-    if (configuration === before) return
-    for (const listener of this.#listeners) listener(configuration)
-    for (const id of before.destinations.keys()) if (!configuration.destinations.has(id)) this.#onDestinationDeleted(id)
+    if (configuration !== before) {
+      for (const listener of this.#listeners) listener(configuration)
+      for (const id of before.destinations.keys()) if (!configuration.destinations.has(id)) this.#onDestinationDeleted(id)
+    }
+    if (state.version !== version) this.#onVersion(state.version)
   }
 
   /** It opens everything that is stored, so it is the key. */

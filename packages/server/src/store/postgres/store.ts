@@ -5,6 +5,7 @@
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import { within } from '../../within.ts'
+import { DeletedUsers } from '../deleted-users.ts'
 import { type Configuration, type ControlStore, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { Accepting } from './accepting.ts'
 import { parsePostgresAddress } from './address.ts'
@@ -150,6 +151,7 @@ class Postgres implements PostgresStore {
   readonly #retention: Retention
   readonly #stats: Stats
   readonly #auditLog: AuditLog
+  readonly #deleted = new DeletedUsers(() => this.#taker)
   #taker: Taker | null = null
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
@@ -184,6 +186,7 @@ class Postgres implements PostgresStore {
     this.#configuring = new Configuring(parts, {
       secretBox: options.secretBox,
       onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
+      onVersion: (version) => this.#deleting.follow(version),
     })
     this.channel = new LiveChannel(database, this.#configuring)
     const onState = options.onState ?? (() => {})
@@ -203,7 +206,13 @@ class Postgres implements PostgresStore {
     this.#books = new Books(parts)
     this.#messages = new Messages(parts)
     this.#deliveries = new Deliveries(parts)
-    this.#deleting = new Deleting(parts, { configuring: this.#configuring })
+    this.#deleting = new Deleting(parts, {
+      configuring: this.#configuring,
+      accepting: this.#accepting,
+      claiming: this.#claiming,
+      membership,
+      deleted: this.#deleted,
+    })
     this.#retention = new Retention(parts)
     this.#stats = new Stats(parts)
     this.#auditLog = new AuditLog(parts)
@@ -230,6 +239,7 @@ class Postgres implements PostgresStore {
     await this.#retention.prepare()
     await this.#accepting.load()
     await this.#configuring.load()
+    await this.#deleting.load()
     this.membership.start({
       // Once a second, whatever happens: what another node has changed, left behind or not finished.
       onBeat: () => this.#beat(),
@@ -302,14 +312,13 @@ class Postgres implements PostgresStore {
 
   readonly delivery: Store['delivery'] = {
     attach: (taker) => {
-      this.#taker = this.#deleting.guard(taker)
+      this.#taker = this.#deleted.guard(taker)
     },
     claim: async (request) => {
       const claim = await this.#claiming.claim(request)
-      return { ...claim, shipments: this.#deleting.without(claim.shipments) }
+      return { ...claim, shipments: claim.shipments.map((shipment) => this.#deleted.without(shipment)) }
     },
-    claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
-      this.#deleting.without(await this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit)),
+    claimOverdue: (destinationId, firstAttemptBeforeMs, limit) => this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
     release: (shipments) => {
       // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
       const deleted = new Set(

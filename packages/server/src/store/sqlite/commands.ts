@@ -219,8 +219,10 @@ export interface Replies {
   createReplay: null
   updateReplay: { ok: boolean }
   replayStep: ReplayStepReply
-  createDeletion: { num: number; destinationIds: string[] }
-  purgeStep: { over: boolean; purged: { segment: number; indexes: number[] }[] }
+  /** With its delete messages, which are held until they are released. */
+  createDeletion: { num: number; end: number; held: { id: number; claim: number; destinationId: string }[] }
+  /** `end`: what is purged was accepted before it. */
+  purgeStep: { over: boolean; end: number }
   createSuppressions: number
   deleteSuppression: number
   /** The number of the deletion that was looked at; null when there is none after. */

@@ -2,6 +2,7 @@
 // are taken up again at the next start. Users stand by pseudonym in what is kept for long; the key to those is here alone.
 
 import { randomUUID } from 'node:crypto'
+import type { DeletedUsers } from '../deleted-users.ts'
 import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
 import type {
@@ -15,6 +16,7 @@ import type {
   NewSuppressions,
   Page,
   PageRequest,
+  Shipment,
   Suppression,
   SuppressionFilter,
   Taker,
@@ -22,6 +24,7 @@ import type {
 import { auditNote } from './commands.ts'
 import type { Configuring } from './configuring.ts'
 import type { GroupCommit } from './group-commit.ts'
+import type { UnfinishedPurge } from './read-configuration.ts'
 import type { ReadingThread } from './reading-thread.ts'
 
 export interface DeletingParts {
@@ -30,6 +33,9 @@ export interface DeletingParts {
   configuring: Configuring
   nowMs: () => number
   taker: () => Taker | null
+  deleted: DeletedUsers
+  /** Resolves when everything that was given to the store before is committed, or has failed. */
+  release: (shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]) => Promise<unknown>
   isClosed: () => boolean
   /** Work that goes on after the answer. */
   run: (work: Promise<void>) => void
@@ -56,7 +62,7 @@ export class Deleting implements Deletions {
   }
 
   async createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
-    const { writer, reader, configuring, nowMs, taker, run } = this.#parts
+    const { writer, reader, configuring, nowMs, taker, run, release } = this.#parts
     const { sources, destinations } = configuring.configuration
     const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
     const userIds = [...new Set(deletion.userIds)]
@@ -68,7 +74,7 @@ export class Deleting implements Deletions {
     }))
     const id = `del_${randomUUID()}`
     const atMs = nowMs()
-    const { num, destinationIds } = await writer.run<'createDeletion'>({
+    const { num, end, held } = await writer.run<'createDeletion'>({
       kind: 'createDeletion',
       id,
       deletion: { ...deletion, userIds },
@@ -77,11 +83,11 @@ export class Deleting implements Deletions {
       ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
     })
     if (deletion.suppress) configuring.suppress(sourceIds, userIds)
-    // Whoever holds messages of the users hears of the purge before the delete messages can be had.
-    const wake = (): void => {
-      for (const destinationId of destinationIds) taker()?.wake(destinationId)
-    }
-    run(this.purge(num, wake))
+    run(this.purge({ ...deletion, num, userIds, end }))
+    // Whoever holds messages of the users has heard of the deletion: its delete messages can be had. When this is answered, everything that
+    // was on its way to the store has been stored, and will be purged, or has failed.
+    await release(held)
+    for (const id of new Set(targets.flatMap(({ destinationIds }) => destinationIds))) taker()?.wake(id)
     const detail = await reader.ask('deletions', 'one', id)
     if (detail === undefined) throw new Error(`deletion ${id} is not there`)
     return detail
@@ -135,15 +141,24 @@ export class Deleting implements Deletions {
     return pseudonymOf(userId, await this.#key())
   }
 
-  /** `begun` after its first step. */
-  async purge(deletion: number, begun: () => void = () => {}): Promise<void> {
-    const { writer, taker, isClosed } = this.#parts
-    for (let nth = 1; ; nth++) {
-      const { over, purged } = await writer.run<'purgeStep'>({ kind: 'purgeStep', deletion }, { again: true })
-      for (const { segment, indexes } of purged) taker()?.purged(segment, indexes)
-      if (nth === 1) begun()
-      if (over || isClosed()) return
+  /** From its call on, nothing that it is to purge is sent any more. */
+  async purge({ num, userIds, sourceIds, suppress, end }: UnfinishedPurge): Promise<void> {
+    const { writer, deleted, isClosed } = this.#parts
+    // With suppression, the first step says what the end is: see write-deletions.ts.
+    let before = suppress ? Number.POSITIVE_INFINITY : end
+    deleted.add(num, {
+      sourceIds: sourceIds === null ? null : new Set(sourceIds),
+      userIds: new Set(userIds),
+      covers: (segment) => (segment as number) < before,
+    })
+    let over = false
+    while (!over && !isClosed()) {
+      const step = await writer.run<'purgeStep'>({ kind: 'purgeStep', deletion: num }, { again: true })
+      before = step.end
+      over = step.over
     }
+    // The thread answers in order: whatever was read before the last step has been handed out.
+    if (over) deleted.remove(num)
   }
 
   /** Writes down which have ended, and puts pseudonyms in the place of users in those from before. */

@@ -1,9 +1,14 @@
 // What the store keeps in memory and reads at its start: the configuration, and work that a crash left in the middle.
 
-import type { ControlToken, OAuthApp, Source } from '../store.ts'
+import type { ControlToken, NewDeletion, OAuthApp, Source } from '../store.ts'
 import type { StoredDestination } from './commands.ts'
 import type { Rows } from './rows.ts'
 import { SECRET_PREFIX } from './write-secrets.ts'
+
+export interface UnfinishedPurge extends NewDeletion {
+  num: number
+  end: number
+}
 
 export class ConfigurationReads {
   readonly #rows: Rows
@@ -33,12 +38,25 @@ export class ConfigurationReads {
   }
 
   /** Work that a crash left in the middle: destinations deleted but still owed something, deletions not purged to the end. */
-  unfinished(): { cancelling: string[]; purging: number[] } {
+  unfinished(): { cancelling: string[]; purging: UnfinishedPurge[] } {
     const deleted = this.#rows.all(
       'SELECT id FROM destinations WHERE deleted = 1 AND EXISTS (SELECT 1 FROM shipments WHERE destination = destinations.num)',
     ) as { id: string }[]
-    const purging = this.#rows.all('SELECT num FROM deletions WHERE purge_cursor < purge_end ORDER BY num') as { num: number }[]
-    return { cancelling: deleted.map(({ id }) => id), purging: purging.map(({ num }) => num) }
+    const purging = this.#rows.all(
+      `SELECT num, suppress, user_ids, purge_end, CASE WHEN every_source = 0
+         THEN (SELECT json_group_array(s.id) FROM sources s WHERE s.num IN (SELECT value FROM json_each(deletions.sources))) END AS source_ids
+       FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
+    ) as { num: number; suppress: number; user_ids: string; purge_end: number; source_ids: string | null }[]
+    return {
+      cancelling: deleted.map(({ id }) => id),
+      purging: purging.map(({ num, suppress, user_ids, purge_end, source_ids }) => ({
+        num,
+        suppress: suppress === 1,
+        userIds: JSON.parse(user_ids) as string[],
+        sourceIds: source_ids === null ? null : (JSON.parse(source_ids) as string[]),
+        end: purge_end,
+      })),
+    }
   }
 
   /** Sealed, by the names of their settings. */

@@ -4,6 +4,7 @@
 import type { Clock } from '../../clock.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import { readStoredBody } from '../../stored-messages.ts'
+import { DeletedUsers } from '../deleted-users.ts'
 import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
@@ -81,6 +82,7 @@ class Sqlite implements SqliteStore {
   readonly #deleting: Deleting
   readonly #seeds = new Map<string, Seed>()
   readonly #tallies: Tallies
+  readonly #deleted = new DeletedUsers(() => this.#taker)
   #taker: Taker | null = null
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   #background = new Set<Promise<unknown>>()
@@ -111,6 +113,8 @@ class Sqlite implements SqliteStore {
       configuring: this.#configuring,
       nowMs: () => this.#clock.wallMs(),
       taker: () => this.#taker,
+      deleted: this.#deleted,
+      release: (shipments) => this.#release(shipments),
       isClosed: () => this.#closed,
       run: (work) => this.#run(work),
     })
@@ -136,7 +140,7 @@ class Sqlite implements SqliteStore {
     await this.#configuring.checkSecrets()
     const { cancelling, purging } = await this.#reader.ask('configuration', 'unfinished')
     for (const destinationId of cancelling) this.#run(this.#cancel(destinationId))
-    for (const deletion of purging) this.#run(this.#deleting.purge(deletion))
+    for (const purge of purging) this.#run(this.#deleting.purge(purge))
   }
 
   configuration(): Configuration {
@@ -253,29 +257,34 @@ class Sqlite implements SqliteStore {
 
   readonly delivery: Store['delivery'] = {
     attach: (taker) => {
-      this.#taker = taker
+      this.#taker = this.#deleted.guard(taker)
     },
     claim: async (request): Promise<Claim> => {
       const reply = await this.#writer.run<'claim'>({ kind: 'claim', ...request })
-      return { shipments: claimed(reply), moreFresh: reply.moreFresh, nextRetryAtMs: reply.nextRetryAtMs }
+      return {
+        shipments: claimed(reply).map((shipment) => this.#deleted.without(shipment)),
+        moreFresh: reply.moreFresh,
+        nextRetryAtMs: reply.nextRetryAtMs,
+      }
     },
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run<'claimOverdue'>({ kind: 'claimOverdue', destinationId, firstAttemptBeforeMs, limit })),
-    release: (shipments) => {
-      const released = this.#writer.run<'release'>({
-        kind: 'release',
-        shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })),
-      })
-      // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
-      const deleted = new Set(
-        shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)),
-      )
-      this.#run(released.then(async () => void (await Promise.all([...deleted].map((id) => this.#cancel(id))))))
-    },
+    release: (shipments) => void this.#release(shipments),
     settle: async (settlement) => {
       await this.#settle(settlement)
     },
     share: (_destinationId, maxInFlight) => maxInFlight,
+  }
+
+  #release(shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]): Promise<null> {
+    const released = this.#writer.run<'release'>({
+      kind: 'release',
+      shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })),
+    })
+    // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
+    const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)))
+    this.#run(released.then(async () => void (await Promise.all([...deleted].map((id) => this.#cancel(id))))))
+    return released
   }
 
   async #settle(settlement: Settlement): Promise<void> {

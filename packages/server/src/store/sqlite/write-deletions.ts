@@ -8,6 +8,7 @@ import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
 import { withoutUsers } from '../encoding/purged-content.ts'
 import { candidates, KEY_WORDS } from '../encoding/segment-keys.ts'
 import type { NewDeletion } from '../store.ts'
+import type { Claims } from './claims.ts'
 import type { DeletionTargets } from './commands.ts'
 import type { RowIds } from './ids.ts'
 import type { Ledger } from './ledger.ts'
@@ -21,6 +22,7 @@ interface Parts {
   sources: Names
   destinations: Names
   ledger: Ledger
+  claims: Claims
   seed: Seed
 }
 
@@ -61,8 +63,9 @@ export class DeletionWriter {
     this.#forgetCall = database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?')
   }
 
+  /** The delete messages are held: nobody is to send one before whoever has messages of the users in memory knows of the deletion. */
   create(id: string, { userIds, sourceIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
-    const { database, ids, sources } = this.#parts
+    const { database, ids, sources, claims } = this.#parts
     // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
     const end = ids.next()
     const nums = targets.map(({ sourceId }) => {
@@ -74,14 +77,17 @@ export class DeletionWriter {
       .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end) VALUES (?, ?, ?, ?, ?, ?, ?)')
       .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), sourceIds === null ? 1 : 0, end)
     const num = Number(lastInsertRowid)
+    const held: { id: number; claim: number; destinationId: string }[] = []
     for (const { sourceId, destinationIds } of targets) {
       const source = sources.num(sourceId) as number
       for (const userId of userIds) {
         if (suppress) this.#insertSuppression.run(source, userId, atMs)
-        if (destinationIds.length > 0) this.#send(num, userId, source, destinationIds, atMs)
+        if (destinationIds.length === 0) continue
+        const origins = this.#send(num, userId, source, destinationIds, atMs)
+        for (const [at, id] of origins.entries()) held.push({ id, claim: claims.take(id), destinationId: destinationIds[at] as string })
       }
     }
-    return { num, destinationIds: [...new Set(targets.flatMap(({ destinationIds }) => destinationIds))] }
+    return { num, end, held }
   }
 
   /** How many were not suppressed before. */
@@ -97,13 +103,15 @@ export class DeletionWriter {
   }
 
   /** A segment of its own for each, so that a delete message is never in a batch with others. */
-  #send(deletion: number, userId: string, source: number, destinationIds: readonly string[], atMs: number): void {
+  #send(deletion: number, userId: string, source: number, destinationIds: readonly string[], atMs: number): number[] {
     const { ids, destinations, ledger } = this.#parts
     const seq = ids.next()
+    const origins: number[] = []
     const routes: Routes = { s: [] }
     for (const destinationId of destinationIds) {
       const destination = destinations.num(destinationId) as number
       const origin = ids.next()
+      origins.push(origin)
       this.#insertShipment.run(destination, origin, JSON.stringify([[origin, seq, [0]]]))
       this.#insertTarget.run(deletion, userId, source, destination, origin)
       routes.s.push([destination, origin, [0], 1])
@@ -112,39 +120,45 @@ export class DeletionWriter {
     const message = { type: 'delete', userId, timestamp: new Date(atMs).toISOString() }
     const keys = new Uint8Array(KEY_WORDS * 4)
     this.#insertSegment.run(seq, source, atMs, JSON.stringify(routes), keys, writeStoredBody({ batch: [message] }))
+    return origins
   }
 
-  purgeStep(deletion: number): { over: boolean; purged: { segment: number; indexes: number[] }[] } {
-    const { database } = this.#parts
-    const row = database.prepare('SELECT purge_cursor AS cursor FROM deletions WHERE num = ?').get(deletion) as
-      | { cursor: number }
+  /**
+   * The first step of a request with suppression moves the end of its purge to now. It is asked for after new messages of the users
+   * are dropped, so whatever of theirs was on its way to the store when the request was made has been stored by then.
+   */
+  purgeStep(deletion: number): { over: boolean; end: number } {
+    const { database, ids } = this.#parts
+    const row = database.prepare('SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?').get(deletion) as
+      | { cursor: number; suppress: number }
       | undefined
-    if (row === undefined) return { over: true, purged: [] }
+    if (row === undefined) return { over: true, end: 0 }
+    if (row.cursor === 0 && row.suppress === 1) {
+      database.prepare('UPDATE deletions SET purge_end = ? WHERE num = ?').run(ids.next(), deletion)
+      this.#purges.delete(deletion)
+    }
     const purge = this.#purge(deletion)
     const rows = database
       .prepare('SELECT seq, source, keys FROM segments WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?')
       .all(row.cursor, purge.end, SEGMENTS_PER_STEP) as { seq: number; source: number; keys: Uint8Array }[]
-    const purged: { segment: number; indexes: number[] }[] = []
     let count = 0
     for (const { seq, source, keys } of rows) {
       const users = purge.users.get(source)
       const possible = users ? candidates(keys, users.hashes) : []
-      const indexes = users && possible.length > 0 ? this.#purgeSegment(seq, keys, possible, users.ids) : []
-      if (indexes.length > 0) purged.push({ segment: seq, indexes })
-      count += indexes.length
+      if (users && possible.length > 0) count += this.#purgeSegment(seq, keys, possible, users.ids)
     }
     const over = rows.length < SEGMENTS_PER_STEP
     database
       .prepare('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?')
       .run(over ? purge.end : (rows.at(-1)?.seq ?? purge.end), count, deletion)
     if (over) this.#purges.delete(deletion)
-    return { over, purged }
+    return { over, end: purge.end }
   }
 
-  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number[] {
+  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number {
     const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
     const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
-    if (left === undefined) return []
+    if (left === undefined) return 0
     // Pages that become free are overwritten with zeros, and not only left unused until other data come to lie there.
     const { database } = this.#parts
     database.exec('PRAGMA secure_delete = ON')
@@ -154,7 +168,7 @@ export class DeletionWriter {
     } finally {
       database.exec('PRAGMA secure_delete = FAST')
     }
-    return left.indexes
+    return left.indexes.length
   }
 
   rolledBack(): void {

@@ -1,0 +1,69 @@
+// Deletion requests where one thread writes: what shares a commit with a request, and a purge that a restart takes up.
+
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import test, { type TestContext } from 'node:test'
+import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/ground.ts'
+import type { OpenStore } from '../conformance.ts'
+import { openAt, openFor, openTemp, tempFolder } from './fixtures/temp-store.ts'
+
+async function open(t: TestContext): Promise<OpenStore> {
+  const opened = await openTemp({ retentionDays: 7 })
+  t.after(() => opened.dispose())
+  return opened
+}
+
+test('a claim that shares the commit of a request does not get its delete message', async (t) => {
+  const { store } = await open(t)
+  const { sourceId, destinationId } = await newWay(store)
+  store.delivery.attach(new RecordingTaker())
+  const [atOnce] = await Promise.all([
+    claim(store, destinationId),
+    store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }),
+  ])
+  assert.deepEqual(atOnce.shipments, [])
+  assert.equal((await claim(store, destinationId)).shipments.length, 1)
+})
+
+test('what is accepted in the commit of a request with suppression, or in the next, is purged', async (t) => {
+  const { store } = await open(t)
+  const { sourceId, destinationId } = await newWay(store)
+  const [{ id }] = await Promise.all([
+    store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }),
+    ...['a', 'b', 'c'].map((name) => accept(store, sourceId, [track(name, { userId: 'gone' })], [destinationId])),
+  ])
+  assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), [null, null, null, null])
+  await until(
+    () => store.control.deletion(id),
+    (deletion) => deletion?.purged === 3,
+    'purged',
+  )
+  await store.control.deleteSuppression('gone', null)
+  await accept(store, sourceId, [track('d', { userId: 'gone' })], [destinationId])
+  assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), ['d'], 'who is let in again stays')
+})
+
+test('a purge that a crash left at its beginning is known again before anything can be had', async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'test.db')
+  const before = await openAt(path)
+  const { sourceId, destinationId } = await newWay(before)
+  const count = 3_000
+  await Promise.all(
+    Array.from({ length: count }, (_, at) => accept(before, sourceId, [track(`m-${at}`, { userId: 'gone' })], [destinationId])),
+  )
+  await before.close()
+  const file = new DatabaseSync(path)
+  file.exec(
+    `INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end)
+     SELECT 'del_1', 1, 0, '["gone"]', (SELECT json_group_array(num) FROM sources), 0, (SELECT max(id) FROM shipments) + 1`,
+  )
+  file.close()
+  const store = await openFor(t, path)
+  const { shipments } = await claim(store, destinationId)
+  assert.equal(shipments.length, count)
+  assert.deepEqual(new Set(shipments.flatMap(messageIdsOf)), new Set([null]))
+})
