@@ -58,16 +58,17 @@ func VerifyStandardWebhook(body []byte, header func(string) string, secrets []st
 	return "", nil
 }
 
-// VerifyXSignature checks X-Signature. Of a batch it proves the first message and nothing after it.
-func VerifyXSignature(body []byte, header func(string) string, sharedSecret string) string {
+// VerifyXSignature checks X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several
+// is refused, unless Standard Webhooks has proven the whole body already.
+func VerifyXSignature(body []byte, header func(string) string, sharedSecret string, isBodyProven bool) string {
 	signature := header("x-signature")
 	if signature == "" {
 		return "signature_missing"
 	}
 	signed := body
-	if isBatch(body) {
+	var batch []json.RawMessage
+	if len(body) > 0 && body[0] == '[' {
 		// Cut out, not parsed and written again: Marshal would escape characters in another way than they came.
-		var batch []json.RawMessage
 		if json.Unmarshal(body, &batch) != nil || len(batch) == 0 {
 			return "signature_invalid"
 		}
@@ -78,11 +79,10 @@ func VerifyXSignature(body []byte, header func(string) string, sharedSecret stri
 	if !hmac.Equal([]byte(signature), []byte(hex.EncodeToString(mac.Sum(nil)))) {
 		return "signature_invalid"
 	}
+	if len(batch) > 1 && !isBodyProven {
+		return "batch_unproven"
+	}
 	return ""
-}
-
-func isBatch(body []byte) bool {
-	return len(body) > 0 && body[0] == '['
 }
 
 func keyOf(secret string) ([]byte, error) {
@@ -121,15 +121,11 @@ func main() {
 		os.Exit(2)
 	}
 	if problem == "" && sharedSecret != "" {
-		problem = VerifyXSignature(body, header, sharedSecret)
+		problem = VerifyXSignature(body, header, sharedSecret, len(secrets) > 0)
 	}
 	if problem != "" {
 		fmt.Println("invalid: " + problem)
 		os.Exit(1)
 	}
-	if len(secrets) == 0 && isBatch(body) {
-		fmt.Println("valid: first message only")
-	} else {
-		fmt.Println("valid")
-	}
+	fmt.Println("valid")
 }

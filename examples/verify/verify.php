@@ -33,8 +33,11 @@ function verify_standard_webhook(string $body, callable $header, array $secrets,
     return $genuine ? null : 'signature_invalid';
 }
 
-/** X-Signature. Of a batch it proves the first message and nothing after it. */
-function verify_x_signature(string $body, callable $header, string $sharedSecret): ?string
+/**
+ * X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
+ * Standard Webhooks has proven the whole body already.
+ */
+function verify_x_signature(string $body, callable $header, string $sharedSecret, bool $isBodyProven = false): ?string
 {
     $signature = $header('x-signature') ?? '';
     if ($signature === '') {
@@ -44,7 +47,10 @@ function verify_x_signature(string $body, callable $header, string $sharedSecret
     if ($signed === null) {
         return 'signature_invalid';
     }
-    return hash_equals(hash_hmac('sha1', $signed, $sharedSecret), $signature) ? null : 'signature_invalid';
+    if (!hash_equals(hash_hmac('sha1', $signed, $sharedSecret), $signature)) {
+        return 'signature_invalid';
+    }
+    return $isBodyProven || !is_batch($body) || $body === "[$signed]" ? null : 'batch_unproven';
 }
 
 function is_batch(string $body): bool
@@ -110,13 +116,13 @@ function main(array $arguments): int
         $problem = verify_standard_webhook($body, $header, $secrets, $now);
     }
     if ($sharedSecret !== '') {
-        $problem ??= verify_x_signature($body, $header, $sharedSecret);
+        $problem ??= verify_x_signature($body, $header, $sharedSecret, $secrets !== []);
     }
     if ($problem !== null) {
         echo "invalid: $problem\n";
         return 1;
     }
-    echo $secrets === [] && is_batch($body) ? "valid: first message only\n" : "valid\n";
+    echo "valid\n";
     return 0;
 }
 

@@ -34,8 +34,9 @@ def verify_standard_webhook(body, header, secrets, now=None):
     return None if genuine else "signature_invalid"
 
 
-def verify_x_signature(body, header, shared_secret):
-    """X-Signature. Of a batch it proves the first message and nothing after it."""
+def verify_x_signature(body, header, shared_secret, is_body_proven=False):
+    """X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
+    Standard Webhooks has proven the whole body already."""
     signature = header("x-signature")
     if not signature:
         return "signature_missing"
@@ -43,7 +44,9 @@ def verify_x_signature(body, header, shared_secret):
     if signed is None:
         return "signature_invalid"
     digest = hmac.new(shared_secret.encode(), signed, hashlib.sha1).hexdigest()
-    return None if is_equal(signature, digest) else "signature_invalid"
+    if not is_equal(signature, digest):
+        return "signature_invalid"
+    return None if is_body_proven or not is_batch(body) or body == b"[" + signed + b"]" else "batch_unproven"
 
 
 def is_batch(body):
@@ -89,11 +92,11 @@ def main():
     if secrets:
         problem = verify_standard_webhook(body, headers.get, secrets, int(now) if now else None)
     if shared_secret and problem is None:
-        problem = verify_x_signature(body, headers.get, shared_secret)
+        problem = verify_x_signature(body, headers.get, shared_secret, bool(secrets))
     if problem is not None:
         print(f"invalid: {problem}")
         return 1
-    print("valid: first message only" if not secrets and is_batch(body) else "valid")
+    print("valid")
     return 0
 
 

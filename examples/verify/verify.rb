@@ -21,15 +21,18 @@ def verify_standard_webhook(body, header, secrets, now = Time.now.to_i)
   genuine ? nil : "signature_invalid"
 end
 
-# X-Signature. Of a batch it proves the first message and nothing after it.
-def verify_x_signature(body, header, shared_secret)
+# X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
+# Standard Webhooks has proven the whole body already.
+def verify_x_signature(body, header, shared_secret, body_proven = false)
   signature = header.call("x-signature").to_s
   return "signature_missing" if signature.empty?
 
   signed = batch?(body) ? first_message(body) : body
   return "signature_invalid" if signed.nil?
 
-  same?(signature, OpenSSL::HMAC.hexdigest("SHA1", shared_secret, signed)) ? nil : "signature_invalid"
+  return "signature_invalid" unless same?(signature, OpenSSL::HMAC.hexdigest("SHA1", shared_secret, signed))
+
+  body_proven || !batch?(body) || body.b == "[".b + signed.b + "]".b ? nil : "batch_unproven"
 end
 
 def batch?(body)
@@ -87,12 +90,12 @@ def main
   body = $stdin.binmode.read
   problem = nil
   problem = verify_standard_webhook(body, header, secrets, Integer(ENV.fetch("NOW", Time.now.to_i.to_s), 10)) unless secrets.empty?
-  problem ||= verify_x_signature(body, header, shared_secret) unless shared_secret.empty?
+  problem ||= verify_x_signature(body, header, shared_secret, !secrets.empty?) unless shared_secret.empty?
   if problem
     puts "invalid: #{problem}"
     return 1
   end
-  puts(secrets.empty? && batch?(body) ? "valid: first message only" : "valid")
+  puts "valid"
   0
 rescue ArgumentError => error
   warn error.message

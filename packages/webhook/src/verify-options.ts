@@ -9,6 +9,11 @@ export interface VerifyOptions {
   sharedSecret?: string
   /** `whsec_…`, one or several. When given, the Standard Webhooks headers are required and must match any one of them. */
   signingSecrets?: string | readonly string[]
+  /**
+   * Accepts a batch of which X-Signature proves only the first message, with `coverage: 'first_message'`. Anybody who has
+   * seen one signed message can put others behind it. False unless set: such a batch is refused.
+   */
+  allowUnprovenMessages?: boolean | undefined
   /** How far webhook-timestamp may lie from now, in either direction. 300 unless set. */
   toleranceSeconds?: number | undefined
   /** Largest body read or accepted. 1 MiB unless set. */
@@ -23,6 +28,7 @@ export interface VerifySettings {
   sharedSecret: string | undefined
   /** Empty when Standard Webhooks is not configured. */
   signingKeys: Uint8Array[]
+  allowUnprovenMessages: boolean
   toleranceSeconds: number
   maxBodyBytes: number
   timeoutMs: number
@@ -36,7 +42,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
   if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object.')
-  const { sharedSecret, signingSecrets, now = Date.now } = options
+  const { sharedSecret, signingSecrets, allowUnprovenMessages = false, now = Date.now } = options
   const { toleranceSeconds = DEFAULTS.toleranceSeconds, maxBodyBytes = DEFAULTS.maxBodyBytes, timeoutMs = DEFAULTS.timeoutMs } = options
   if (sharedSecret === undefined && signingSecrets === undefined) {
     throw new TypeError('sharedSecret or signingSecrets is required: without a secret nothing can be verified.')
@@ -45,6 +51,8 @@ export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
     // An environment variable that is not set: the other secret alone would verify less than was meant.
     if (name in options && options[name] === undefined) throw new TypeError(`${name} is given, but undefined.`)
   }
+  // 'false', as an environment variable gives it, must not allow it.
+  if (typeof allowUnprovenMessages !== 'boolean') throw new TypeError('allowUnprovenMessages must be true or false.')
   requireNumber('toleranceSeconds', toleranceSeconds, 0, Number.MAX_SAFE_INTEGER)
   requireNumber('maxBodyBytes', maxBodyBytes, 1, Number.MAX_SAFE_INTEGER)
   requireNumber('timeoutMs', timeoutMs, 1, MAX_TIMEOUT_MS)
@@ -52,6 +60,7 @@ export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
   return {
     sharedSecret: sharedSecret === undefined ? undefined : requireSharedSecret(sharedSecret),
     signingKeys: signingSecrets === undefined ? [] : parseSigningSecrets(signingSecrets),
+    allowUnprovenMessages,
     toleranceSeconds,
     maxBodyBytes,
     timeoutMs,

@@ -30,13 +30,31 @@ test('a single message comes back parsed, alone and as a list of one', () => {
 test('a batch comes back whole, and says how much of it is proven', () => {
   const messages = JSON.parse(BATCH)
   const expected = { ok: true, body: BATCH, payload: messages, messages, attempt: undefined, replay: false }
-  const byX = verifyWebhook({ headers: xHeaders(BATCH), body: Buffer.from(BATCH) }, { sharedSecret })
+  const allowing = { sharedSecret, allowUnprovenMessages: true }
+  const byX = verifyWebhook({ headers: xHeaders(BATCH), body: Buffer.from(BATCH) }, allowing)
   assert.deepEqual(byX, { ...expected, coverage: 'first_message' })
   const byStandard = verifyWebhook({ headers: standardHeaders(BATCH), body: BATCH }, { signingSecrets: signingSecret, now })
   assert.deepEqual(byStandard, { ...expected, coverage: 'body', webhookId: 'msg_1' })
   const headers = { ...xHeaders(BATCH), ...standardHeaders(BATCH) }
   const byBoth = verifyWebhook({ headers, body: BATCH }, { sharedSecret, signingSecrets: signingSecret, now })
   assert.deepEqual(byBoth, { ...expected, coverage: 'body', webhookId: 'msg_1' })
+})
+
+test('a batch of which X-Signature proves the first message alone is refused, whoever wrote the others', () => {
+  const forged = `[${ONE},{"type":"track","messageId":"forged"}]`
+  for (const options of [{ sharedSecret }, { sharedSecret, allowUnprovenMessages: false }]) {
+    assert.equal(codeOf(xHeaders(BATCH), BATCH, options), 'batch_unproven')
+    // The signature of a single message, with another message put behind it.
+    assert.equal(codeOf(xHeaders(ONE), forged, options), 'batch_unproven')
+    assert.equal(codeOf(xHeaders(BATCH), BATCH.replace('m-1', 'm-0'), options), 'signature_invalid')
+  }
+  const result = verifyWebhook({ headers: xHeaders(BATCH), body: BATCH }, { sharedSecret })
+  assert.deepEqual(result.ok ? result : [result.status, result.header, 'messages' in result], [401, 'x-signature', false])
+})
+
+test('a batch of one message is proven whole by X-Signature', () => {
+  const result = verifyWebhook({ headers: xHeaders(`[${ONE}]`), body: `[${ONE}]` }, { sharedSecret })
+  assert.deepEqual(result.ok && [result.messages.length, result.coverage], [1, 'body'])
 })
 
 test('with both kinds of secret both signatures are required, so that leaving out the better one does not help', () => {
@@ -163,6 +181,7 @@ const mistakes: [title: string, options: unknown][] = [
   ['a limit of no bytes', { sharedSecret, maxBodyBytes: 0 }],
   ['a limit that is not a number', { sharedSecret, maxBodyBytes: Number.NaN }],
   ['a deadline that setTimeout cannot hold', { sharedSecret, timeoutMs: 2 ** 31 }],
+  ['a switch that is text', { sharedSecret, allowUnprovenMessages: 'false' }],
   ['a clock that is no function', { sharedSecret, now: NINE }],
 ]
 

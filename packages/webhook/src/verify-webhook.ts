@@ -28,7 +28,7 @@ export interface VerifiedWebhook {
   payload: WebhookMessage | WebhookMessage[]
   /** The messages, always as an array. */
   messages: WebhookMessage[]
-  /** What is proven: the whole body, or (a batch under X-Signature alone) only the first message. */
+  /** What is proven: all messages, or only the first, which needs the option `allowUnprovenMessages`. */
   coverage: 'body' | 'first_message'
   /** X-Attempt, from 1. No signature covers it. */
   attempt: number | undefined
@@ -79,13 +79,16 @@ export function verifyBody({ headers, body }: RawWebhook, signatures: SignatureH
   }
   if (checked && batch && !matchesParsedBatch(payload, xSignature, sharedSecret)) return refusal('signature_invalid', 'x-signature')
   if (!isPayload(payload)) return refusal('invalid_payload')
+  const messages = Array.isArray(payload) ? payload : [payload]
+  const coverage = messages.length > 1 && standard === undefined ? 'first_message' : 'body'
+  if (coverage !== 'body' && !settings.allowUnprovenMessages) return refusal('batch_unproven', 'x-signature')
   const attempt = onlyValue(headers, 'x-attempt')
   return {
     ok: true,
     body: text,
     payload,
-    messages: Array.isArray(payload) ? payload : [payload],
-    coverage: batch && standard === undefined ? 'first_message' : 'body',
+    messages,
+    coverage,
     attempt: attempt !== undefined && ATTEMPT.test(attempt) ? Number(attempt) : undefined,
     replay: onlyValue(headers, 'x-replay') === 'true',
     ...(standard === undefined ? {} : { webhookId: standard.id }),

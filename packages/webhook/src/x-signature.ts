@@ -30,7 +30,7 @@ export function signBody(body: RawBody, sharedSecret: string): string {
 }
 
 /**
- * Whether the header is the X-Signature of the body. False, never an error, for whatever a sender can do wrong: no
+ * Whether the header is the X-Signature of the body; of a batch this proves the first message alone. False, never an error, for whatever a sender can do wrong: no
  * header or several, a malformed one, a batch that is empty or not JSON.
  */
 export function verifySignature(

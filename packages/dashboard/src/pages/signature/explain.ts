@@ -57,12 +57,13 @@ export async function check({ body, headers: pasted, secret, nowMs }: Given): Pr
   const headers = parseHeaders(pasted)
   const { values } = headers
   const schemes: Checked[] = []
+  const isStandard = (['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const).some((name) => valuesOf(values, name).length > 0)
   if (valuesOf(values, 'x-signature').length > 0) {
-    const verdict = await verifyX(values, body, secret)
+    const verdict = await verifyX(values, body, secret, isStandard)
     const mistakes = verdict.code === 'valid' ? [] : await explainX(values, body, secret, verdict)
     schemes.push({ scheme: 'x-signature', verdict, mistakes, isOfOtherSecret: false })
   }
-  if ((['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const).some((name) => valuesOf(values, name).length > 0)) {
+  if (isStandard) {
     const key = signingKey(secret)
     const verdict = await verifyStandard(values, body, key === null ? [] : [key], nowMs)
     const mistakes = verdict.code === 'valid' ? [] : await explainStandard(values, body, secret, verdict)
@@ -428,6 +429,15 @@ function payloadMistakes({ code }: Verdict): Mistake[] {
       {
         title: 'The body is no message',
         advice: 'The service sends a JSON object, or an array of them that is not empty.',
+        isProved: true,
+      },
+    ]
+  if (code === 'batch_unproven')
+    return [
+      {
+        title: 'Only the first message of the batch is proven',
+        advice:
+          'X-Signature says nothing about the other messages: anybody who has seen the first one signed can add to it. Give the destination a signing secret, whose signature is over the whole body, and have the receiver require that. With allowUnprovenMessages packages/webhook accepts such a batch.',
         isProved: true,
       },
     ]

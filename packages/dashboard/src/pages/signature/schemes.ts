@@ -13,6 +13,7 @@ export type Code =
   | 'header_invalid'
   | 'timestamp_outside_tolerance'
   | 'signature_invalid'
+  | 'batch_unproven'
   | 'invalid_json'
   | 'invalid_payload'
 
@@ -95,6 +96,11 @@ export function isBatch(body: Uint8Array): boolean {
   return first === 0x5b
 }
 
+export function isBatchOfSeveral(body: Uint8Array): boolean {
+  const payload = parsed(textOf(body))
+  return Array.isArray(payload) && payload.length > 1
+}
+
 /** What X-Signature is made of: the body, or of a batch the first message written anew. Null where there is none. */
 export function xSignedBytes(body: Uint8Array): Uint8Array | null {
   if (!isBatch(body)) return body
@@ -115,7 +121,8 @@ export async function standardDigest(key: Uint8Array, id: string, timestamp: str
   return base64(await hmac('SHA-256', key, signed))
 }
 
-export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: string): Promise<Verdict> {
+/** `isBodySigned`: a signature of the other kind is there for what X-Signature leaves out of a batch. */
+export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: string, isBodySigned = false): Promise<Verdict> {
   const received = valuesOf(headers, 'x-signature')
   const computed = await xDigest(body, utf8(sharedSecret))
   const verdict = { received, computed, matches: computed !== null && received.includes(computed), ageSeconds: null }
@@ -124,7 +131,9 @@ export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: 
   if (!HEX_SHA1.test(one.value)) return { ...verdict, code: 'header_invalid', header: 'x-signature' }
   if (isBatch(body) && parsed(textOf(body)) === undefined) return { ...verdict, code: 'invalid_json' }
   if (computed !== one.value) return { ...verdict, code: 'signature_invalid', header: 'x-signature' }
-  return { ...verdict, code: payloadCode(body) }
+  const code = payloadCode(body)
+  if (code === 'valid' && !isBodySigned && isBatchOfSeveral(body)) return { ...verdict, code: 'batch_unproven', header: 'x-signature' }
+  return { ...verdict, code }
 }
 
 /** With several secrets any of them will do. */

@@ -57,12 +57,26 @@ for (const { note, body, xSignature, sharedSecret } of [
 ]) {
   test(`X-Signature is valid: ${note}`, async () => {
     const { schemes } = await check({ body: utf8(body), headers: `X-Signature: ${xSignature}`, secret: sharedSecret, nowMs: 0 })
+    const payload: unknown = JSON.parse(body)
+    const code = Array.isArray(payload) && payload.length > 1 ? 'batch_unproven' : 'valid'
     assert.deepEqual(
-      schemes.map(({ verdict }) => [verdict.code, verdict.computed]),
-      [['valid', xSignature]],
+      schemes.map(({ verdict }) => [verdict.code, verdict.matches, verdict.computed]),
+      [[code, true, xSignature]],
     )
   })
 }
+
+test('of a batch X-Signature is called valid only beside a signature of the whole body', async () => {
+  const { body, xSignature } = vectors.batch
+  const alone = await check({ body: utf8(body), headers: `X-Signature: ${xSignature}`, secret: vectors.sharedSecret, nowMs: 0 })
+  assert.deepEqual(
+    alone.schemes.map(({ verdict, mistakes }) => [verdict.code, mistakes.map(({ title }) => title)]),
+    [['batch_unproven', ['Only the first message of the batch is proven']]],
+  )
+  const headers = `X-Signature: ${xSignature}\nwebhook-id: msg_1\nwebhook-timestamp: 1\nwebhook-signature: v1,${'A'.repeat(43)}=`
+  const both = await check({ body: utf8(body), headers, secret: vectors.sharedSecret, nowMs: 0 })
+  assert.equal(both.schemes[0]?.verdict.code, 'valid')
+})
 
 for (const { note = 'documentation', id, timestamp, body, signature, secrets } of [
   { ...vectors.standardWebhooks, secrets: [vectors.standardWebhooks.secret] },

@@ -24,7 +24,7 @@ import { Page } from '../../parts/page.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { exampleRequest } from './example.ts'
 import { type Checked, type CheckResult, check } from './explain.ts'
-import { canCompute, isBatch, utf8 } from './schemes.ts'
+import { canCompute, isBatchOfSeveral, utf8 } from './schemes.ts'
 
 interface ChosenFile {
   name: string
@@ -240,8 +240,8 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, isOfOtherSecret },
       <Stack gap="sm">
         {isValid && (
           <Text size="sm">
-            {scheme === 'x-signature' && isBatch(body)
-              ? 'The first message is as it was sent. X-Signature says nothing about the others of a batch; give the destination a signing secret, whose signature is over the whole body.'
+            {scheme === 'x-signature' && isBatchOfSeveral(body)
+              ? 'The first message is as it was sent. X-Signature says nothing about the others of a batch: they are proven only if the Standard Webhooks signature is valid, too.'
               : scheme === 'x-signature'
                 ? 'The body is as it was sent, and the secret is that of the destination.'
                 : 'Body, id and time are as they were sent, the secret is that of the destination, and the time is close enough to now.'}
