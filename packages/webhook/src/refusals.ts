@@ -8,7 +8,10 @@ export const REFUSALS = {
   header_invalid: [400, 'A signature header is malformed.'],
   timestamp_outside_tolerance: [401, 'webhook-timestamp is too far from the present time.'],
   signature_invalid: [401, 'The signature does not match the body.'],
-  batch_unproven: [401, 'X-Signature proves only the first message of a batch, and there are others. Require Standard Webhooks with signingSecrets.'],
+  batch_unproven: [
+    401,
+    'X-Signature proves only the first message of a batch, and there are others. Require Standard Webhooks with signingSecrets.',
+  ],
   // 500, not 4xx: the fault is in the receiver's wiring, and Switchyard retries a 5xx, so nothing is lost meanwhile.
   body_already_read: [500, 'The body was read before verification, and nothing on the request still holds it.'],
   body_too_large: [413, 'The body is larger than maxBodyBytes.'],
