@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment'
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget'
 import { Secret } from 'kubernetes-models/v1/Secret'
 import { Service } from 'kubernetes-models/v1/Service'
@@ -85,11 +86,14 @@ const container = (): Container => deployment().template.spec.containers[0] as C
 function assertTaken(env: Record<string, string>): void {
   const read = readConfig({ SWITCHYARD_STORE: 'postgres://u:p@h/d', ...env }, [])
   assert.equal(read.kind, 'config', JSON.stringify(read))
-  if (read.kind === 'config') assert.deepEqual(read.warnings, [])
+  if (read.kind !== 'config') return
+  assert.deepEqual(read.warnings, [])
+  const { privateAddresses, metrics } = read.config
+  assert.deepEqual({ privateAddresses, metrics }, { privateAddresses: 'refuse', metrics: 'token' })
 }
 
 /** Models made from the API's own schemas: they refuse fields that there are not and values of the wrong form. */
-const MODELS = { Deployment, Service, Secret, PodDisruptionBudget }
+const MODELS = { Deployment, Service, Secret, PodDisruptionBudget, NetworkPolicy }
 
 describe('Kubernetes', () => {
   test('each manifest is what the schema of its kind says, and a slip in one would be found', () => {
@@ -109,6 +113,7 @@ describe('Kubernetes', () => {
       Service: 'v1',
       Secret: 'v1',
       PodDisruptionBudget: 'policy/v1',
+      NetworkPolicy: 'networking.k8s.io/v1',
       Kustomization: 'kustomize.config.k8s.io/v1beta1',
     }
     assert.deepEqual(new Set([...MANIFESTS.values()].map(({ kind }) => kind)), new Set(Object.keys(known)))
@@ -120,7 +125,28 @@ describe('Kubernetes', () => {
     }
     const { resources = [] } = manifest('Kustomization')
     for (const file of resources) assert.ok(MANIFESTS.has(file), file)
-    assert.ok(!resources.some((file) => /secret/.test(file)), 'the example of a Secret is not applied')
+    assert.ok(!resources.some((file) => /example/.test(file)), 'examples are not applied')
+  })
+
+  test('the network policy lets nobody else in, and nothing out to private addresses', () => {
+    const { podSelector, ingress, egress } = manifest('NetworkPolicy').spec as {
+      podSelector: { matchLabels: object }
+      ingress: { from: object[]; ports: { port: unknown }[] }[]
+      egress: { to: { ipBlock?: { cidr: string; except?: string[] } }[] }[]
+    }
+    assert.deepEqual(podSelector.matchLabels, deployment().template.metadata.labels)
+    for (const { from, ports } of ingress) {
+      assert.ok(from.length > 0)
+      for (const { port } of ports) assert.ok(container().ports.some(({ name }) => name === port))
+    }
+    const open = egress.flatMap(({ to }) => to.flatMap(({ ipBlock }) => (ipBlock?.cidr.endsWith('/0') ? [ipBlock] : [])))
+    assert.deepEqual(
+      open.map(({ cidr }) => cidr),
+      ['0.0.0.0/0', '::/0'],
+    )
+    const except = new Set(open.flatMap(({ except: ranges = [] }) => ranges))
+    for (const range of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', 'fc00::/7', 'fe80::/10'])
+      assert.ok(except.has(range), range)
   })
 
   test('more than one node, of which none is missed while versions change or machines are emptied', () => {
@@ -253,7 +279,10 @@ describe('Compose', () => {
         assert.ok(VARIABLES.has(name), `${name} is a setting`)
         const isSecret = Object.values(SETTINGS).some((setting) => setting.variable === name && setting.secret)
         if (isSecret) assert.match(value, /\$\{\w+:\?[^}]+\}/, `${name} is required from outside`)
-        else plain[name] = value.replace(/^\$\{\w+:-(.*)\}$/, '$1')
+        else if (name === 'SWITCHYARD_PUBLIC_URL') {
+          assert.match(value, /^\$\{\w+:\?[^}]+\}$/, 'nobody forgets it')
+          plain[name] = 'https://events.example.com'
+        } else plain[name] = value.replace(/^\$\{\w+:-(.*)\}$/, '$1')
       }
       assertTaken(plain)
       assert.equal(readOnly, true)
@@ -263,6 +292,17 @@ describe('Compose', () => {
     for (const name of ['POSTGRES_PASSWORD', 'SWITCHYARD_SECRET_KEY', 'SWITCHYARD_ADMIN_TOKEN'])
       assert.match(example, new RegExp(`^${name}=$`, 'm'))
     assert.match(readFileSync(join(FOLDER, '..', '.gitignore'), 'utf8'), /^deploy\/\.env$/m)
+  })
+
+  test('the proxy has no rights, on a root that it cannot write but for what it needs', () => {
+    const proxy = services['proxy'] as ComposeService & { user: string; cap_drop: string[]; security_opt: string[]; tmpfs: string[] }
+    assert.deepEqual([proxy.read_only, proxy.cap_drop, proxy.security_opt], [true, ['ALL'], ['no-new-privileges:true']])
+    assert.doesNotMatch(proxy.user, /^(0|root)\b/)
+    const writable = proxy.tmpfs.map((mount) => mount.split(':', 1)[0])
+    assert.deepEqual(writable, ['/tmp', '/var/cache/nginx'])
+    assert.match(textOf('nginx.conf'), /^pid \/tmp\//m)
+    // Without a capability it can listen only on such a port.
+    assert.match(textOf('nginx.conf'), /^\s*listen 8080;$/m)
   })
 
   test('the proxy knows the nodes, and is believed by them', () => {
