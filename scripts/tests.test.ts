@@ -53,8 +53,17 @@ test('--repeat runs a file many times, shows the output of the runs that failed 
   assert.match(output, /1 of 3 runs failed/)
 })
 
+test('a file whose process does not end after its tests fails, and does not hold up the run', async () => {
+  const file = join(folder, 'leaking.test.ts')
+  writeFileSync(file, `import { test } from 'node:test'\ntest('leaking', () => void setInterval(() => {}, 1_000))\n`)
+  const { code, output } = await runTests(file, '--timeout', '1')
+  assert.equal(code, 1, output)
+  assert.match(output, /still running after 1 s[^]*failed: \S*leaking\.test\.ts\n$/)
+})
+
 test('a run in which everything passes ends with 0, and one of nothing or of no number of times is refused', async () => {
   const steady = fileThatFailsIn('passing', 0)
   assert.equal((await runTests(steady, '--repeat', '2')).code, 0)
-  for (const args of [['no-such-file'], [steady, '--repeat', 'often']]) assert.equal((await runTests(...args)).code, 2, args.join(' '))
+  for (const args of [['no-such-file'], [steady, '--repeat', 'often'], [steady, '--timeout', '0']])
+    assert.equal((await runTests(...args)).code, 2, args.join(' '))
 })

@@ -16,7 +16,7 @@ import { createTemplate, PostgresServer } from '../packages/server/src/store/pos
 
 const root = join(import.meta.dirname, '..')
 /** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
-const HUNG_MS = 300_000
+const HUNG_SECONDS = 300
 /** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
 const FILES_AT_ONCE = availableParallelism() + 2
 /** Two for each core, so that a test gets a third of the processor or less. */
@@ -43,7 +43,12 @@ const FIRST = [
 ]
 
 const { values, positionals } = parseArgs({
-  options: { slowest: { type: 'boolean', default: false }, repeat: { type: 'string' }, busy: { type: 'boolean', default: false } },
+  options: {
+    slowest: { type: 'boolean', default: false },
+    repeat: { type: 'string', default: '1' },
+    busy: { type: 'boolean', default: false },
+    timeout: { type: 'string', default: String(HUNG_SECONDS) },
+  },
   allowPositionals: true,
 })
 const rank = (file: string): number => (FIRST.includes(file) ? FIRST.indexOf(file) : FIRST.length)
@@ -52,9 +57,10 @@ if (files.length === 0) {
   console.error(`No test file has ${positionals.join(' or ')} in its path.`)
   process.exit(2)
 }
-const runs = Number(values.repeat ?? 1)
-if (!Number.isInteger(runs) || runs < 1) {
-  console.error(`--repeat ${values.repeat} must be a whole number from 1.`)
+const [runs = 1, timeoutSeconds = 1] = [values.repeat, values.timeout].map(Number)
+for (const [flag, value] of Object.entries({ repeat: runs, timeout: timeoutSeconds })) {
+  if (Number.isInteger(value) && value >= 1) continue
+  console.error(`--${flag} must be a whole number from 1.`)
   process.exit(2)
 }
 
@@ -70,6 +76,19 @@ process.env['SWITCHYARD_TEST_POSTGRES_BIN'] ??= programs()
 
 // Compiling the service takes as long as many a file's tests: each process leaves what it compiled to the next.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')
+
+/**
+ * The timeout of node:test ends a test. A process that something keeps alive after its tests, such as a service that was not stopped, would
+ * be waited for without end. Not in the file's worker threads, where it would end the thread alone.
+ */
+const ENDS_BY_ITSELF = `data:text/javascript,${encodeURIComponent(`
+import { isMainThread } from 'node:worker_threads'
+const end = () => {
+  console.error('this file was still running after ${timeoutSeconds} s: something keeps its process alive')
+  process.exit(1)
+}
+if (isMainThread) setTimeout(end, ${timeoutSeconds * 1_100}).unref()
+`)}`
 
 const loops = values.busy ? Array.from({ length: BUSY_LOOPS }, () => new Worker('for (;;);', { eval: true })) : []
 const took: [seconds: number, file: string][] = []
@@ -118,7 +137,12 @@ async function repeat(): Promise<void> {
 /** Those that did not pass: also what ended before it could say anything. */
 async function runFiles(output: NodeJS.WritableStream): Promise<string[]> {
   const passed = new Set<string>()
-  const stream = run({ files: files.map((file) => join(root, file)), concurrency: FILES_AT_ONCE, timeout: HUNG_MS })
+  const stream = run({
+    files: files.map((file) => join(root, file)),
+    concurrency: FILES_AT_ONCE,
+    timeout: timeoutSeconds * 1_000,
+    execArgv: ['--import', ENDS_BY_ITSELF],
+  })
   stream.on('test:summary', ({ file, success, duration_ms }) => {
     if (file === undefined) return
     if (success) passed.add(relative(root, file))

@@ -8,7 +8,7 @@
 //   tab.page.getByRole('button', { name: 'Replay' })                                  playwright's page
 //   tab.expected.push(/404/)                                                          this error is meant to come
 
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -248,6 +248,8 @@ function axeSource(): string {
 async function launch(): Promise<Chromium> {
   const own = process.env['SWITCHYARD_TEST_BROWSER']
   if (own !== undefined) return chromium.launch({ executablePath: own, args: ARGS, headless: true })
+  // The package has a program for Linux on x64 alone; elsewhere it is the Chrome that is installed.
+  if (process.platform !== 'linux' || process.arch !== 'x64') return chromium.launch({ channel: 'chrome', args: ARGS, headless: true })
   const folder = await unpacked()
   const executablePath = join(folder, 'chromium')
   try {
@@ -260,12 +262,17 @@ async function launch(): Promise<Chromium> {
   }
 }
 
-/** Once per version and machine. Others may be at it in the same moment: who is done first is right. */
+/** Once per version and user. Other files may be at it in the same moment: who is done first is right. */
 async function unpacked(): Promise<string> {
   const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '..')
   const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8')) as { version: string }
-  const folder = join(tmpdir(), `switchyard-chromium-${version}`)
-  if (existsSync(folder)) return folder
+  const folder = join(tmpdir(), `switchyard-chromium-${version}-${process.getuid?.()}`)
+  if (existsSync(folder)) {
+    // Everybody can write to the place: another user may have put a folder of this name there.
+    const { uid, mode } = lstatSync(folder)
+    if (uid === process.getuid?.() && (mode & 0o170_077) === 0o040_000) return folder
+    throw new Error(`${folder} must be a folder of this user that nobody else can open. Remove it and run the tests again.`)
+  }
   const { inflate } = await import('@sparticuz/chromium')
   const place = mkdtempSync(join(tmpdir(), 'switchyard-chromium-'))
   const before = process.env['TMPDIR']
