@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Clock, createClock } from './clock.ts'
 import { type Config, isLoopback } from './config.ts'
+import { boundConnections } from './connections.ts'
 import { generateToken, openAdminToken } from './control/admin-token.ts'
 import { type AttemptListener, createAccess, type Senders } from './control/authorize.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
@@ -122,6 +123,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     return503OnClosing: false,
   }) as unknown as FastifyInstance
   if (parts.onRoute) app.addHook('onRoute', parts.onRoute)
+  const { silent } = boundConnections(app)
+  // Bodies for paths that there are not, or that take none, are not read: they would be kept in memory only to be thrown away.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _body, next) => next(null))
   app.setNotFoundHandler((_request, reply) => reply.code(404).send(errorBody(new ApiError('not_found'))))
   app.setErrorHandler((error, request, reply) => {
     // Bodies that cannot be read, of paths that there are not: anybody can send them.
@@ -131,7 +136,6 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
   registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
-  const silent = silentConnections(app)
   const oauth = createOAuth({ store, clock, askedFor: (request) => proxies.askedFor(request) })
   await oauth.register(app)
   registerIngest(app, {
@@ -233,17 +237,6 @@ async function closeServer(app: FastifyInstance, silent: ReadonlySet<Socket>): P
     clearTimeout(giveUp)
     clearInterval(look)
   }
-}
-
-/** Connections that have not sent the head of a request. Node.js counts as idle only those that have. */
-function silentConnections({ server }: FastifyInstance): ReadonlySet<Socket> {
-  const silent = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
-  })
-  server.on('request', ({ socket }: { socket: Socket }) => void silent.delete(socket))
-  return silent
 }
 
 function storeState(problem: string | null, log: Log, metrics: Metrics): void {

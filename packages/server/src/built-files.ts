@@ -48,6 +48,10 @@ const TYPES: Record<string, string> = {
 /** What is compressed in itself. */
 const isPacked = (type: string): boolean => type === 'image/png' || type === 'font/woff2'
 
+export function builtFile(bytes: Buffer, type: string): BuiltFile {
+  return { bytes, type, etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
+}
+
 export class BuiltFiles {
   readonly #folder: string
   readonly #follow: boolean
@@ -123,7 +127,7 @@ function readBuild(folder: string): Map<string, BuiltFile> {
       const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
       if (type === undefined) continue
       const bytes = readFileSync(join(folder, name))
-      const file: BuiltFile = { bytes, type, etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
+      const file = builtFile(bytes, type)
       // The build may have done it, with more care than there is time for here.
       if (names.includes(`${name}.br`)) file.brotli = Promise.resolve(readFileSync(join(folder, `${name}.br`)))
       files.set(name.replaceAll('\\', '/'), file)

@@ -104,21 +104,35 @@ test('the document is asked for once, when somebody looks', async (t) => {
   assert.equal(asked, 1)
 })
 
-test('a Host header gets into the page only if it can be a host', async (t) => {
+test('nothing of a request gets into the page', async (t) => {
   const app = Fastify()
   t.after(() => app.close())
   registerDocs(app, { document: evilDocument, site: NOWHERE })
-  for (const [host, origin] of [
-    ['example.com:8080', 'http://example.com:8080'],
-    ['[::1]:8080', 'http://[::1]:8080'],
-    ['a"b', 'http://localhost:8080'],
-    ["a'b", 'http://localhost:8080'],
-    ['a b', 'http://localhost:8080'],
-    ['$(id)', 'http://localhost:8080'],
-    ['$&', 'http://localhost:8080'],
-  ] as const) {
-    const { body } = await app.inject({ url: '/docs/api', headers: { host } })
-    assert.match(body, new RegExp(`data-origin="${origin.replaceAll(/[[\]$.]/g, String.raw`\$&`)}"`), host)
+  for (const host of ['example.com:8080', 'a"b', '$(id)', '$&']) {
+    const { body } = await app.inject({ url: '/docs/api?a=<b>', headers: { host } })
+    assert.match(body, /data-origin="http:\/\/localhost:8080"/, host)
+    assert.ok(!body.includes(host), host)
+  }
+})
+
+test('page and document are made and compressed once, however often they are asked for', async (t) => {
+  const app = Fastify()
+  t.after(() => app.close())
+  const sent: unknown[] = []
+  app.addHook('onSend', (_request, _reply, payload, next) => {
+    sent.push(payload)
+    next(null, payload)
+  })
+  registerDocs(app, { document: evilDocument, site: NOWHERE })
+  for (const url of ['/docs/api', '/docs/openapi.json']) {
+    for (const encoding of ['identity', 'gzip', 'br']) {
+      sent.length = 0
+      for (const host of ['a', 'b']) await app.inject({ url, headers: { host, 'accept-encoding': encoding } })
+      assert.ok(sent[0] instanceof Buffer)
+      assert.equal(sent[0], sent[1], `${url} ${encoding}`)
+    }
+    const { headers } = await app.inject({ url })
+    assert.equal((await app.inject({ url, headers: { 'if-none-match': String(headers['etag']) } })).statusCode, 304)
   }
 })
 
@@ -131,9 +145,9 @@ test('the page and its document are compressed for whoever takes that, and for n
       app.inject({ url, headers: { host: 'localhost:1', ...(encoding ? { 'accept-encoding': encoding } : {}) } })
     const plain = await ask()
     assert.equal(plain.headers['content-encoding'], undefined)
-    for (const refusing of ['identity', 'gzip;q=0', 'br, gzip; q=0.0', 'x-gzipped'])
+    for (const refusing of ['identity', 'gzip;q=0', 'br;q=0, gzip; q=0.0', 'x-gzipped'])
       assert.equal((await ask(refusing)).headers['content-encoding'], undefined, refusing)
-    for (const taking of ['gzip', 'br, gzip;q=0.5', 'gzip, deflate']) {
+    for (const taking of ['gzip', 'br;q=0, gzip;q=0.5', 'gzip, deflate']) {
       const packed = await ask(taking)
       assert.equal(packed.headers['content-encoding'], 'gzip', taking)
       assert.match(String(packed.headers.vary), /accept-encoding/)

@@ -20,7 +20,7 @@ export interface MetricsRoute {
 export function registerMetrics(app: FastifyInstance, { access, text, authorize }: MetricsRoute): void {
   if (access === 'off') return
   const isOpen = (request: IncomingMessage): boolean => access === 'open' || (access === 'local' && isLocal(request))
-  let writing: Promise<string> | null = null
+  let writing: Promise<Buffer> | null = null
   app.get('/metrics', async (request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
     if (!isOpen(request.raw) && !authorize(request.raw))
@@ -29,9 +29,11 @@ export function registerMetrics(app: FastifyInstance, { access, text, authorize 
         .header('www-authenticate', 'Bearer')
         .send(errorBody(new ApiError('unauthorized')))
     // Scrapes that come together share one text: however many ask, calls wait for one.
-    writing ??= text().finally(() => {
-      writing = null
-    })
+    writing ??= text()
+      .then((all) => Buffer.from(all))
+      .finally(() => {
+        writing = null
+      })
     return reply.type(METRICS_CONTENT_TYPE).send(await writing)
   })
 }
