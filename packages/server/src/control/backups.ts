@@ -4,7 +4,7 @@
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
 import type { BackupJob, ControlBackups } from './operating.ts'
-import { type Route, type RouteParts, route } from './route.ts'
+import { type ControlParts, type Route, route } from './route.ts'
 import { integer, nullable, object, oneOf, string, time } from './schema.ts'
 
 const BACKUP = object(
@@ -19,7 +19,7 @@ const BACKUP = object(
   { title: 'Backup', description: 'A consistent copy of the store, kept for a quarter of an hour unless it is removed before.' },
 )
 
-export function backupRoutes({ store, operating }: RouteParts): Route[] {
+export function backupRoutes({ store, operating }: ControlParts): Route[] {
   function backups(): ControlBackups {
     const found = operating?.backups ?? null
     if (found === null) throw new ApiError('backup_unsupported')

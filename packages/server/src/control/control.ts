@@ -5,7 +5,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, errorBody } from '../errors.ts'
 import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
-import { createTurns } from '../turns.ts'
 import { auditRoutes } from './audit.ts'
 import { type Access, type Caller, TooManyAttempts } from './authorize.ts'
 import { backupRoutes } from './backups.ts'
@@ -53,7 +52,6 @@ const RETRY_AFTER_SECONDS = 2
 const NO_QUERY = object({})
 
 export function controlRoutes(parts: ControlParts): Route[] {
-  const shared = { ...parts, inTurn: createTurns() }
   return withDescription(
     withConfiguration(
       [
@@ -73,8 +71,8 @@ export function controlRoutes(parts: ControlParts): Route[] {
         tokenRoutes,
         loginRoutes,
         auditRoutes,
-      ].flatMap((routes) => routes(shared)),
-      shared,
+      ].flatMap((routes) => routes(parts)),
+      parts,
     ),
   )
 }

@@ -3,11 +3,21 @@
 
 import { isoTime, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
-import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, NewAuditEntry, NewDeletion } from '../store/store.ts'
+import type {
+  Configuration,
+  DeletionDetail,
+  DeletionState,
+  DeletionSummary,
+  DeletionTarget,
+  NewAuditEntry,
+  NewDeletion,
+  NewSuppressions,
+} from '../store/store.ts'
 import { audited } from './audit.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from './schema.ts'
+import { checkSources } from './sources.ts'
 
 /** Rows that one request may write: it does so in one commit, and calls wait for it. */
 const MAX_ROWS = 50_000
@@ -66,16 +76,13 @@ const REMOVAL_QUERY = object({
 })
 
 export function deletionRoutes({ store }: ControlParts): Route[] {
-  function checkSources(sourceIds: readonly string[] = []): void {
-    const { sources } = store.configuration()
-    for (const [index, id] of sourceIds.entries()) {
-      if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')
-    }
-  }
-
   /** One user is never too many, whatever there is to write: there would be no way to ask for less. */
-  function checkSize(users: number, sourceIds: readonly string[] | null, what: 'deletion' | 'suppression'): void {
-    const { sources, destinations } = store.configuration()
+  function checkSize(
+    { sources, destinations }: Configuration,
+    users: number,
+    sourceIds: readonly string[] | null,
+    what: 'deletion' | 'suppression',
+  ): void {
     const concerned = new Set(sourceIds ?? sources.keys())
     let perUser = concerned.size
     if (what === 'deletion') {
@@ -119,14 +126,17 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       status: 202,
       answer: DELETION,
       async handle({ body, actor }) {
-        checkSources(body.sourceIds)
         const request = {
           userIds: [...new Set(body.userIds)],
           sourceIds: body.sourceIds === undefined ? null : [...new Set(body.sourceIds)],
           suppress: body.suppress,
         }
-        checkSize(request.userIds.length, request.sourceIds, 'deletion')
-        return detailView(await store.control.createDeletion(request, audited(actor, 'deletion.create', requestView)))
+        const checked = (configuration: Configuration): NewDeletion => {
+          checkSources(configuration, body.sourceIds)
+          checkSize(configuration, request.userIds.length, request.sourceIds, 'deletion')
+          return request
+        }
+        return detailView(await store.control.createDeletion(checked, audited(actor, 'deletion.create', requestView)))
       },
     }),
     route({
@@ -181,13 +191,16 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: object({ added: integer({ description: 'Of users and sources, how many were not suppressed before.' }) }),
       async handle({ body, actor }) {
-        checkSources(body.sourceIds)
         const userIds = [...new Set(body.userIds)]
         const subject = userIds.length === 1 ? await store.control.pseudonym(userIds[0] as string) : null
         const sourceIds = body.sourceIds === undefined ? null : [...new Set(body.sourceIds)]
-        checkSize(userIds.length, sourceIds, 'suppression')
         const entry = { actor, action: 'suppression.create', subject, before: null, after: { userCount: userIds.length, sourceIds } }
-        return { added: await store.control.createSuppressions({ userIds, sourceIds }, (): NewAuditEntry => entry) }
+        const checked = (configuration: Configuration): NewSuppressions => {
+          checkSources(configuration, body.sourceIds)
+          checkSize(configuration, userIds.length, sourceIds, 'suppression')
+          return { userIds, sourceIds }
+        }
+        return { added: await store.control.createSuppressions(checked, (): NewAuditEntry => entry) }
       },
     }),
     route({

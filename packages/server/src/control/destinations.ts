@@ -4,7 +4,7 @@
 import { isoTime } from '@switchyard/protocol'
 import type { Clock } from '../clock.ts'
 import { ApiError } from '../errors.ts'
-import type { Actor, Audit, Destination, EventFilter, NewDestination, Role } from '../store/store.ts'
+import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../store/store.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
 import { audited, noteDone } from './audit.ts'
 import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
@@ -12,7 +12,7 @@ import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './d
 import { changedSecrets, hiddenHeaders, hiddenUrl, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
 import { emptyLedger, LEDGER_FIELDS } from './ledger.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type Route, type RouteParts, route } from './route.ts'
+import { type ControlParts, type Route, route } from './route.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 import {
   anyObject,
@@ -29,6 +29,7 @@ import {
   time,
   withDefault,
 } from './schema.ts'
+import { checkSources } from './sources.ts'
 import { dueTime } from './times.ts'
 
 export const DESTINATION = object(
@@ -106,19 +107,14 @@ const NO_HEALTH: DestinationHealth = {
   urls: [],
 }
 
-export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: RouteParts): Route[] {
-  function find(id: string | undefined): Destination {
-    const destination = store.configuration().destinations.get(id ?? '')
+export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlParts): Route[] {
+  function found(destination: Destination | undefined): Destination {
     if (destination === undefined) throw new ApiError('destination_not_found')
     return destination
   }
+  const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
 
-  /** What cannot be seen from the settings alone. */
-  function check({ sourceIds = [], urls = [] }: { sourceIds?: readonly string[]; urls?: readonly string[] }): void {
-    const { sources } = store.configuration()
-    for (const [index, id] of sourceIds.entries()) {
-      if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')
-    }
+  function checkUrls(urls: readonly string[] = []): void {
     for (const [index, url] of urls.entries()) {
       const problem = checkUrl?.(url) ?? null
       if (problem !== null) throw invalidField(`urls[${index}]`, problem)
@@ -144,11 +140,14 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       body: NEW_DESTINATION,
       status: 201,
       answer: DESTINATION,
-      handle: ({ body, actor }) =>
-        inTurn(async () => {
-          check(body)
-          return destinationView(await store.control.createDestination(body, destinationAudit(actor, 'destination.create')))
-        }),
+      async handle({ body, actor }) {
+        checkUrls(body.urls)
+        const checked = (configuration: Configuration): NewDestination => {
+          checkSources(configuration, body.sourceIds)
+          return body
+        }
+        return destinationView(await store.control.createDestination(checked, destinationAudit(actor, 'destination.create')))
+      },
     }),
     route({
       method: 'GET',
@@ -185,16 +184,15 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       status: 200,
       answer: DESTINATION,
       errors: ['destination_not_found'],
-      handle: ({ params, body, actor }) =>
-        inTurn(async () => {
-          const before = find(params['id'])
-          check(body)
-          const { batch, ...rest } = body
-          const change: Partial<NewDestination> = batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
-          const destination = await store.control.updateDestination(before.id, change, destinationAudit(actor, 'destination.update'))
-          if (destination === undefined) throw new ApiError('destination_not_found')
-          return destinationView(destination)
-        }),
+      async handle({ params, body: { batch, ...rest }, actor }) {
+        const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
+          checkSources(configuration, rest.sourceIds)
+          checkUrls(rest.urls)
+          return batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
+        }
+        const audit = destinationAudit(actor, 'destination.update')
+        return destinationView(found(await store.control.updateDestination(params['id'] ?? '', changed, audit)))
+      },
     }),
     route({
       method: 'DELETE',
@@ -202,11 +200,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, inTurn }: 
       summary: 'Deletes a destination; what it is still owed is cancelled',
       status: 204,
       errors: ['destination_not_found'],
-      handle: ({ params, actor }) =>
-        inTurn(async () => {
-          const audit = destinationAudit(actor, 'destination.delete')
-          if (!(await store.control.deleteDestination(find(params['id']).id, audit))) throw new ApiError('destination_not_found')
-        }),
+      async handle({ params, actor }) {
+        const audit = destinationAudit(actor, 'destination.delete')
+        if (!(await store.control.deleteDestination(params['id'] ?? '', audit))) throw new ApiError('destination_not_found')
+      },
     }),
     route({
       method: 'POST',

@@ -10,7 +10,7 @@ import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { checkNodes, checkServer } from './diagnose-server.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
 import type { Finding } from './finding.ts'
-import { type Route, type RouteParts, route } from './route.ts'
+import { type ControlParts, type Route, route } from './route.ts'
 import { array, integer, nullable, object, oneOf, string, time } from './schema.ts'
 
 export interface Check extends Finding {
@@ -47,7 +47,7 @@ const URLS_DEADLINE_MS = 20_000
 /** A wall clock that differs this much from schedule time has jumped. */
 const JUMP_MS = 60_000
 
-export function diagnosticRoutes({ store, clock, delivery, operating }: RouteParts): Route[] {
+export function diagnosticRoutes({ store, clock, delivery, operating }: ControlParts): Route[] {
   let inspecting: Promise<StoreInspection | undefined> | undefined
   /** It reads everything: whoever asks meanwhile gets the same one. */
   const inspect = (): Promise<StoreInspection | undefined> =>

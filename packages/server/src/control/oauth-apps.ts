@@ -5,12 +5,13 @@ import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
 import { MAX_KEY_LENGTH, parsePublicKey } from '../oauth-keys.ts'
-import type { Actor, NewOAuthApp, OAuthApp, OAuthKey } from '../store/store.ts'
+import type { Actor, ChangeOf, Configuration, NewOAuthApp, OAuthApp, OAuthKey } from '../store/store.ts'
 import { audited } from './audit.ts'
 import { nameProblem } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type Route, type RouteParts, route } from './route.ts'
+import { type ControlParts, type Route, route } from './route.ts'
 import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from './schema.ts'
+import { checkSources } from './sources.ts'
 
 const MAX_KEYS = 20
 const MAX_SOURCES = 1_000
@@ -59,37 +60,22 @@ export const OAUTH_APP = object(APP_VIEW_FIELDS, {
 })
 const APP_WITH_KEY = object({ ...APP_VIEW_FIELDS, keyId: string({ description: 'The id of the key that was added.' }) })
 
-export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
-  function find(id: string | undefined): OAuthApp {
-    const app = store.configuration().oauthApps.get(id ?? '')
+export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
+  function found(app: OAuthApp | undefined): OAuthApp {
     if (app === undefined) throw new ApiError('oauth_app_not_found')
     return app
   }
 
-  function checkSources(sourceIds: readonly string[] = []): void {
-    const { sources } = store.configuration()
-    for (const [index, id] of sourceIds.entries()) {
-      if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')
-    }
-  }
-
-  /** A key that is there already, under the same id, stays as old as it is. */
-  function keysFrom(given: readonly Infer<typeof NEW_KEY>[], before: readonly OAuthKey[] = []): OAuthKey[] {
-    const keys = given.map((each) => {
-      const key = newKey(each, clock.wallMs())
-      return before.find(({ id, publicKeyPem }) => id === key.id && publicKeyPem === key.publicKeyPem) ?? key
-    })
+  function newKeys(given: readonly Infer<typeof NEW_KEY>[]): OAuthKey[] {
+    const keys = given.map((each) => newKey(each, clock.wallMs()))
     for (const [index, { id }] of keys.entries()) {
       if (keys.findIndex((key) => key.id === id) < index) throw invalidField(`keys[${index}].id`, 'is in the list twice')
     }
     return keys
   }
 
-  async function change(action: string, id: string | undefined, from: (app: OAuthApp) => Partial<NewOAuthApp>, actor: Actor) {
-    const app = find(id)
-    const changed = await store.control.updateOAuthApp(app.id, from(app), audited(actor, action, oauthAppView))
-    if (changed === undefined) throw new ApiError('oauth_app_not_found')
-    return oauthAppView(changed)
+  async function change(action: string, id: string | undefined, to: ChangeOf<OAuthApp, NewOAuthApp>, actor: Actor) {
+    return oauthAppView(found(await store.control.updateOAuthApp(id ?? '', to, audited(actor, action, oauthAppView))))
   }
 
   return [
@@ -111,12 +97,14 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       body: NEW_APP,
       status: 201,
       answer: OAUTH_APP,
-      handle: ({ body: { name, sourceIds, keys }, actor }) =>
-        inTurn(async () => {
-          checkSources(sourceIds)
-          const app = { name, sourceIds, keys: keysFrom(keys), revokedBeforeMs: null }
-          return oauthAppView(await store.control.createOAuthApp(app, audited(actor, 'oauth-app.create', oauthAppView)))
-        }),
+      async handle({ body: { name, sourceIds, keys }, actor }) {
+        const app: NewOAuthApp = { name, sourceIds, keys: newKeys(keys), revokedBeforeMs: null }
+        const checked = (configuration: Configuration): NewOAuthApp => {
+          checkSources(configuration, sourceIds)
+          return app
+        }
+        return oauthAppView(await store.control.createOAuthApp(checked, audited(actor, 'oauth-app.create', oauthAppView)))
+      },
     }),
     route({
       method: 'GET',
@@ -125,7 +113,7 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       status: 200,
       answer: OAUTH_APP,
       errors: ['oauth_app_not_found'],
-      handle: ({ params }) => oauthAppView(find(params['id'])),
+      handle: ({ params }) => oauthAppView(found(store.configuration().oauthApps.get(params['id'] ?? ''))),
     }),
     route({
       method: 'PATCH',
@@ -135,12 +123,14 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       status: 200,
       answer: OAUTH_APP,
       errors: ['oauth_app_not_found'],
-      handle: ({ params, body: { keys, ...rest }, actor }) =>
-        inTurn(() => {
-          checkSources(rest.sourceIds)
-          const from = (app: OAuthApp) => (keys === undefined ? rest : { ...rest, keys: keysFrom(keys, app.keys) })
-          return change('oauth-app.update', params['id'], from, actor)
-        }),
+      handle({ params, body: { keys, ...rest }, actor }) {
+        const given = keys === undefined ? undefined : newKeys(keys)
+        const changed = (app: OAuthApp, configuration: Configuration): Partial<NewOAuthApp> => {
+          checkSources(configuration, rest.sourceIds)
+          return given === undefined ? rest : { ...rest, keys: keepingAge(given, app.keys) }
+        }
+        return change('oauth-app.update', params['id'], changed, actor)
+      },
     }),
     route({
       method: 'DELETE',
@@ -148,11 +138,10 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       summary: 'Deletes an OAuth application: its tokens are refused from now on',
       status: 204,
       errors: ['oauth_app_not_found'],
-      handle: ({ params, actor }) =>
-        inTurn(async () => {
-          const audit = audited(actor, 'oauth-app.delete', oauthAppView)
-          if (!(await store.control.deleteOAuthApp(find(params['id']).id, audit))) throw new ApiError('oauth_app_not_found')
-        }),
+      async handle({ params, actor }) {
+        const audit = audited(actor, 'oauth-app.delete', oauthAppView)
+        if (!(await store.control.deleteOAuthApp(params['id'] ?? '', audit))) throw new ApiError('oauth_app_not_found')
+      },
     }),
     route({
       method: 'POST',
@@ -162,16 +151,15 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       status: 201,
       answer: APP_WITH_KEY,
       errors: ['oauth_app_not_found', 'oauth_key_taken', 'too_many_oauth_keys'],
-      handle: ({ params, body, actor }) =>
-        inTurn(async () => {
-          const key = newKey(body, clock.wallMs())
-          const from = ({ keys }: OAuthApp) => {
-            if (keys.some(({ id }) => id === key.id)) throw new ApiError('oauth_key_taken', { field: 'id' })
-            if (keys.length >= MAX_KEYS) throw new ApiError('too_many_oauth_keys')
-            return { keys: [...keys, key] }
-          }
-          return { ...(await change('oauth-app.add-key', params['id'], from, actor)), keyId: key.id }
-        }),
+      async handle({ params, body, actor }) {
+        const key = newKey(body, clock.wallMs())
+        const added = ({ keys }: OAuthApp): Partial<NewOAuthApp> => {
+          if (keys.some(({ id }) => id === key.id)) throw new ApiError('oauth_key_taken', { field: 'id' })
+          if (keys.length >= MAX_KEYS) throw new ApiError('too_many_oauth_keys')
+          return { keys: [...keys, key] }
+        }
+        return { ...(await change('oauth-app.add-key', params['id'], added, actor)), keyId: key.id }
+      },
     }),
     route({
       method: 'DELETE',
@@ -179,15 +167,14 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       summary: 'Removes a key: tokens that were got with it are refused from now on',
       status: 204,
       errors: ['oauth_app_not_found', 'oauth_key_not_found'],
-      handle: ({ params, actor }) =>
-        inTurn(async () => {
-          const from = ({ keys }: OAuthApp) => {
-            const rest = keys.filter(({ id }) => id !== params['keyId'])
-            if (rest.length === keys.length) throw new ApiError('oauth_key_not_found')
-            return { keys: rest }
-          }
-          await change('oauth-app.remove-key', params['id'], from, actor)
-        }),
+      async handle({ params, actor }) {
+        const removed = ({ keys }: OAuthApp): Partial<NewOAuthApp> => {
+          const rest = keys.filter(({ id }) => id !== params['keyId'])
+          if (rest.length === keys.length) throw new ApiError('oauth_key_not_found')
+          return { keys: rest }
+        }
+        await change('oauth-app.remove-key', params['id'], removed, actor)
+      },
     }),
     route({
       method: 'POST',
@@ -196,14 +183,18 @@ export function oauthAppRoutes({ store, clock, inTurn }: RouteParts): Route[] {
       status: 200,
       answer: OAUTH_APP,
       errors: ['oauth_app_not_found'],
-      handle: ({ params, actor }) =>
-        inTurn(() => {
-          // One later than now: a token that was issued in this millisecond is revoked too.
-          const from = ({ revokedBeforeMs }: OAuthApp) => ({ revokedBeforeMs: Math.max(clock.wallMs(), revokedBeforeMs ?? 0) + 1 })
-          return change('oauth-app.revoke-tokens', params['id'], from, actor)
-        }),
+      handle({ params, actor }) {
+        // One later than now: a token that was issued in this millisecond is revoked too.
+        const revoked = ({ revokedBeforeMs }: OAuthApp) => ({ revokedBeforeMs: Math.max(clock.wallMs(), revokedBeforeMs ?? 0) + 1 })
+        return change('oauth-app.revoke-tokens', params['id'], revoked, actor)
+      },
     }),
   ]
+}
+
+/** A key that is there already, under the same id, stays as old as it is. */
+function keepingAge(given: readonly OAuthKey[], stored: readonly OAuthKey[]): OAuthKey[] {
+  return given.map((key) => stored.find(({ id, publicKeyPem }) => id === key.id && publicKeyPem === key.publicKeyPem) ?? key)
 }
 
 function newKey({ id, publicKeyPem }: Infer<typeof NEW_KEY>, createdAtMs: number): OAuthKey {

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason } from '../store/store.ts'
 import { audited } from './audit.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from './query.ts'
-import { type Route, type RouteParts, route } from './route.ts'
+import { type ControlParts, type Route, route } from './route.ts'
 import {
   array,
   boolean,
@@ -108,7 +108,7 @@ const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
   toJsonSchema: () => ({ oneOf: [JOB.toJsonSchema(), DRY_RUN.toJsonSchema()] }),
 }
 
-export function replayRoutes({ store, replays }: RouteParts): Route[] {
+export function replayRoutes({ store, replays }: ControlParts): Route[] {
   function selectionOf({ deliveryIds, ...filter }: Infer<typeof NEW_REPLAY>): ReplaySelection {
     const { destinationId, states, reason, from, to } = filter
     if (deliveryIds !== undefined) {

@@ -5,7 +5,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { ApiErrorCode } from '../errors.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
-import type { InTurn } from '../turns.ts'
 import type { Access, Caller } from './authorize.ts'
 import type { ControlDelivery } from './control-delivery.ts'
 import type { Live } from './live-feed.ts'
@@ -78,12 +77,4 @@ export interface ControlParts {
   flushStats?: (() => Promise<void>) | undefined
   /** Makes the steps of replay jobs, and is told when there is one to make. */
   replays?: { wake(): void } | undefined
-}
-
-export interface RouteParts extends ControlParts {
-  /**
-   * For changes of the configuration, which read before they write: two keys added at once must both be kept, and a source
-   * must not be deleted between the look whether it exists and its use.
-   */
-  inTurn: InTurn
 }

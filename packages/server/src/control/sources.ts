@@ -1,14 +1,14 @@
-// Sources and their write keys. Reads come from the configuration in memory; changes are taken one at a time.
+// Sources and their write keys. Reads come from the configuration in memory; changes are judged on what is stored.
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
-import type { Source } from '../store/store.ts'
+import type { Actor, ChangeOf, Configuration, NewSource, Source } from '../store/store.ts'
 import { audited } from './audit.ts'
 import { nameProblem } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type Route, type RouteParts, route } from './route.ts'
-import { array, boolean, object, optional, patchOf, string, time, withDefault } from './schema.ts'
+import { type ControlParts, type Route, route } from './route.ts'
+import { array, boolean, invalidField, object, optional, patchOf, string, time, withDefault } from './schema.ts'
 
 /** As in a URL's path without escapes, and as a Basic authentication's user name: no colon. */
 const WRITE_KEY = string({
@@ -48,11 +48,14 @@ export function generateWriteKey(): string {
   }
 }
 
-export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
-  function find(id: string | undefined): Source {
-    const source = store.configuration().sources.get(id ?? '')
+export function sourceRoutes({ store }: ControlParts): Route[] {
+  function found(source: Source | undefined): Source {
     if (source === undefined) throw new ApiError('source_not_found')
     return source
+  }
+
+  async function change(action: string, id: string | undefined, to: ChangeOf<Source, NewSource>, actor: Actor) {
+    return sourceView(found(await store.control.updateSource(id ?? '', to, audited(actor, action, sourceView))))
   }
 
   return [
@@ -75,11 +78,10 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 201,
       answer: SOURCE,
       errors: ['write_key_taken'],
-      handle: ({ body, actor }) =>
-        inTurn(async () => {
-          const source = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
-          return sourceView(await store.control.createSource(source, audited(actor, 'source.create', sourceView)))
-        }),
+      async handle({ body, actor }) {
+        const source = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
+        return sourceView(await store.control.createSource(source, audited(actor, 'source.create', sourceView)))
+      },
     }),
     route({
       method: 'GET',
@@ -88,7 +90,7 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 200,
       answer: SOURCE,
       errors: ['source_not_found'],
-      handle: ({ params }) => sourceView(find(params['id'])),
+      handle: ({ params }) => sourceView(found(store.configuration().sources.get(params['id'] ?? ''))),
     }),
     route({
       method: 'PATCH',
@@ -98,13 +100,7 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 200,
       answer: SOURCE,
       errors: ['source_not_found', 'write_key_taken'],
-      handle: ({ params, body, actor }) =>
-        inTurn(async () => {
-          const audit = audited(actor, 'source.update', sourceView)
-          const source = await store.control.updateSource(find(params['id']).id, body, audit)
-          if (source === undefined) throw new ApiError('source_not_found')
-          return sourceView(source)
-        }),
+      handle: ({ params, body, actor }) => change('source.update', params['id'], body, actor),
     }),
     route({
       method: 'DELETE',
@@ -112,11 +108,10 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       summary: 'Deletes a source: its write keys are refused from now on',
       status: 204,
       errors: ['source_not_found'],
-      handle: ({ params, actor }) =>
-        inTurn(async () => {
-          const audit = audited(actor, 'source.delete', sourceView)
-          if (!(await store.control.deleteSource(find(params['id']).id, audit))) throw new ApiError('source_not_found')
-        }),
+      async handle({ params, actor }) {
+        const audit = audited(actor, 'source.delete', sourceView)
+        if (!(await store.control.deleteSource(params['id'] ?? '', audit))) throw new ApiError('source_not_found')
+      },
     }),
     route({
       method: 'POST',
@@ -126,23 +121,16 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       status: 201,
       answer: SOURCE_WITH_KEY,
       errors: ['source_not_found', 'write_key_taken', 'too_many_write_keys'],
-      handle: ({ params, body, actor }) =>
-        inTurn(async () => {
-          const { id, writeKeys } = find(params['id'])
-          const key = body.key ?? generateWriteKey()
+      async handle({ params, body, actor }) {
+        const key = body.key ?? generateWriteKey()
+        const added = ({ writeKeys }: Source): Partial<NewSource> => {
           if (writeKeys.includes(key))
             throw new ApiError('write_key_taken', { message: 'The source has this write key already.', field: 'key' })
-          if (writeKeys.length >= MAX_WRITE_KEYS) {
-            throw new ApiError('too_many_write_keys')
-          }
-          const source = await store.control.updateSource(
-            id,
-            { writeKeys: [...writeKeys, key] },
-            audited(actor, 'source.add-write-key', sourceView),
-          )
-          if (source === undefined) throw new ApiError('source_not_found')
-          return { ...sourceView(source), key }
-        }),
+          if (writeKeys.length >= MAX_WRITE_KEYS) throw new ApiError('too_many_write_keys')
+          return { writeKeys: [...writeKeys, key] }
+        }
+        return { ...(await change('source.add-write-key', params['id'], added, actor)), key }
+      },
     }),
     route({
       method: 'DELETE',
@@ -150,17 +138,24 @@ export function sourceRoutes({ store, inTurn }: RouteParts): Route[] {
       summary: 'Removes a write key, though never the last one',
       status: 204,
       errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
-      handle: ({ params, actor }) =>
-        inTurn(async () => {
-          const { id, writeKeys } = find(params['id'])
+      async handle({ params, actor }) {
+        const removed = ({ writeKeys }: Source): Partial<NewSource> => {
           const rest = writeKeys.filter((key) => key !== params['key'])
           if (rest.length === writeKeys.length) throw new ApiError('write_key_not_found')
           if (rest.length === 0) throw new ApiError('last_write_key')
-          const audit = audited(actor, 'source.remove-write-key', sourceView)
-          if ((await store.control.updateSource(id, { writeKeys: rest }, audit)) === undefined) throw new ApiError('source_not_found')
-        }),
+          return { writeKeys: rest }
+        }
+        await change('source.remove-write-key', params['id'], removed, actor)
+      },
     }),
   ]
+}
+
+/** For what names sources by id. */
+export function checkSources({ sources }: Configuration, sourceIds: readonly string[] = []): void {
+  for (const [index, id] of sourceIds.entries()) {
+    if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')
+  }
 }
 
 export function sourceView({ id, name, enabled, writeKeys, requireOAuth, createdAtMs }: Source) {

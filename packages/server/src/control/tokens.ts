@@ -9,7 +9,7 @@ import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
 import { audited } from './audit.ts'
 import { nameProblem } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type Route, type RouteParts, route } from './route.ts'
+import { type ControlParts, type Route, route } from './route.ts'
 import { nullable, object, oneOf, string, time, withDefault } from './schema.ts'
 
 const MAX_TOKENS = 100
@@ -38,7 +38,7 @@ type Listed = Pick<ControlToken, 'id' | 'name' | 'role' | 'createdAtMs'>
 /** Comes before all others. */
 const FIRST: Listed = { ...FIRST_TOKEN, role: 'admin', createdAtMs: 0 }
 
-export function tokenRoutes({ store, access, inTurn }: RouteParts): Route[] {
+export function tokenRoutes({ store, access }: ControlParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -62,14 +62,15 @@ export function tokenRoutes({ store, access, inTurn }: RouteParts): Route[] {
       status: 201,
       answer: TOKEN_ONCE,
       errors: ['too_many_tokens'],
-      handle: ({ body, actor }) =>
-        inTurn(async () => {
-          if (store.configuration().tokens.size >= MAX_TOKENS) throw new ApiError('too_many_tokens')
-          const token = generateToken()
-          const audit = audited<ControlToken>(actor, 'token.create', auditView)
-          const created = await store.control.createToken({ ...body, hash: hashToken(token) }, audit)
-          return { ...tokenView(created, undefined), token }
-        }),
+      async handle({ body, actor }) {
+        const token = generateToken()
+        const audit = audited<ControlToken>(actor, 'token.create', auditView)
+        const created = await store.control.createToken(({ tokens }) => {
+          if (tokens.size >= MAX_TOKENS) throw new ApiError('too_many_tokens')
+          return { ...body, hash: hashToken(token) }
+        }, audit)
+        return { ...tokenView(created, undefined), token }
+      },
     }),
     route({
       method: 'DELETE',
@@ -77,13 +78,12 @@ export function tokenRoutes({ store, access, inTurn }: RouteParts): Route[] {
       summary: 'Revokes a control token, and the sessions that were begun with it, at once',
       status: 204,
       errors: ['token_not_found', 'token_of_settings'],
-      handle: ({ params, actor }) =>
-        inTurn(async () => {
-          const id = params['id'] ?? ''
-          if (id === FIRST_TOKEN.id) throw new ApiError('token_of_settings')
-          const audit = audited<ControlToken>(actor, 'token.delete', auditView)
-          if (!(await store.control.deleteToken(id, audit))) throw new ApiError('token_not_found')
-        }),
+      async handle({ params, actor }) {
+        const id = params['id'] ?? ''
+        if (id === FIRST_TOKEN.id) throw new ApiError('token_of_settings')
+        const audit = audited<ControlToken>(actor, 'token.delete', auditView)
+        if (!(await store.control.deleteToken(id, audit))) throw new ApiError('token_not_found')
+      },
     }),
   ]
 }

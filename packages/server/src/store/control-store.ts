@@ -2,6 +2,7 @@
 // that a person makes carry an Audit, so that who did what is in the same transaction as what was done.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { ChangeOf, FromStored } from './from-stored.ts'
 import type {
   ControlToken,
   Destination,
@@ -395,20 +396,23 @@ export interface StoreInspection {
 
 // ── The port ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface ControlStore {
-  createSource(source: NewSource, audit?: Audit<Source>): Promise<Source>
-  /** Undefined when there is no such source. Rejects with WriteKeyTaken. */
-  updateSource(id: string, change: Partial<NewSource>, audit?: Audit<Source>): Promise<Source | undefined>
-  deleteSource(id: string, audit?: Audit<Source>): Promise<boolean>
-  createDestination(destination: NewDestination, audit?: Audit<Destination>): Promise<Destination>
-  updateDestination(id: string, change: Partial<NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined>
-  /** What it is still owed is cancelled, with the reason. */
-  deleteDestination(id: string, audit?: Audit<Destination>): Promise<boolean>
-  createOAuthApp(app: NewOAuthApp, audit?: Audit<OAuthApp>): Promise<OAuthApp>
-  updateOAuthApp(id: string, change: Partial<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined>
-  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>): Promise<boolean>
+/** May refuse, by throwing, to delete the thing as it is stored. */
+export type Check<Thing> = (before: Thing) => void
 
-  createToken(token: NewControlToken, audit?: Audit<ControlToken>): Promise<ControlToken>
+export interface ControlStore {
+  createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source>
+  /** Undefined when there is no such source. Rejects with WriteKeyTaken. */
+  updateSource(id: string, change: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined>
+  deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean>
+  createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination>
+  updateDestination(id: string, change: ChangeOf<Destination, NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined>
+  /** What it is still owed is cancelled, with the reason. */
+  deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean>
+  createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp>
+  updateOAuthApp(id: string, change: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined>
+  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean>
+
+  createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken>
   deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean>
   /** When each token was last used, as far as that was told; those never used are left out. */
   tokenUses(): Promise<{ id: string; atMs: number }[]>
@@ -462,14 +466,14 @@ export interface ControlStore {
   /** The steps in which anything was counted, in order. */
   stats(query: StatQuery): Promise<StatPoint[]>
 
-  createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail>
+  createDeletion(deletion: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail>
   deletions(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>>
   deletion(id: string): Promise<DeletionDetail | undefined>
   /** Per user, source and destination; none when there is no such deletion. */
   deletionTargets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>>
   suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>>
   /** Drops the users' new messages from now on; says how many were not dropped before. Rejects for a source that is not there. */
-  createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number>
+  createSuppressions(suppressions: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number>
   deleteSuppression(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number>
 
   /** The name under which a user stands in what is kept for long: the audit log, and deletion requests that ended long ago. */

@@ -10,6 +10,7 @@ import type { Channel, Nodes, ServerFacts } from './nodes.ts'
 import type { OAuthStore, SecretStore } from './oauth-store.ts'
 
 export * from './control-store.ts'
+export type * from './from-stored.ts'
 export * from './model.ts'
 export * from './nodes.ts'
 export * from './oauth-store.ts'

@@ -55,6 +55,52 @@ export function configuring({ store, reopen, open }: Ground): void {
     assert.equal(await store().control.updateDestination('dst_unknown', { enabled: false }), undefined)
   })
 
+  test('a change given as a function is made from what is stored, whoever changes it at the same time', async () => {
+    const { id } = await newSource(store(), { writeKeys: [] })
+    const keys = Array.from({ length: 20 }, () => randomUUID())
+    const added = (key: string) =>
+      store().control.updateSource(id, ({ writeKeys }, { sources }) => {
+        assert.equal(sources.get(id)?.writeKeys, writeKeys)
+        return { writeKeys: [...writeKeys, key] }
+      })
+    await Promise.all(keys.map(added))
+    const removed = keys.slice(0, 10)
+    const rest = (gone: string) =>
+      store().control.updateSource(id, ({ writeKeys }) => ({ writeKeys: writeKeys.filter((key) => key !== gone) }))
+    const more = Array.from({ length: 10 }, () => randomUUID())
+    await Promise.all([...removed.map(rest), ...more.map(added)])
+    const wanted = new Set([...keys.slice(10), ...more])
+    assert.deepEqual(new Set(store().configuration().sources.get(id)?.writeKeys), wanted)
+    await reopen()
+    assert.deepEqual(new Set(store().configuration().sources.get(id)?.writeKeys), wanted)
+  })
+
+  test('a change that is refused by its function changes nothing, and the next one is made', async () => {
+    const source = await newSource(store())
+    const destination = await newDestination(store(), source.id)
+    const refusal = new Error('refused')
+    const refuse = (): never => {
+      throw refusal
+    }
+    const { control } = store()
+    const before = store().configuration()
+    for (const refused of [
+      () => control.createSource(refuse),
+      () => control.updateSource(source.id, refuse),
+      () => control.deleteSource(source.id, undefined, refuse),
+      () => control.createDestination(refuse),
+      () => control.updateDestination(destination.id, refuse),
+      () => control.deleteDestination(destination.id, undefined, refuse),
+      () => control.createOAuthApp(refuse),
+      () => control.createToken(refuse),
+      () => control.createDeletion(refuse),
+      () => control.createSuppressions(refuse),
+    ])
+      await assert.rejects(refused, refusal)
+    assert.equal(store().configuration(), before)
+    assert.equal((await control.updateSource(source.id, ({ name }) => ({ name: `${name}, changed` })))?.name, `${source.name}, changed`)
+  })
+
   test('no two sources share a write key, also when they ask at the same time', async () => {
     const { id, writeKeys } = await newSource(store())
     await assert.rejects(newSource(store(), { writeKeys }), WriteKeyTaken)

@@ -140,6 +140,20 @@ suite('nodes that share a configuration', () => {
       }
     }))
 
+  test('a change given as a function sees what another node stored, before this node has heard of it', () =>
+    twoNodes(async (one, other) => {
+      const { id } = await one.configuring.createSource(source({ writeKeys: ['first'] }))
+      const seen: (readonly string[])[] = []
+      for (const [nth, node] of [other, one, other, one].entries()) {
+        await node.configuring.updateSource(id, ({ writeKeys }) => {
+          seen.push(writeKeys)
+          return { writeKeys: [...writeKeys, `key ${nth}`] }
+        })
+      }
+      assert.deepEqual(seen.at(-1), ['first', 'key 0', 'key 1', 'key 2'])
+      await other.sees(({ sources }) => sources.get(id)?.writeKeys.length === 5)
+    }))
+
   test('changes of two fields of one destination by two nodes both hold, and every listener ends with both', () =>
     twoNodes(async (one, other) => {
       const { id } = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))

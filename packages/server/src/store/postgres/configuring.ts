@@ -5,12 +5,16 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
+import { resolve } from '../from-stored.ts'
 import {
   type Audit,
+  type ChangeOf,
+  type Check,
   type Configuration,
   type ControlStore,
   type ControlToken,
   type Destination,
+  type FromStored,
   type NewControlToken,
   type NewDestination,
   type NewOAuthApp,
@@ -56,20 +60,21 @@ export class Configuring extends SharedConfiguration implements Changes {
 
   // ── Sources ──
 
-  createSource(source: NewSource, audit?: Audit<Source>): Promise<Source> {
-    const created: Source = { ...source, id: newId('src'), createdAtMs: this.#parts.nowMs() }
+  createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source> {
     return this.change(async (change) => {
-      refuseTakenKeys(change.configuration, source.writeKeys, null)
+      const created: Source = { ...resolve(source, change.configuration), id: newId('src'), createdAtMs: this.#parts.nowMs() }
+      refuseTakenKeys(change.configuration, created.writeKeys, null)
       await change.create('sources', created)
       await change.note(audit?.(created, null))
       return created
     })
   }
 
-  updateSource(id: string, fields: Partial<NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
+  updateSource(id: string, wanted: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
     return this.change(async (change) => {
       const before = change.configuration.sources.get(id)
       if (before === undefined) return undefined
+      const fields = resolve(wanted, before, change.configuration)
       if (fields.writeKeys) refuseTakenKeys(change.configuration, fields.writeKeys, id)
       const source: Source = { ...before, ...fields }
       if (isDeepStrictEqual(source, before)) return before
@@ -79,11 +84,12 @@ export class Configuring extends SharedConfiguration implements Changes {
     })
   }
 
-  deleteSource(id: string, audit?: Audit<Source>): Promise<boolean> {
+  deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean> {
     return this.change(async (change) => {
       const { sources, destinations, oauthApps } = change.configuration
       const before = sources.get(id)
       if (before === undefined) return false
+      check?.(before)
       await change.delete('sources', before)
       for (const left of detachedFrom(destinations, id)) await change.update('destinations', sealed(left, this.secretBox))
       for (const left of detachedFrom(oauthApps, id)) await change.putApp(left)
@@ -94,20 +100,24 @@ export class Configuring extends SharedConfiguration implements Changes {
 
   // ── Destinations ──
 
-  createDestination(destination: NewDestination, audit?: Audit<Destination>): Promise<Destination> {
-    const created: Destination = { ...destination, id: newId('dst'), createdAtMs: this.#parts.nowMs() }
+  createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination> {
     return this.change(async (change) => {
+      const created: Destination = { ...resolve(destination, change.configuration), id: newId('dst'), createdAtMs: this.#parts.nowMs() }
       await change.create('destinations', sealed(created, this.secretBox))
       await change.note(audit?.(created, null))
       return created
     })
   }
 
-  updateDestination(id: string, fields: Partial<NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined> {
+  updateDestination(
+    id: string,
+    wanted: ChangeOf<Destination, NewDestination>,
+    audit?: Audit<Destination>,
+  ): Promise<Destination | undefined> {
     return this.change(async (change) => {
       const before = change.configuration.destinations.get(id)
       if (before === undefined) return undefined
-      const destination: Destination = { ...before, ...fields }
+      const destination: Destination = { ...before, ...resolve(wanted, before, change.configuration) }
       if (isDeepStrictEqual(destination, before)) return before
       await change.update('destinations', sealed(destination, this.secretBox))
       await change.note(audit?.(destination, before))
@@ -115,10 +125,11 @@ export class Configuring extends SharedConfiguration implements Changes {
     })
   }
 
-  deleteDestination(id: string, audit?: Audit<Destination>): Promise<boolean> {
+  deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean> {
     return this.change(async (change) => {
       const before = change.configuration.destinations.get(id)
       if (before === undefined) return false
+      check?.(before)
       const left: Destination = { ...before, sharedSecret: null, signingSecrets: [] }
       await change.delete('destinations', left)
       await change.note(audit?.(null, before))
@@ -128,20 +139,20 @@ export class Configuring extends SharedConfiguration implements Changes {
 
   // ── OAuth applications ──
 
-  createOAuthApp(app: NewOAuthApp, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
-    const created: OAuthApp = { ...app, id: newId('app'), createdAtMs: this.#parts.nowMs() }
+  createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
     return this.change(async (change) => {
+      const created: OAuthApp = { ...resolve(app, change.configuration), id: newId('app'), createdAtMs: this.#parts.nowMs() }
       await change.putApp(created)
       await change.note(audit?.(created, null))
       return created
     })
   }
 
-  updateOAuthApp(id: string, fields: Partial<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
+  updateOAuthApp(id: string, wanted: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
     return this.change(async (change) => {
       const before = change.configuration.oauthApps.get(id)
       if (before === undefined) return undefined
-      const app: OAuthApp = { ...before, ...fields }
+      const app: OAuthApp = { ...before, ...resolve(wanted, before, change.configuration) }
       if (isDeepStrictEqual(app, before)) return before
       await change.putApp(app)
       await change.note(audit?.(app, before))
@@ -149,10 +160,11 @@ export class Configuring extends SharedConfiguration implements Changes {
     })
   }
 
-  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>): Promise<boolean> {
+  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean> {
     return this.change(async (change) => {
       const before = change.configuration.oauthApps.get(id)
       if (before === undefined) return false
+      check?.(before)
       await change.remove('oauth_apps', id)
       await change.note(audit?.(null, before))
       return true
@@ -161,9 +173,9 @@ export class Configuring extends SharedConfiguration implements Changes {
 
   // ── Tokens ──
 
-  createToken(token: NewControlToken, audit?: Audit<ControlToken>): Promise<ControlToken> {
-    const created: ControlToken = { ...token, id: newId('tok'), createdAtMs: this.#parts.nowMs() }
+  createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken> {
     return this.change(async (change) => {
+      const created: ControlToken = { ...resolve(token, change.configuration), id: newId('tok'), createdAtMs: this.#parts.nowMs() }
       await change.createToken(created)
       await change.note(audit?.(created, null))
       return created

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
 import type { DeletedUsers } from '../deleted-users.ts'
 import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
+import { resolve } from '../from-stored.ts'
 import type {
   Audit,
   ControlStore,
@@ -16,6 +17,7 @@ import type {
   DeletionFilter,
   DeletionSummary,
   DeletionTarget,
+  FromStored,
   NewDeletion,
   NewSuppressions,
   Page,
@@ -89,10 +91,12 @@ export class Deleting implements Deletions {
     this.#purging = new Purging(parts)
   }
 
-  async createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+  async createDeletion(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
     const id = `del_${randomUUID()}`
-    const userIds = [...new Set(deletion.userIds)]
-    const created = await this.#configuring.change((change) => this.#create(change, id, { ...deletion, userIds }, audit))
+    const created = await this.#configuring.change((change) => {
+      const deletion = resolve(wanted, change.configuration)
+      return this.#create(change, id, { ...deletion, userIds: [...new Set(deletion.userIds)] }, audit)
+    })
     const { num, version, origins, destinationIds } = created
     this.#purging.begin(num)
     await this.#untilKnown(version)
@@ -158,9 +162,10 @@ export class Deleting implements Deletions {
     return listSuppressions(this.#parts.database, filter, page)
   }
 
-  createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number> {
-    const userIds = [...new Set(suppressions.userIds)]
+  createSuppressions(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
     return this.#configuring.change(async (change) => {
+      const suppressions = resolve(wanted, change.configuration)
+      const userIds = [...new Set(suppressions.userIds)]
       const sources = await this.#sources(change, suppressions.sourceIds)
       const added = await change.suppress(
         sources.map(([, num]) => num),

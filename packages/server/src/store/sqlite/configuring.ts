@@ -5,12 +5,16 @@ import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
 import { createTurns } from '../../turns.ts'
 import { newId } from '../encoding/new-id.ts'
+import { resolve } from '../from-stored.ts'
 import {
   type Audit,
+  type ChangeOf,
+  type Check,
   type Configuration,
   type ControlStore,
   type ControlToken,
   type Destination,
+  type FromStored,
   type NewAuditEntry,
   type NewControlToken,
   type NewDestination,
@@ -78,20 +82,21 @@ export class Configuring implements Changes {
     this.#listeners.push(listener)
   }
 
-  createSource(source: NewSource, audit?: Audit<Source>): Promise<Source> {
+  createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source> {
     return this.#inTurn(async () => {
-      this.#refuseTakenKeys(source.writeKeys, null)
-      const created: Source = { ...source, id: newId('src'), createdAtMs: this.#parts.nowMs() }
+      const created: Source = { ...resolve(source, this.#configuration), id: newId('src'), createdAtMs: this.#parts.nowMs() }
+      this.#refuseTakenKeys(created.writeKeys, null)
       await this.#parts.writer.run<'putSource'>({ kind: 'putSource', source: created, create: true, ...this.#note(audit?.(created, null)) })
       this.#putSource(created)
       return created
     })
   }
 
-  updateSource(id: string, change: Partial<NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
+  updateSource(id: string, wanted: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
     return this.#inTurn(async () => {
       const before = this.#configuration.sources.get(id)
       if (before === undefined) return undefined
+      const change = resolve(wanted, before, this.#configuration)
       if (change.writeKeys) this.#refuseTakenKeys(change.writeKeys, id)
       const source: Source = { ...before, ...change }
       if (isDeepStrictEqual(source, before)) return before
@@ -101,10 +106,11 @@ export class Configuring implements Changes {
     })
   }
 
-  deleteSource(id: string, audit?: Audit<Source>): Promise<boolean> {
+  deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean> {
     return this.#inTurn(async () => {
       const before = this.#configuration.sources.get(id)
       if (before === undefined) return false
+      check?.(before)
       const { sources, destinations, oauthApps } = this.#configuration
       const detached = detachedFrom(destinations, id)
       const apps = detachedFrom(oauthApps, id)
@@ -119,20 +125,24 @@ export class Configuring implements Changes {
     })
   }
 
-  createDestination(destination: NewDestination, audit?: Audit<Destination>): Promise<Destination> {
+  createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination> {
     return this.#inTurn(async () => {
-      const created: Destination = { ...destination, id: newId('dst'), createdAtMs: this.#parts.nowMs() }
+      const created: Destination = { ...resolve(destination, this.#configuration), id: newId('dst'), createdAtMs: this.#parts.nowMs() }
       await this.#write(created, true, audit?.(created, null))
       this.#putDestination(created)
       return created
     })
   }
 
-  updateDestination(id: string, change: Partial<NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined> {
+  updateDestination(
+    id: string,
+    wanted: ChangeOf<Destination, NewDestination>,
+    audit?: Audit<Destination>,
+  ): Promise<Destination | undefined> {
     return this.#inTurn(async () => {
       const before = this.#configuration.destinations.get(id)
       if (before === undefined) return undefined
-      const destination: Destination = { ...before, ...change }
+      const destination: Destination = { ...before, ...resolve(wanted, before, this.#configuration) }
       if (isDeepStrictEqual(destination, before)) return before
       await this.#write(destination, false, audit?.(destination, before))
       this.#putDestination(destination)
@@ -140,10 +150,11 @@ export class Configuring implements Changes {
     })
   }
 
-  deleteDestination(id: string, audit?: Audit<Destination>): Promise<boolean> {
+  deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean> {
     return this.#inTurn(async () => {
       const before = this.#configuration.destinations.get(id)
       if (before === undefined) return false
+      check?.(before)
       const deleted = await this.#parts.writer.run<'deleteDestination'>({
         kind: 'deleteDestination',
         id,
@@ -158,9 +169,9 @@ export class Configuring implements Changes {
     })
   }
 
-  createOAuthApp(app: NewOAuthApp, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
+  createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
     return this.#inTurn(async () => {
-      const created: OAuthApp = { ...app, id: newId('app'), createdAtMs: this.#parts.nowMs() }
+      const created: OAuthApp = { ...resolve(app, this.#configuration), id: newId('app'), createdAtMs: this.#parts.nowMs() }
       const note = this.#note(audit?.(created, null))
       await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app: created, create: true, ...note })
       this.#putOAuthApp(created)
@@ -168,11 +179,11 @@ export class Configuring implements Changes {
     })
   }
 
-  updateOAuthApp(id: string, change: Partial<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
+  updateOAuthApp(id: string, wanted: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
     return this.#inTurn(async () => {
       const before = this.#configuration.oauthApps.get(id)
       if (before === undefined) return undefined
-      const app: OAuthApp = { ...before, ...change }
+      const app: OAuthApp = { ...before, ...resolve(wanted, before, this.#configuration) }
       if (isDeepStrictEqual(app, before)) return before
       await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app, create: false, ...this.#note(audit?.(app, before)) })
       this.#putOAuthApp(app)
@@ -180,10 +191,11 @@ export class Configuring implements Changes {
     })
   }
 
-  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>): Promise<boolean> {
+  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean> {
     return this.#inTurn(async () => {
       const before = this.#configuration.oauthApps.get(id)
       if (before === undefined) return false
+      check?.(before)
       const note = this.#note(audit?.(null, before))
       if (!(await this.#parts.writer.run<'deleteOAuthApp'>({ kind: 'deleteOAuthApp', id, ...note }))) return false
       const oauthApps = new Map(this.#configuration.oauthApps)
@@ -193,9 +205,9 @@ export class Configuring implements Changes {
     })
   }
 
-  createToken(token: NewControlToken, audit?: Audit<ControlToken>): Promise<ControlToken> {
+  createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken> {
     return this.#inTurn(async () => {
-      const created: ControlToken = { ...token, id: newId('tok'), createdAtMs: this.#parts.nowMs() }
+      const created: ControlToken = { ...resolve(token, this.#configuration), id: newId('tok'), createdAtMs: this.#parts.nowMs() }
       await this.#parts.writer.run<'createToken'>({ kind: 'createToken', token: created, ...this.#note(audit?.(created, null)) })
       this.#change({ tokens: new Map(this.#configuration.tokens).set(created.id, created) })
       return created
@@ -213,6 +225,11 @@ export class Configuring implements Changes {
       this.#change({ tokens })
       return true
     })
+  }
+
+  /** For what goes by the configuration and is not part of it: no change is made before `work` is over. */
+  exclusive<T>(work: (configuration: Configuration) => Promise<T>): Promise<T> {
+    return this.#inTurn(() => work(this.#configuration))
   }
 
   keepSecret(name: StoredSecret, fresh: string): Promise<string> {

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { DeletedUsers } from '../deleted-users.ts'
 import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
+import { resolve } from '../from-stored.ts'
 import type {
   Audit,
   ControlStore,
@@ -12,6 +13,7 @@ import type {
   DeletionFilter,
   DeletionSummary,
   DeletionTarget,
+  FromStored,
   NewDeletion,
   NewSuppressions,
   Page,
@@ -61,7 +63,11 @@ export class Deleting implements Deletions {
     this.#parts = parts
   }
 
-  async createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+  createDeletion(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+    return this.#parts.configuring.exclusive((configuration) => this.#createDeletion(resolve(wanted, configuration), audit))
+  }
+
+  async #createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
     const { writer, reader, configuring, nowMs, taker, run, release } = this.#parts
     const { sources, destinations } = configuring.configuration
     const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
@@ -109,7 +115,11 @@ export class Deleting implements Deletions {
     return this.#parts.reader.ask('deletions', 'suppressions', filter, page)
   }
 
-  async createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number> {
+  createSuppressions(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
+    return this.#parts.configuring.exclusive((configuration) => this.#createSuppressions(resolve(wanted, configuration), audit))
+  }
+
+  async #createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number> {
     const { writer, configuring, nowMs } = this.#parts
     const atMs = nowMs()
     const userIds = [...new Set(suppressions.userIds)]

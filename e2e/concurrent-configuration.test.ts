@@ -1,0 +1,192 @@
+// Changes of the configuration that are made at the same moment: on two nodes that share a PostgreSQL database, and on one service with
+// SQLite. Every change that was acknowledged must be there afterwards, and what was removed must stay removed.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { startInProcess } from './in-process.ts'
+import { startCluster } from './nodes-in-process.ts'
+import { callControl, TOKEN } from './service.ts'
+import { eventually } from './signals.ts'
+
+type Api = <T = unknown>(path: string, init?: { method?: string; body?: unknown }) => Promise<T>
+
+interface Pair extends AsyncDisposable {
+  /** Two ways to the same configuration: of two nodes, or twice of the same service. */
+  one: Api
+  other: Api
+}
+
+interface Source {
+  id: string
+  writeKeys: string[]
+}
+
+/** What is looked at, of whatever it is. */
+interface Shown extends Source {
+  name: string
+  keys: { id: string }[]
+  tokensRevokedBefore: string | null
+  batch: { size: number; lingerMs: number }
+  headers: object
+  maxInFlight: number
+}
+
+function apiOf(url: string): Api {
+  return (path, init) => callControl(url, TOKEN, path, init)
+}
+
+async function twoNodes(): Promise<Pair> {
+  const cluster = await startCluster({ nodes: 2 })
+  const [one, other] = cluster.nodes.map(({ url }) => apiOf(url)) as [Api, Api]
+  return { one, other, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() }
+}
+
+async function oneService(): Promise<Pair> {
+  const service = await startInProcess()
+  return { one: apiOf(service.url), other: apiOf(service.url), [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() }
+}
+
+/** Both sides show it as wanted, once they had time to hear of it. */
+async function settled({ one, other }: Pair, path: string, isWanted: (seen: Shown) => boolean): Promise<void> {
+  const ask = (api: Api): Promise<Shown | undefined> => api<Shown>(path).catch(() => undefined)
+  for (const api of [one, other])
+    await eventually(
+      () => ask(api),
+      (seen) => seen !== undefined && isWanted(seen),
+      { deadlineMs: 15_000 },
+    )
+}
+
+const times = <T>(count: number, make: (nth: number) => T): T[] => Array.from({ length: count }, (_, nth) => make(nth))
+
+/** Refused with this code. */
+async function refused(call: Promise<unknown>, code: string): Promise<void> {
+  await assert.rejects(call, (error: Error) => error.message.includes(`"${code}"`) || assert.fail(error.message))
+}
+
+for (const [name, start] of [
+  ['two nodes on PostgreSQL', twoNodes],
+  ['one service', oneService],
+] as const) {
+  describe(`changes at the same moment on ${name}`, () => {
+    let pair: Pair
+    before(async () => {
+      pair = await start()
+    })
+    after(() => pair[Symbol.asyncDispose]())
+
+    test('twenty write keys that were added are all there', async () => {
+      const { id, writeKeys } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys' } })
+      await settled(pair, `/sources/${id}`, () => true)
+      const answers = await Promise.all(
+        times(20, (nth) => (nth % 2 ? pair.one : pair.other)<{ key: string }>(`/sources/${id}/write-keys`, { method: 'POST', body: {} })),
+      )
+      const added = answers.map(({ key }) => key)
+      await settled(pair, `/sources/${id}`, (source) => source.writeKeys.length === 21)
+      const now = (await pair.other<Source>(`/sources/${id}`)).writeKeys
+      assert.deepEqual(new Set(now), new Set([...writeKeys, ...added]))
+    })
+
+    test('ten write keys that were removed stay removed while others are added', async () => {
+      const old = times(10, (nth) => `old-${nth}`)
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys', writeKeys: ['kept', ...old] } })
+      await settled(pair, `/sources/${id}`, () => true)
+      await Promise.all(
+        times(10, (nth) => [
+          pair.one(`/sources/${id}/write-keys/old-${nth}`, { method: 'DELETE' }),
+          pair.other(`/sources/${id}/write-keys`, { method: 'POST', body: { key: `new-${nth}` } }),
+        ]).flat(),
+      )
+      await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.includes('new-9') && writeKeys.length === 11)
+      const { writeKeys } = await pair.one<Source>(`/sources/${id}`)
+      assert.deepEqual(new Set(writeKeys), new Set(['kept', ...times(10, (nth) => `new-${nth}`)]))
+    })
+
+    test('of two who remove one of the last two write keys each, one is refused', async () => {
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys', writeKeys: ['first', 'second'] } })
+      await settled(pair, `/sources/${id}`, () => true)
+      const results = await Promise.allSettled([
+        pair.one(`/sources/${id}/write-keys/first`, { method: 'DELETE' }),
+        pair.other(`/sources/${id}/write-keys/second`, { method: 'DELETE' }),
+      ])
+      const [failed] = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
+      assert.match(failed?.message ?? '', /last_write_key/)
+      await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.length === 1)
+    })
+
+    test('a limit holds for both together', async () => {
+      const writeKeys = times(95, (nth) => `key-${nth}`)
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys', writeKeys } })
+      await settled(pair, `/sources/${id}`, () => true)
+      const results = await Promise.allSettled(
+        times(12, (nth) => (nth % 2 ? pair.one : pair.other)(`/sources/${id}/write-keys`, { method: 'POST', body: {} })),
+      )
+      const reasons = results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []))
+      assert.deepEqual([reasons.length, reasons.every((reason) => reason.includes('too_many_write_keys'))], [7, true], reasons.join('\n'))
+      await settled(pair, `/sources/${id}`, (source) => source.writeKeys.length === 100)
+    })
+
+    test('keys of an OAuth application are added and removed side by side, and its revocation stays', async () => {
+      const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+      const keys = times(8, (nth) => ({ id: `old-${nth}`, publicKeyPem }))
+      const { id } = await pair.one<{ id: string }>('/oauth-apps', { method: 'POST', body: { name: 'app', keys } })
+      await settled(pair, `/oauth-apps/${id}`, () => true)
+      await Promise.all([
+        ...times(8, (nth) => pair.one(`/oauth-apps/${id}/keys/old-${nth}`, { method: 'DELETE' })),
+        ...times(8, (nth) => pair.other(`/oauth-apps/${id}/keys`, { method: 'POST', body: { id: `new-${nth}`, publicKeyPem } })),
+        pair.one(`/oauth-apps/${id}/revoke-tokens`, { method: 'POST' }),
+        pair.other(`/oauth-apps/${id}`, { method: 'PATCH', body: { name: 'renamed' } }),
+      ])
+      const wanted = times(8, (nth) => `new-${nth}`)
+      await settled(
+        pair,
+        `/oauth-apps/${id}`,
+        ({ keys: now, name: title, tokensRevokedBefore }) =>
+          title === 'renamed' && tokensRevokedBefore !== null && JSON.stringify(now.map((key) => key.id).sort()) === JSON.stringify(wanted),
+      )
+    })
+
+    test('fields of one destination that two change are both changed, within batch too', async () => {
+      const body = { name: 'orders', urls: ['https://example.com/'] }
+      const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
+      await settled(pair, `/destinations/${id}`, () => true)
+      for (let round = 1; round <= 5; round++) {
+        await Promise.all([
+          pair.one(`/destinations/${id}`, { method: 'PATCH', body: { batch: { size: round } } }),
+          pair.other(`/destinations/${id}`, { method: 'PATCH', body: { batch: { lingerMs: round } } }),
+          pair.one(`/destinations/${id}`, { method: 'PATCH', body: { headers: { 'X-Round': String(round) } } }),
+          pair.other(`/destinations/${id}`, { method: 'PATCH', body: { maxInFlight: round } }),
+        ])
+        await settled(
+          pair,
+          `/destinations/${id}`,
+          ({ batch, headers, maxInFlight }) =>
+            JSON.stringify([batch.size, batch.lingerMs, headers, maxInFlight]) ===
+            JSON.stringify([round, round, { 'X-Round': String(round) }, round]),
+        )
+      }
+    })
+
+    test('what one has just made, the other can change, use and delete before it has heard of it', async () => {
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'fresh' } })
+      const destination = { name: 'orders', urls: ['https://example.com/'], sourceIds: [id] }
+      const made = await pair.other<{ id: string }>('/destinations', { method: 'POST', body: destination })
+      const app = await pair.one<{ id: string }>('/oauth-apps', { method: 'POST', body: { name: 'app', sourceIds: [id] } })
+      await pair.other(`/oauth-apps/${app.id}`, { method: 'PATCH', body: { sourceIds: [id] } })
+      await pair.other('/suppressions', { method: 'POST', body: { userIds: ['u'], sourceIds: [id] } })
+      const token = await pair.one<{ id: string }>('/tokens', { method: 'POST', body: { name: 'token' } })
+      await pair.other(`/tokens/${token.id}`, { method: 'DELETE' })
+      await pair.one(`/destinations/${made.id}`, { method: 'DELETE' })
+      await pair.other(`/oauth-apps/${app.id}`, { method: 'DELETE' })
+      await pair.one(`/sources/${id}`, { method: 'DELETE' })
+      // And what is gone is gone for the other at once.
+      await refused(pair.other('/destinations', { method: 'POST', body: destination }), 'invalid_field')
+      await refused(pair.other('/oauth-apps', { method: 'POST', body: { name: 'app', sourceIds: [id] } }), 'invalid_field')
+      await refused(pair.other('/suppressions', { method: 'POST', body: { userIds: ['u'], sourceIds: [id] } }), 'invalid_field')
+      await refused(pair.other('/deletions', { method: 'POST', body: { userIds: ['u'], sourceIds: [id] } }), 'invalid_field')
+      await refused(pair.other(`/sources/${id}`, { method: 'PATCH', body: { name: 'again' } }), 'source_not_found')
+      await refused(pair.other(`/sources/${id}/write-keys`, { method: 'POST', body: {} }), 'source_not_found')
+    })
+  })
+}
