@@ -170,10 +170,14 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     return this.flush({ timeout: options?.timeout, close: true })
   }
 
-  /** Adds plugins; resolves when all have loaded. Nothing is sent meanwhile. */
+  /** Adds plugins; resolves when all have loaded. Nothing is sent meanwhile. They also see what was called just before, without an await in between. */
   register(...plugins: Plugin[]): Promise<void> {
     this.#outbox.hold()
+    const recalled = this.#outbox.recall()
     const registered = this.#pipeline.register(plugins, this).finally(() => this.#outbox.letGo())
+    for (const { json, bytes, period, waiter } of recalled) {
+      void this.#pipe({ ok: true, json, bytes }, period, waiter?.ctx ?? Context.fromJson(json), waiter?.callback)
+    }
     const before = this.ready
     this.ready = Promise.allSettled([before, registered]).then(() => {})
     const done = registered.then(() => {

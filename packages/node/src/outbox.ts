@@ -11,7 +11,7 @@ import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
 import type { PluginRun } from './plugins/pipeline.ts'
 import { FlushPeriods, type Period } from './queue/flush-periods.ts'
-import { type Batch, type Piped, Queue, type Waiter } from './queue/queue.ts'
+import { type Batch, type Piped, Queue, type Recalled, type Waiter } from './queue/queue.ts'
 import type { Spool, SpoolLimits } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
@@ -148,8 +148,18 @@ export class Outbox implements ExitTarget {
         this.#spoolFailed(error)
       }
     }
-    this.#enqueue(json, bytes, period, waiter, spooledAs)
+    this.#enqueue(json, bytes, period, waiter, spooledAs, waiter?.piped === undefined)
     return true
+  }
+
+  /** Takes back what was called just now and went past the plugins; it keeps its room and its place in the count. */
+  recall(): Recalled[] {
+    const recalled = this.#queue.recall()
+    const spooled = recalled.flatMap(({ spooledAs }) => (spooledAs === undefined ? [] : [{ from: spooledAs, to: spooledAs }]))
+    this.#onDisk -= spooled.length
+    // As for any message on its way through plugins: what is sent after a restart must be what they made of it.
+    if (spooled.length > 0) this.#forget(spooled)
+    return recalled
   }
 
   /**
@@ -294,9 +304,16 @@ export class Outbox implements ExitTarget {
     void promise.then(once, once)
   }
 
-  #enqueue(json: string, bytes: number, period: Period, waiter: Omit<Waiter, 'index'> | undefined, spooledAs: number | undefined): void {
+  #enqueue(
+    json: string,
+    bytes: number,
+    period: Period,
+    waiter: Omit<Waiter, 'index'> | undefined,
+    spooledAs: number | undefined,
+    isFresh: boolean,
+  ): void {
     if (spooledAs !== undefined) this.#onDisk++
-    this.#queue.add(json, bytes, period, waiter, spooledAs)
+    this.#queue.add(json, bytes, period, waiter, spooledAs, isFresh)
     // A flush is waiting for this one: do not let it wait for the interval.
     if (this.#periods.isClosed(period) || this.#isFinished) this.#queue.sealSoon()
   }
@@ -385,7 +402,7 @@ export class Outbox implements ExitTarget {
     while (!this.#isFinished && !this.#queue.admit(bytes)) await new Promise<void>((resolve) => this.#roomWaiters.push(resolve))
     if (this.#isFinished) return
     this.#begin(period)
-    this.#enqueue(json, bytes, period, undefined, number)
+    this.#enqueue(json, bytes, period, undefined, number, false)
   }
 
   #forget(ranges: NonNullable<Batch['spooled']>): void {

@@ -363,3 +363,44 @@ test('plugins, listeners and callbacks find an object in ctx.event.integrations;
   const sent = server.messages().map((message) => message['integrations'])
   assert.deepEqual(sent, [undefined, undefined, undefined, { Foo: false }])
 })
+
+for (const role of ['before', 'enrichment', 'destination', 'after'] as const) {
+  test(`a ${role} plugin that is registered right after a call, without awaiting anything, sees that call`, async () => {
+    await using server = await startTrackingServer()
+    const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10 })
+    const seen: (string | undefined)[] = []
+    analytics.track({ userId: 'u', event: 'earlier' })
+    await Promise.resolve()
+    const told = new Promise((resolve) => analytics.identify({ userId: 'u' }, (_error, ctx) => resolve(ctx)))
+    // More than one batch.
+    for (let i = 0; i < 25; i++) analytics.track({ userId: 'u', event: `e-${i}` })
+    const mark = (ctx: Context): Context => {
+      seen.push(ctx.event.event ?? ctx.event.type)
+      ctx.updateEvent('context.seen', true)
+      return ctx
+    }
+    void analytics.register(plugin(role, 'p', { load: () => delay(5), identify: mark, track: mark }))
+    const names = ['identify', ...Array.from({ length: 25 }, (_, i) => `e-${i}`)]
+    assert.deepEqual(await analytics.closeAndFlush(), { delivered: 27, failed: 0, pending: 0 })
+    // Batches go side by side, so after plugins see them in no order.
+    assert.equal(seen.length, 26)
+    assert.deepEqual(new Set(seen), new Set(names))
+    assert.equal(((await told) as Context).event.context['seen'], true)
+    const sent = server.messages()
+    assert.equal(new Set(sent.map((message) => message.messageId)).size, 27)
+    const marked = sent.filter((message) => (message['context'] as { seen?: boolean }).seen)
+    assert.equal(marked.length, role === 'before' || role === 'enrichment' ? 26 : 0)
+  })
+}
+
+test('what is taken back for a plugin keeps no room in the queue', async () => {
+  await using server = await startTrackingServer()
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 4_000 })
+  analytics.on('error', (error) => assert.fail(error.message))
+  for (let i = 0; i < 30; i++) {
+    analytics.track({ ...event, properties: { text: 'ä€😀\ud800'.repeat(20) } })
+    void analytics.register(plugin('before', 'p', { identify: (ctx) => ctx }))
+    assert.deepEqual(await analytics.flush(), { delivered: 1, failed: 0, pending: 0 })
+  }
+  await analytics.closeAndFlush()
+})

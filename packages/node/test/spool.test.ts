@@ -418,3 +418,25 @@ test('a message that could not be written to disk is lost at close, and says so,
   assert.equal((await start(server, dir)).delivered, 1)
   assert.deepEqual(ids(server), ['disk'])
 })
+
+test('a message that a plugin registered right after the call is to see is not on disk without what the plugin makes of it', async () => {
+  using place = tempPlace()
+  await using server = await startTrackingServer()
+  const program = (load: string, end: string): string => `
+    const analytics = new Analytics({ writeKey: 'wk', host, spool: { dir: ${JSON.stringify(place.dir)} } })
+    analytics.track({ ...event, messageId: 'earlier' })
+    await Promise.resolve()
+    analytics.track({ ...event, messageId: 'mine', properties: { mail: 'secret' } })
+    const track = (ctx) => (ctx.updateEvent('properties.mail', 'hidden'), ctx)
+    const registered = analytics.register({ name: 'scrub', type: 'before', isLoaded: () => true, load: () => ${load}, track })
+    ${end}
+    process.kill(process.pid, 'SIGKILL')`
+  await runChild(server.url, program('new Promise(() => {})', '')).ended
+  assert.equal((await start(server, place.dir)).delivered, 1)
+  assert.deepEqual(ids(server), ['earlier'])
+  server.requests.splice(0)
+  await runChild(server.url, program('Promise.resolve()', 'await registered')).ended
+  assert.equal((await start(server, place.dir)).delivered, 2)
+  assert.deepEqual(server.messages().find(({ messageId }) => messageId === 'mine')?.['properties'], { mail: 'hidden' })
+  assert.deepEqual(place.files(), [])
+})

@@ -36,6 +36,15 @@ export interface Batch {
   spooled: SpoolRange[] | undefined
 }
 
+/** A message that was taken back out of the queue. */
+export interface Recalled {
+  json: string
+  bytes: number
+  period: Period
+  waiter: Waiter | undefined
+  spooledAs: number | undefined
+}
+
 export interface QueueOptions {
   flushAt: number
   flushIntervalMs: number
@@ -56,6 +65,8 @@ export class Queue {
   #bytes = 0
   #toldFull = false
   #isSealing = false
+  /** How many of the last messages were added by the code that is running now. */
+  #fresh = 0
   #ready: Batch[] = []
   #head = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -105,8 +116,17 @@ export class Queue {
     return false
   }
 
-  /** Adds a message whose room is reserved. */
-  add(json: string, bytes: number, period: Period, waiter?: Omit<Waiter, 'index'>, spooledAs?: number): void {
+  /** Adds a message whose room is reserved. `isFresh`: a call was made for it just now, and it can be recalled. */
+  add(
+    json: string,
+    bytes: number,
+    period: Period,
+    waiter: Omit<Waiter, 'index'> | undefined,
+    spooledAs: number | undefined,
+    isFresh: boolean,
+  ): void {
+    if (!isFresh) this.#fresh = 0
+    else if (this.#fresh++ === 0) queueMicrotask(this.#endFresh)
     // Kept on disk or not, a batch is one or the other, because what is given up at close is lost or is not.
     const isOther = this.#period !== period || (this.#spooled === undefined) !== (spooledAs === undefined)
     if (this.#count > 0 && (isOther || this.#textBytes + bytes + 1 > this.#options.maxBatchBytes)) this.seal()
@@ -120,6 +140,25 @@ export class Queue {
     if (spooledAs !== undefined) this.#noteSpooled(spooledAs)
     this.#textBytes += bytes + 1
     if (++this.#count >= this.#options.flushAt) this.seal()
+  }
+
+  readonly #endFresh = (): void => {
+    this.#fresh = 0
+  }
+
+  /** Takes back what the code that is running now has added: sending begins when that is done, so none of it is sent yet. */
+  recall(): Recalled[] {
+    const fresh = this.#fresh
+    if (fresh === 0) return []
+    this.seal()
+    let from = this.#ready.length
+    let count = 0
+    while (count < fresh && from > this.#head) count += (this.#ready[--from] as Batch).count
+    const messages = this.#ready.splice(from).flatMap(messagesOf)
+    const older = messages.splice(0, Math.max(count - fresh, 0))
+    for (const { json, bytes, period, waiter, spooledAs } of older) this.add(json, bytes, period, waiter, spooledAs, false)
+    this.#fresh = 0
+    return messages
   }
 
   /** Makes what has been collected ready to be sent. */
@@ -230,4 +269,14 @@ function join(batch: Batch, next: Batch): void {
   batch.parts.push(...next.parts)
   batch.bytes += next.bytes
   batch.count += next.count
+}
+
+function messagesOf({ parts, period, waiters, spooled }: Batch): Recalled[] {
+  const events = JSON.parse(`[${parts.map((part) => platform.decode(part)).join(',')}]`) as unknown[]
+  const waiterOf = new Map(waiters?.map((waiter) => [waiter.index, waiter]))
+  const numbers = spooled?.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
+  return events.map((event, index) => {
+    const json = JSON.stringify(event)
+    return { json, bytes: platform.byteLength(json), period, waiter: waiterOf.get(index), spooledAs: numbers?.[index] }
+  })
 }
