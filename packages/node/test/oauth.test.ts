@@ -115,6 +115,23 @@ test('five batches ask for one token', async () => {
   assert.equal(batches(server.requests).length, 5)
 })
 
+test('a pause that the authorization server asks for lasts at most maxRateLimitDuration', async () => {
+  await using server = await startServers({ token: () => ({ status: 429, headers: { 'Retry-After': '300' } }) })
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings, maxRateLimitDuration: 0.3 })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  const started = performance.now()
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
+  const tookMs = performance.now() - started
+  assert.ok(tookMs >= 290 && tookMs < 60_000, `${tookMs} ms`)
+  assert.deepEqual(
+    errors.map(({ code }) => code),
+    ['oauth_failure'],
+  )
+  assert.equal(tokens(server.requests).length, 1)
+})
+
 test('an authorization server in trouble is a retry event, and is asked again, not at once whatever it says', async () => {
   const answers = [{ status: 503 }, { status: 429, headers: { 'Retry-After': '0' } }]
   await using server = await startServers({ token: (number) => answers[number - 1] })
