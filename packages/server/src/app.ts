@@ -27,7 +27,7 @@ import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
 import { openStore, StartProblem, waitedFor } from './open-store.ts'
-import { createProxies } from './proxies.ts'
+import { createProxies, namesSeveralHosts } from './proxies.ts'
 import { registerReadiness } from './readiness.ts'
 import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secret-box.ts'
@@ -127,6 +127,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   // Bodies for paths that there are not, or that take none, are not read: they would be kept in memory only to be thrown away.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
+  app.addHook('onRequest', (request, reply, next) => {
+    if (!namesSeveralHosts(request.raw)) return next()
+    void reply.code(400).send(errorBody(new ApiError('invalid_request', { message: 'The request has more than one Host header.' })))
+  })
   app.setNotFoundHandler((_request, reply) => reply.code(404).send(errorBody(new ApiError('not_found'))))
   app.setErrorHandler((error, request, reply) => {
     // Bodies that cannot be read, of paths that there are not: anybody can send them.

@@ -55,6 +55,19 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
   }
 }
 
+/**
+ * Node.js takes the first of two Host headers; a proxy before it may have judged the other. Such a request is nobody's honest one
+ * (RFC 9112 has it refused).
+ */
+export function namesSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts > 1
+}
+
 function addTo(list: BlockList, entry: string): void {
   const [address = '', prefix, ...rest] = entry.split('/')
   const version = isIP(address)
