@@ -44,7 +44,7 @@ export function errorsPage(): string {
     '',
     'These are no errors of a request: they are the `reason` of an attempt or a delivery, with the same sentence in `error`. A temporary one is tried',
     'again within the retry window, a permanent one is not. `retry_window_over` is the reason of a delivery that has expired, `destination_deleted`',
-    'and `message_deleted` those of one that was cancelled.',
+    'and `message_deleted` those of one that was cancelled, `message_unreadable` that of one that failed because the stored message is damaged.',
     '',
     table(
       ['Reason', 'Kind', 'Meaning'],

@@ -19,14 +19,17 @@ export function writeStoredBody(body: StoredBody): Buffer {
   )
 }
 
-/** `absent` are the indexes that are in the bytes and do not count: duplicates. */
+/**
+ * `absent` are the indexes that are in the bytes and do not count: duplicates. Does not throw: one damaged body must not keep
+ * others, which are read with it, from being sent, listed or purged.
+ */
 export function readStoredBody(
   bytes: Uint8Array,
   about: Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace'>,
   absent: readonly number[] = [],
 ): SegmentContent {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const body = JSON.parse(buffer.toString('utf8')) as StoredBody
+  const body = parsed(bytes)
+  if (body === null) return { ...about, sentAt: null, context: null, integrations: null, items: [], isUnreadable: true }
   const items = [...body.batch]
   for (const index of absent) items[index] = null
   return {
@@ -35,5 +38,14 @@ export function readStoredBody(
     context: body.context ?? null,
     integrations: body.integrations ?? null,
     items,
+  }
+}
+
+function parsed(bytes: Uint8Array): StoredBody | null {
+  try {
+    const body = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')) as StoredBody | null
+    return Array.isArray(body?.batch) ? body : null
+  } catch {
+    return null
   }
 }

@@ -19,7 +19,7 @@ test('statuses read as the service says them', () => {
 })
 
 test('reasons of deliveries that were never sent, and one that is not known', () => {
-  for (const code of ['retry_window_over', 'destination_deleted', 'message_deleted'])
+  for (const code of ['retry_window_over', 'destination_deleted', 'message_deleted', 'message_unreadable'])
     assert.doesNotMatch(reasonSentence(code), /The reason is/)
   assert.equal(reasonSentence('brand_new'), 'The reason is brand_new.')
   assert.equal(reasonAdvice('brand_new'), '')

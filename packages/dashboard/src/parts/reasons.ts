@@ -72,6 +72,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
   retry_window_over: { says: 'The time for retries was over before it could be sent.', advice: 'Replay it when the receiver is well.' },
   destination_deleted: { says: 'The destination was deleted.', advice: 'It cannot be sent to it any more.' },
   message_deleted: { says: 'The message was deleted, as was asked for its user.', advice: 'There is nothing left that could be sent.' },
+  message_unreadable: {
+    says: 'The stored message is damaged and cannot be read.',
+    advice: 'Check the disk of the store, and send the message again from where it came.',
+  },
 }
 
 /** Of statuses that are met often. */

@@ -5,7 +5,8 @@ import { reasonSentence, statusOfReason } from './reasons.ts'
 
 test('every reason has a sentence', () => {
   for (const [code, [, sentence]] of Object.entries(REASONS)) assert.equal(reasonSentence(code), sentence)
-  for (const code of ['retry_window_over', 'destination_deleted', 'message_deleted']) assert.doesNotMatch(reasonSentence(code), /the code/)
+  for (const code of ['retry_window_over', 'destination_deleted', 'message_deleted', 'message_unreadable'])
+    assert.doesNotMatch(reasonSentence(code), /the code/)
   assert.equal(reasonSentence('http_503'), 'The receiver answered 503 Service Unavailable.')
   assert.equal(reasonSentence('http_301'), 'The receiver answered 301 Moved Permanently, and redirects are not followed.')
   assert.equal(reasonSentence(null), 'No reason was recorded.')

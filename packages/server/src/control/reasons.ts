@@ -7,6 +7,7 @@ const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   retry_window_over: 'The time for retries was over before it was delivered.',
   destination_deleted: 'The destination was deleted.',
   message_deleted: 'The message was deleted, as a deletion request asked for.',
+  message_unreadable: 'The stored message is damaged and cannot be read.',
 }
 
 /** Of `http_503`: 503. */

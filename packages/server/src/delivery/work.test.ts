@@ -207,6 +207,21 @@ test('a purged message is not sent and ends as cancelled, apart from those that 
   )
 })
 
+test('messages that the store cannot read have failed, with the reason, and the others are sent', () => {
+  const claimed = claimedOf(1, [items(1), items(2)])
+  const contents = new Map(claimed.contents).set(101, { ...contentOf([]), isUnreadable: true })
+  const work = new Work([{ ...claimed, contents }], { batch: SINGLE })
+  work.finish(work.start(NOW_MS) as Unit, results('success'))
+  assert.equal(work.start(NOW_MS), undefined)
+  assert.deepEqual(
+    settle(work).records.map(({ segment, attempt, requests, finals }) => [segment, attempt, requests.length, finals]),
+    [
+      [100, 1, 1, [{ state: 'delivered', reason: null, indexes: [0] }]],
+      [101, 0, 0, [{ state: 'failed', reason: 'message_unreadable', indexes: [0, 1] }]],
+    ],
+  )
+})
+
 test('a shipment of which nothing is left to send is over at once', () => {
   const gone = claimedOf(1, [[null, null]])
   const work = new Work([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, contents: new Map() }], { batch: SINGLE })

@@ -75,6 +75,8 @@ interface PartRecord {
   ended: Map<string, FinalState & { indexes: number[] }>
   /** Messages that were purged before they were sent. */
   purged: number[]
+  /** Messages that the store could not read. */
+  unreadable: number[]
 }
 
 /** Deliveries that are owed another attempt together. */
@@ -200,7 +202,8 @@ export class Work {
     const records: AttemptRecord[] = []
     for (const record of this.#records) {
       if (record.requests.length > 0) records.push(attemptRecord(record, wallMs))
-      if (record.purged.length > 0) records.push(purgedRecord(record, wallMs))
+      if (record.purged.length > 0) records.push(unsentRecord(record, 'cancelled', 'message_deleted', record.purged, wallMs))
+      if (record.unreadable.length > 0) records.push(unsentRecord(record, 'failed', 'message_unreadable', record.unreadable, wallMs))
     }
     return { destinationId: destination.id, done: this.shipments.map(({ shipment }) => shipment), remaining, records }
   }
@@ -230,8 +233,14 @@ export class Work {
   #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
     const members: Member[] = []
     for (const { origin, segment, indexes } of shipment.parts) {
-      const part = this.#records.push({ shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [] }) - 1
+      const record: PartRecord = { shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] }
+      const part = this.#records.push(record) - 1
       const content = contents.get(segment)
+      if (content?.isUnreadable) {
+        record.unreadable.push(...indexes)
+        this.#touched = true
+        continue
+      }
       for (const index of indexes) {
         const item = content?.items[index]
         if (content === undefined || item == null) this.#purged(part, index)
@@ -284,9 +293,14 @@ function attemptRecord({ shipment, origin, segment, requests, delivered, ended }
 }
 
 /** Apart from those that were attempted: these were not, this time. */
-function purgedRecord({ shipment, origin, segment, purged }: PartRecord, atMs: number): AttemptRecord {
-  const finals: FinalState[] = [{ state: 'cancelled', reason: 'message_deleted', indexes: purged }]
-  return { origin, segment, attempt: shipment.attempt, atMs, requests: [], finals }
+function unsentRecord(
+  { shipment, origin, segment }: PartRecord,
+  state: FinalState['state'],
+  reason: string,
+  indexes: number[],
+  atMs: number,
+): AttemptRecord {
+  return { origin, segment, attempt: shipment.attempt, atMs, requests: [], finals: [{ state, reason, indexes }] }
 }
 
 export function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {

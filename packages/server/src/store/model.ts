@@ -125,6 +125,8 @@ export interface SegmentContent {
   trace: TraceContext | null
   /** By their index. Null where a message was a duplicate or has been purged. */
   items: readonly (JsonObject | null)[]
+  /** The stored bytes are damaged: there are no items, and nothing of what came with them. */
+  isUnreadable?: true
 }
 
 /** W3C Trace Context, as it came: both are valid header values. */

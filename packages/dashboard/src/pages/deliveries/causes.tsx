@@ -129,7 +129,7 @@ function CauseCard({
           >
             The newest of them
           </Button>
-          {onReplay && isThere && reason !== 'message_deleted' && (
+          {onReplay && isThere && reason !== 'message_deleted' && reason !== 'message_unreadable' && (
             <Button
               size="xs"
               variant="light"

@@ -15,6 +15,12 @@ export function packBody(bytes: Uint8Array): Uint8Array {
   return packed.length < bytes.length ? packed : bytes
 }
 
+/** What is damaged is given as it is stored, and no JSON then: readStoredBody tells. */
 export function unpackBody(stored: Uint8Array): Uint8Array {
-  return stored[0] === ZSTD_FIRST ? zstdDecompressSync(stored) : stored
+  if (stored[0] !== ZSTD_FIRST) return stored
+  try {
+    return zstdDecompressSync(stored)
+  } catch {
+    return stored
+  }
 }

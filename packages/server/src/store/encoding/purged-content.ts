@@ -22,8 +22,10 @@ export function withoutUsers(
 ): PurgedContent | undefined {
   // With the duplicates, whose bytes are there too.
   const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
-  const items = [...content.items]
-  const theirs = possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
+  const { isUnreadable } = content
+  const items = isUnreadable ? Array.from({ length: row.keys.length / (KEY_WORDS * 4) }, () => null) : [...content.items]
+  // What is damaged and may be theirs goes as a whole: nobody can read the rest, and somebody might read theirs in the bytes.
+  const theirs = isUnreadable ? possible : possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
   if (theirs.length === 0) return undefined
   // A copy of its own, whatever kind of bytes came.
   const words = new Uint32Array(new Uint8Array(row.keys).buffer)

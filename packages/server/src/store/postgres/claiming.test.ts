@@ -33,3 +33,31 @@ test('a shipment that cannot be read is said to be, and keeps no other from bein
     await store.close()
   }
 })
+
+test('a claim with a body whose bytes are damaged gets the others, and that one as unreadable; a purge goes on', async () => {
+  const store = await openAt(database.url)
+  try {
+    const { sourceId, destinationId } = await newWay(store)
+    for (const name of ['a', 'b', 'c']) await accept(store, sourceId, [track(name, { userId: 'gone' })], [destinationId])
+    await database.query(`UPDATE switchyard.segments SET body = '{"batch":['
+      WHERE seq = (SELECT seq FROM switchyard.segments ORDER BY seq DESC LIMIT 1 OFFSET 1)`)
+    const { shipments } = await claim(store, destinationId)
+    assert.deepEqual(
+      shipments.map(({ contents }) => [...contents.values()].map(({ isUnreadable }) => isUnreadable)),
+      [[undefined], [true], [undefined]],
+    )
+    const { data } = await store.control.messages({ sourceId }, { limit: 10, cursor: null })
+    assert.deepEqual(
+      data.map(({ content, index }) => content.items[index]?.['messageId']),
+      ['c', 'a'],
+    )
+    const { id } = await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(
+      () => store.control.deletion(id),
+      (deletion) => deletion?.purged === 3,
+      'purged',
+    )
+  } finally {
+    await store.close()
+  }
+})

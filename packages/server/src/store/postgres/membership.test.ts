@@ -48,8 +48,8 @@ test('nodes have numbers of their own and know each other by name', async () => 
   await a.membership.beat()
   await b.membership.beat()
   assert.deepEqual(
-    b.membership.others().map(({ name, doc }) => [name, doc]),
-    [['a', { word: { from: 'a' } }]],
+    b.membership.others().map(({ name, doc }) => [name, doc['word']]),
+    [['a', { from: 'a' }]],
   )
   await Promise.all([a.close(), b.close()])
   assert.deepEqual(await database.query('SELECT * FROM switchyard.nodes'), [])

@@ -103,7 +103,11 @@ export class ClaimReader {
         if (segment) found.segments.set(seq, segment)
       }
       bytes += segment?.body.length ?? 0
-      return { origin, segment: seq, indexes: indexes === 0 ? allOf(segment) : [...indexes] }
+      return {
+        origin,
+        segment: seq,
+        indexes: indexes === 0 ? owedIndexes(segment?.count ?? row.count, segment?.absent ?? []) : [...indexes],
+      }
     })
     const shipment: Shipment = {
       id: row.id,
@@ -150,11 +154,6 @@ class Found {
 
 function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentRow> {
   return statement.iterate(...values) as unknown as Iterable<ShipmentRow>
-}
-
-function allOf(segment: { count: number; absent: number[] } | undefined): number[] {
-  if (segment === undefined) throw new Error('a shipment refers to a segment that is not there')
-  return owedIndexes(segment.count, segment.absent)
 }
 
 /** The absent column: places of a segment that were duplicates. */
