@@ -21,7 +21,7 @@ import { createDelivery } from './delivery/delivery.ts'
 import { createDialCheck } from './delivery/dial-check.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
-import { refuseUnparsed, registerIngest, rewriteTrackingUrl } from './ingest/ingest.ts'
+import { MAX_BODIES_BYTES, refuseUnparsed, registerIngest, rewriteTrackingUrl } from './ingest/ingest.ts'
 import type { Log } from './log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
@@ -152,6 +152,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       lenientKeys: config.lenientKeys,
       rateLimitPerSecond: config.rateLimit,
       bodyTimeoutMs,
+      maxBodiesBytes: MAX_BODIES_BYTES,
     },
     ...observer.ingest,
   })

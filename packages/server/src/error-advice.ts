@@ -22,6 +22,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   request_timeout: 'Try again. If it happens often, the connection is too slow for what is sent: send smaller batches.',
   unsupported_encoding: 'Send the body with Content-Encoding: gzip or none; to the control API with none.',
   rate_limited: 'Wait as long as Retry-After says and send the same again. The limit is SWITCHYARD_RATE_LIMIT.',
+  overloaded:
+    'Wait as long as Retry-After says and send the same again. It is caused by very many large requests that arrive slowly at once.',
   store_unavailable: 'Wait as long as Retry-After says and send the same again. The log of the service says why: often a full disk.',
   // Both
   not_found: 'Compare the path with this reference. Paths have no slash at their end.',

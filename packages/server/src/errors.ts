@@ -22,6 +22,7 @@ export const API_ERRORS = {
   request_timeout: [408, 'The request did not arrive in time.'],
   unsupported_encoding: [415, 'Content-Encoding must be gzip or absent.'],
   rate_limited: [429, 'The source sends more than its limit. Try again after the time in Retry-After.'],
+  overloaded: [503, 'The service is receiving as many request bodies as it can hold. Try again after the time in Retry-After.'],
   store_unavailable: [503, 'The message could not be stored. Nothing was accepted; try again after the time in Retry-After.'],
   // Both
   not_found: [404, 'There is nothing at this path.'],

@@ -11,7 +11,7 @@ import type { Route } from './parse-request.ts'
 import { createReceiver, type IngestDeps } from './receive.ts'
 
 export { refuseUnparsed } from './answers.ts'
-export type { IngestDeps, IngestSettings } from './receive.ts'
+export { type IngestDeps, type IngestSettings, MAX_BODIES_BYTES } from './receive.ts'
 
 const PREFIX = '/v1'
 const METRICS_PATH = '/m'
@@ -37,7 +37,11 @@ export function rewriteTrackingUrl({ url = '/' }: { url?: string | undefined }):
   if (url[end - 1] !== '/' && (doubled === -1 || doubled >= end)) return url
   let path = url.slice(0, end).replaceAll(/\/{2,}/g, '/')
   if (path.endsWith('/') && path !== `${PREFIX}${PIXEL_PATH}`) path = path.slice(0, -1)
-  return path.startsWith(`${PREFIX}/`) || path === BEACON_PATH ? path + url.slice(end) : url
+  return isTracking(path) ? path + url.slice(end) : url
+}
+
+function isTracking(url: string): boolean {
+  return url.startsWith(`${PREFIX}/`) || url === BEACON_PATH || url.startsWith(`${BEACON_PATH}?`)
 }
 
 type Handle = (raw: IncomingMessage, response: ServerResponse, request: FastifyRequest) => void
@@ -72,6 +76,11 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
     })
     done()
   }
+  // Node.js asks for the body by itself where nobody listens to this.
+  app.server.on('checkContinue', (request, response) => {
+    if (!isTracking(rewriteTrackingUrl(request)) || !receiver.refusesUnread(request)) response.writeContinue()
+    app.server.emit('request', request, response)
+  })
   void app.register(plugin, { prefix: PREFIX })
   app.route({ method: 'OPTIONS', url: BEACON_PATH, ...takenOver((_raw, response) => answerPreflight(response)) })
   app.route({ method: 'POST', url: BEACON_PATH, ...takenOver((raw, response) => receiver.beacon(raw, response)) })

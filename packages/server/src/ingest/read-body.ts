@@ -1,40 +1,50 @@
 // Reads a request's body, and inflates gzip. Invariant: it ends, by the body's end, the limit, the deadline or a broken
 // connection, and never holds more than the limit: what is declared too long is refused before it is read, and inflation
-// stops at the limit, so a small bomb stays small. Callbacks, not promises: this runs for every request.
+// stops at the limit, so a small bomb stays small. All bodies together stay within a budget. Callbacks, not promises: this
+// runs for every request.
 
 import type { IncomingMessage } from 'node:http'
 import { gunzip } from 'node:zlib'
+import type { ArrivingBody, BodyBudget } from './body-budget.ts'
 
 export interface BodyLimits {
   maxBytes: number
   timeoutMs: number
+  budget: BodyBudget
 }
 
-export type BodyFailure = 'too_large' | 'timeout' | 'bad_gzip' | 'unknown_encoding' | 'gone'
+export type BodyFailure = 'too_large' | 'timeout' | 'no_room' | 'bad_gzip' | 'unknown_encoding' | 'gone'
 
 /** What gzip may add to data that it cannot compress. Without a limit of its own, an endless empty stream would be read for ever. */
 const GZIP_OVERHEAD_BYTES = 1024
 const EMPTY: Buffer = Buffer.alloc(0)
 
-/** `done` is called once: with the body, or with why there is none. The connection is left open for the answer. */
+/**
+ * `done` is called once: with the body, or with why there is none. The connection is left open for the answer. `isKnown`: the head of
+ * the request has the key of a source.
+ */
 export function readBody(
   request: IncomingMessage,
-  { maxBytes, timeoutMs }: BodyLimits,
+  { maxBytes, timeoutMs, budget }: BodyLimits,
+  isKnown: boolean,
   done: (body: Buffer, failure: BodyFailure | null) => void,
 ): void {
   const encoding = request.headers['content-encoding']
   const gzipped = encoding !== undefined && /^\s*(?:x-)?gzip\s*$/i.test(encoding)
+  const declaredBytes = Number(request.headers['content-length'])
   const limit = gzipped ? maxBytes + GZIP_OVERHEAD_BYTES : maxBytes
   let first = EMPTY
   let chunks: Buffer[] | undefined
   let bytes = 0
   let over = false
+  let arriving: ArrivingBody | undefined
 
   const fail = (failure: BodyFailure): void => {
     if (over) return
     over = true
     first = EMPTY
     chunks = undefined
+    if (arriving !== undefined) budget.remove(arriving)
     // The rest of a refused body is read and thrown away, until the deadline. Closing instead would reset the connection,
     // and the sender would never see the answer that says why.
     request.resume()
@@ -55,22 +65,51 @@ export function readBody(
     clearTimeout(timer)
     if (over) return
     over = true
+    if (arriving !== undefined) budget.remove(arriving)
     const body = chunks === undefined ? first : Buffer.concat(chunks, bytes)
     if (!gzipped) done(body, null)
     else gunzip(body, { maxOutputLength: maxBytes }, (error, inflated) => done(inflated ?? EMPTY, error ? gzipFailure(error) : null))
   })
   if (encoding !== undefined && !gzipped && !/^\s*(?:identity)?\s*$/i.test(encoding)) fail('unknown_encoding')
-  else if (Number(request.headers['content-length']) > limit) fail('too_large')
+  else if (declaredBytes > limit) fail('too_large')
   else {
     request.on('data', (chunk: Buffer) => {
       if (over) return
       bytes += chunk.length
-      if (bytes > limit) fail('too_large')
-      else if (first.length === 0) first = chunk
+      if (bytes > limit) {
+        fail('too_large')
+        return
+      }
+      if (first.length === 0) first = chunk
       else if (chunks === undefined) chunks = [first, chunk]
       else chunks.push(chunk)
+      // What came whole is used at once. Most requests come so, and cost nothing here.
+      if (bytes === declaredBytes) return
+      arriving ??= { isKnown, giveUp: () => fail('no_room'), heldBytes: 0 }
+      budget.add(arriving, chunk.length)
     })
   }
+}
+
+/** For a request that was answered by its head alone: its body is thrown away as it comes, until the deadline. `sampled` is called once, with its start. */
+export function discardBody(request: IncomingMessage, timeoutMs: number, sampled: (start: Buffer) => void): void {
+  let isSampled = false
+  const sample = (start: Buffer): void => {
+    if (isSampled) return
+    isSampled = true
+    sampled(start)
+  }
+  // Nothing else may come: once a request is answered, node:http does not tell that its connection is gone.
+  const timer = setTimeout(() => {
+    sample(EMPTY)
+    if (!request.complete) request.socket.destroy()
+  }, timeoutMs)
+  timer.unref()
+  const end = (): void => {
+    clearTimeout(timer)
+    sample(EMPTY)
+  }
+  request.on('data', sample).on('end', end).on('close', end)
 }
 
 function gzipFailure(error: NodeJS.ErrnoException): BodyFailure {

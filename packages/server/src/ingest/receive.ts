@@ -19,6 +19,7 @@ import {
 } from '../store/store.ts'
 import { parseTraceContext } from '../trace-context.ts'
 import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
+import { createBodyBudget } from './body-budget.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'
 import {
   type Body,
@@ -31,7 +32,7 @@ import {
   sampleOfBytes,
 } from './parse-request.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './rate-limit.ts'
-import { type BodyFailure, readBody } from './read-body.ts'
+import { type BodyFailure, discardBody, readBody } from './read-body.ts'
 import { basicUser, bearerToken } from './sender.ts'
 
 export interface IngestSettings {
@@ -41,7 +42,12 @@ export interface IngestSettings {
   rateLimitPerSecond: number | null
   /** Most milliseconds that a request's body may take to arrive. */
   bodyTimeoutMs: number
+  /** Most bytes of all bodies that are being read. */
+  maxBodiesBytes: number
 }
+
+/** Of 130 batches of the largest size. An ordinary request arrives whole, and does not count. */
+export const MAX_BODIES_BYTES = 64 * 1024 * 1024
 
 export interface IngestDeps {
   store: Pick<Store, 'ingest' | 'configuration' | 'nodes'>
@@ -68,6 +74,8 @@ export interface AcceptedEvent {
 }
 
 export interface Receiver {
+  /** Whether a request is refused whatever its body says. */
+  refusesUnread(request: IncomingMessage): boolean
   messages(request: IncomingMessage, response: ServerResponse, route: Route): void
   /** A batch of which the key may be in the address: sendBeacon has no headers. */
   beacon(request: IncomingMessage, response: ServerResponse): void
@@ -107,8 +115,10 @@ function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: 
 export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => void): Receiver {
   const { store, plan, clock, proxies, settings, oauth, onAccepted, onRejected, onSuppressed } = deps
   const rateLimit = rateLimitOf(settings.rateLimitPerSecond, store.nodes, clock)
-  const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs: settings.bodyTimeoutMs }
-  const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs: settings.bodyTimeoutMs }
+  const { bodyTimeoutMs: timeoutMs } = settings
+  const budget = createBodyBudget(settings.maxBodiesBytes)
+  const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs, budget }
+  const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs, budget }
   const sourceOf = createKeyLookup(() => store.configuration())
 
   function receive(exchange: Exchange, bytes: Buffer): void {
@@ -209,6 +219,9 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     switch (failure) {
       case 'too_large':
         return refuse(exchange, problem(exchange.route === 'batch' ? 'batch_too_large' : 'message_too_large'))
+      case 'no_room':
+        // Not on record: the same comes again.
+        return answerError(exchange.response, 'overloaded', { headers: ['Retry-After', '1'] })
       case 'timeout':
         // What is still to come on this connection is the rest of that body, so it cannot be used again.
         return refuse(exchange, problem('request_timeout'), ['Connection', 'close'])
@@ -255,14 +268,34 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     }
   }
 
+  /** A key of the headers that is not known; false where they have none. */
+  function hasUnknownKey({ headers }: IncomingMessage): boolean {
+    const key = basicUser(headers.authorization)
+    return key !== undefined && sourceOf(key) === undefined
+  }
+
+  /** Answered before the body is read: strangers get no room for it. Its start is only for the record. */
+  function refuseStranger(exchange: Exchange): void {
+    const { request, response } = exchange
+    const { expect, 'content-encoding': encoding } = request.headers
+    if (settings.lenientKeys) answerSuccess(response)
+    // Whoever waits to be asked for the body is not asked, so nobody can tell what would come next on this connection.
+    else answerError(response, 'invalid_write_key', { headers: expect === undefined ? [] : ['Connection', 'close'] })
+    discardBody(request, timeoutMs, (start) => record(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''))
+  }
+
   function receiveBody(exchange: Exchange): void {
-    readBody(exchange.request, exchange.route === 'batch' ? batchLimits : callLimits, (bytes, failure) => {
+    if (hasUnknownKey(exchange.request)) return refuseStranger(exchange)
+    const isKnown = basicUser(exchange.request.headers.authorization) !== undefined
+    readBody(exchange.request, exchange.route === 'batch' ? batchLimits : callLimits, isKnown, (bytes, failure) => {
       if (failure === null) receiveSafely(exchange, bytes)
       else if (failure !== 'gone') unread(exchange, failure)
     })
   }
 
   return {
+    refusesUnread: (request) => !settings.lenientKeys && hasUnknownKey(request),
+
     messages(request, response, route) {
       receiveBody({ request, response, route, pixel: false, sourceId: null })
     },
@@ -281,7 +314,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     },
 
     ignored(request, response) {
-      readBody(request, callLimits, (_bytes, failure) => {
+      readBody(request, callLimits, false, (_bytes, failure) => {
         if (failure === 'timeout') answerError(response, 'request_timeout', { headers: ['Connection', 'close'] })
         else if (failure !== 'gone') answerSuccess(response)
       })

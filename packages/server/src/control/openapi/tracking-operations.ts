@@ -111,6 +111,7 @@ const REQUEST_ERRORS: readonly ApiErrorCode[] = [
   'request_timeout',
   'unsupported_encoding',
   'rate_limited',
+  'overloaded',
   'store_unavailable',
   'internal_error',
 ]

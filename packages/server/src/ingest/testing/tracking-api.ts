@@ -8,7 +8,7 @@ import Fastify from 'fastify'
 import type { Clock } from '../../clock.ts'
 import { createProxies } from '../../proxies.ts'
 import type { AcceptBatch, AcceptResult, Configuration, Plan, Rejection, Source } from '../../store/store.ts'
-import { type IngestDeps, type IngestSettings, refuseUnparsed, registerIngest, rewriteTrackingUrl } from '../ingest.ts'
+import { type IngestDeps, type IngestSettings, MAX_BODIES_BYTES, refuseUnparsed, registerIngest, rewriteTrackingUrl } from '../ingest.ts'
 
 export const NOW = Date.parse('2026-11-14T09:00:00.200Z')
 export const BASIC = { Authorization: `Basic ${Buffer.from('key-1:').toString('base64')}` }
@@ -81,7 +81,7 @@ export async function trackingApi(
     ...hooks,
     clock: ticking,
     proxies: createProxies(trustedProxies),
-    settings: { lenientKeys: false, rateLimitPerSecond: null, bodyTimeoutMs: 10_000, ...settings },
+    settings: { lenientKeys: false, rateLimitPerSecond: null, bodyTimeoutMs: 10_000, maxBodiesBytes: MAX_BODIES_BYTES, ...settings },
     store: {
       configuration: () => store.configuration,
       ingest: {

@@ -1,0 +1,158 @@
+// What a request may cost before its body is there: strangers that the headers show get no room, and all bodies together stay
+// within a bound. Over real connections.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { type Answer, BASIC, openRequest, type TrackingApi, trackingApi } from './testing/tracking-api.ts'
+
+const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
+const small = JSON.stringify({ batch: [good] })
+const WRONG = { Authorization: `Basic ${Buffer.from('nobody:').toString('base64')}` }
+const LARGE_BYTES = 400_000
+
+/** A request of which most has been sent. */
+function begin(api: TrackingApi, headers: Record<string, string>): { answer: Promise<Answer>; finish: () => void } {
+  const text = JSON.stringify({ batch: [good], writeKey: 'key-1' }).padEnd(LARGE_BYTES)
+  const { request, answer } = openRequest(api, '/v1/batch', { ...headers, 'Content-Length': String(LARGE_BYTES) })
+  request.write(text.slice(0, LARGE_BYTES - 1_000))
+  return { answer, finish: () => request.end(text.slice(LARGE_BYTES - 1_000)) }
+}
+
+/** Writes to a bare connection, and waits for what is expected to come back each time. */
+async function dialogue(api: TrackingApi, ...turns: [send: string, expected: RegExp][]): Promise<string> {
+  const socket = connect(api.port, '127.0.0.1')
+  let text = ''
+  let seen = 0
+  socket.on('data', (chunk) => (text += String(chunk)))
+  for (const [send, expected] of turns) {
+    socket.write(send)
+    while (!expected.test(text.slice(seen))) await once(socket, 'data')
+    seen = text.length
+  }
+  socket.end()
+  await once(socket, 'close')
+  return text
+}
+
+function head(headers: Record<string, string>): string {
+  const lines = Object.entries({ Host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST /v1/batch HTTP/1.1\r\n${lines.join('')}\r\n`
+}
+
+test('a wrong Basic key is refused before the body is sent, and its start is still on record', async (t) => {
+  const api = await trackingApi(t)
+  for (const path of ['/v1/batch', '/v1/track', '/beacon/v1/batch']) {
+    const { request, answer } = openRequest(api, path, { ...WRONG, 'Content-Length': '490000' })
+    const { status, body } = await answer
+    assert.deepEqual([status, body['code']], [401, 'invalid_write_key'], path)
+    request.destroy()
+  }
+  // Also where the body has a good key: the headers' counts.
+  assert.equal((await api.post('/v1/batch', { batch: [good], writeKey: 'key-1' }, WRONG)).status, 401)
+  assert.equal((await api.post('/v1/batch', gzipSync(small), { ...WRONG, 'Content-Encoding': 'gzip' })).status, 401)
+  assert.equal((await api.post('/v1/batch', ' '.repeat(1_000_000), WRONG)).status, 401, 'also before it is too large')
+  const samples = api.rejections.map(({ code, sample }) => [code, sample.trim().slice(0, 9)])
+  assert.deepEqual(samples.slice(-3), [
+    ['invalid_write_key', '{"batch":'],
+    ['invalid_write_key', ''],
+    ['invalid_write_key', ''],
+  ])
+  assert.deepEqual(api.accepted, [])
+})
+
+test('a connection of which a request was refused by its key serves the next, when the body has come', async (t) => {
+  const api = await trackingApi(t)
+  const body = 'x'.repeat(200_000)
+  const text = await dialogue(
+    api,
+    [head({ ...WRONG, 'Content-Length': String(body.length) }) + body.slice(0, 70_000), /^HTTP\/1\.1 401 [^]*invalid_write_key/],
+    [body.slice(70_000) + head({ ...BASIC, 'Content-Length': String(small.length) }) + small, /^HTTP\/1\.1 200 [^]*success/],
+  )
+  assert.equal(text.match(/HTTP/g)?.length, 2)
+  assert.equal(api.accepted.length, 1)
+})
+
+test('a body that never comes after the refusal ends the connection at the deadline', async (t) => {
+  const api = await trackingApi(t, { bodyTimeoutMs: 100 })
+  assert.match(await api.exchange(head({ ...WRONG, 'Content-Length': '1000' })), /^HTTP\/1\.1 401 /)
+  assert.equal(api.rejections.length, 1)
+})
+
+test('who waits to be asked for the body is asked only with a key that may be good', async (t) => {
+  const api = await trackingApi(t)
+  const expecting = { 'Content-Length': String(small.length), Expect: '100-continue' }
+  const refused = await api.exchange(head({ ...WRONG, ...expecting }))
+  assert.match(refused, /^HTTP\/1\.1 401 [^]*Connection: close/)
+  const withKey = JSON.stringify({ batch: [good], writeKey: 'key-1' })
+  const rows: [headers: Record<string, string>, body: string][] = [
+    [BASIC, small],
+    [{}, withKey],
+  ]
+  for (const [headers, body] of rows) {
+    const asked = head({ ...headers, ...expecting, 'Content-Length': String(body.length) })
+    const text = await dialogue(api, [asked, /^HTTP\/1\.1 100 Continue\r\n\r\n$/], [body, /^HTTP\/1\.1 200 /])
+    assert.doesNotMatch(text, /Connection: close/)
+  }
+  assert.equal(api.accepted.length, 2)
+})
+
+test('with lenient keys a wrong one gets its success before the body is sent, and nothing is stored', async (t) => {
+  const api = await trackingApi(t, { lenientKeys: true })
+  const { request, answer } = openRequest(api, '/v1/batch', { ...WRONG, 'Content-Length': '490000' })
+  assert.equal((await answer).status, 200)
+  request.destroy()
+  const expecting = head({ ...WRONG, 'Content-Length': String(small.length), Expect: '100-continue' })
+  await dialogue(api, [expecting, /^HTTP\/1\.1 100 Continue\r\n\r\n[^]*HTTP\/1\.1 200 /], [small, /^/])
+  assert.deepEqual(api.accepted, [])
+})
+
+test('beyond the bound of all bodies, the one that has been arriving the longest is given up and asked to come again', async (t) => {
+  const api = await trackingApi(t, { maxBodiesBytes: 2.5 * LARGE_BYTES })
+  const bodies = [begin(api, {}), begin(api, {}), begin(api, {})]
+  const first = await Promise.race(bodies.map(async ({ answer }, index) => ({ index, answer: await answer })))
+  assert.deepEqual([first.answer.status, first.answer.body['code'], first.answer.headers['retry-after']], [503, 'overloaded', '1'])
+  // The others hold nearly all that there is, and ordinary requests come through all the same.
+  for (let nth = 0; nth < 20; nth++) assert.equal((await api.post('/v1/batch', small)).status, 200)
+  const rest = bodies.filter((_, index) => index !== first.index)
+  for (const { finish } of rest) finish()
+  assert.deepEqual(await Promise.all(rest.map(async ({ answer }) => (await answer).status)), [200, 200])
+  assert.deepEqual(api.rejections, [], 'it comes again, so it is not on record')
+  // All of it is free again.
+  const again = [begin(api, {}), begin(api, {})]
+  for (const { finish } of again) finish()
+  assert.deepEqual(await Promise.all(again.map(async ({ answer }) => (await answer).status)), [200, 200])
+})
+
+test('bodies without a key in the headers are given up before those with one', async (t) => {
+  const api = await trackingApi(t, { maxBodiesBytes: 2.5 * LARGE_BYTES })
+  const known = begin(api, BASIC)
+  const strangers = [begin(api, {}), begin(api, { Authorization: 'Bearer x' }), begin(api, {}), begin(api, {})]
+  let refused = 0
+  await new Promise<void>((resolve) => {
+    for (const { answer } of strangers) void answer.then(({ status }) => status === 503 && ++refused === 3 && resolve())
+  })
+  for (const { finish } of [known, ...strangers]) finish()
+  assert.equal((await known.answer).status, 200)
+  const statuses = await Promise.all(strangers.map(async ({ answer }) => (await answer).status))
+  assert.equal(statuses.filter((status) => status === 503).length, 3, statuses.join())
+})
+
+test('a body in tiny pieces counts for the memory that they take', async (t) => {
+  const api = await trackingApi(t, { maxBodiesBytes: 1024 * 1024 })
+  const pieces = '1\r\n \r\n'.repeat(5_000)
+  const answer = await api.exchange(`${head({ 'Transfer-Encoding': 'chunked', Connection: 'close' })}${pieces}0\r\n\r\n`)
+  assert.match(answer, /^HTTP\/1\.1 503 [^]*overloaded/)
+})
+
+test('broken and refused bodies give back what they held', async (t) => {
+  const api = await trackingApi(t, { maxBodiesBytes: 1.5 * LARGE_BYTES, bodyTimeoutMs: 200 })
+  for (let round = 0; round < 3; round++) {
+    assert.equal((await begin(api, {}).answer).status, 408)
+    const broken = connect(api.port, '127.0.0.1')
+    broken.end(head({ 'Content-Length': String(LARGE_BYTES) }) + ' '.repeat(LARGE_BYTES - 1))
+    await once(broken.resume(), 'close')
+  }
+})
