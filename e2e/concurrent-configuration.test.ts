@@ -3,15 +3,29 @@
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import { createApi } from '../packages/server/src/commands/api.ts'
+import { apply } from '../packages/server/src/commands/apply.ts'
+import { type Call, type Command, CommandProblem } from '../packages/server/src/commands/command.ts'
+import { DESTINATION_COMMANDS } from '../packages/server/src/commands/destinations.ts'
+import { createOutput } from '../packages/server/src/commands/output.ts'
 import { startInProcess } from './in-process.ts'
 import { startCluster } from './nodes-in-process.ts'
 import { callControl, TOKEN } from './service.ts'
 import { eventually } from './signals.ts'
 
+const folder = mkdtempSync(join(tmpdir(), 'switchyard-concurrent-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
 type Api = <T = unknown>(path: string, init?: { method?: string; body?: unknown }) => Promise<T>
 
 interface Pair extends AsyncDisposable {
+  /** Of the second. */
+  url: string
   /** Two ways to the same configuration: of two nodes, or twice of the same service. */
   one: Api
   other: Api
@@ -39,12 +53,18 @@ function apiOf(url: string): Api {
 async function twoNodes(): Promise<Pair> {
   const cluster = await startCluster({ nodes: 2 })
   const [one, other] = cluster.nodes.map(({ url }) => apiOf(url)) as [Api, Api]
-  return { one, other, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() }
+  const url = cluster.nodes[1]?.url ?? ''
+  return { url, one, other, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() }
 }
 
 async function oneService(): Promise<Pair> {
   const service = await startInProcess()
-  return { one: apiOf(service.url), other: apiOf(service.url), [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() }
+  return {
+    url: service.url,
+    one: apiOf(service.url),
+    other: apiOf(service.url),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
 }
 
 /** Both sides show it as wanted, once they had time to hear of it. */
@@ -65,6 +85,53 @@ async function refused(call: Promise<unknown>, code: string): Promise<void> {
   await assert.rejects(call, (error: Error) => error.message.includes(`"${code}"`) || assert.fail(error.message))
 }
 
+/** A command, with something done by somebody else when it has had the answer of `path`. What it said. */
+async function ran(
+  command: Command | undefined,
+  given: { url: string; arguments: string[]; flags: Record<string, string[]> },
+  [path, meanwhile]: [path: string, meanwhile: () => Promise<unknown>],
+): Promise<string> {
+  const { signal } = new AbortController()
+  const api = createApi({ url: given.url, token: TOKEN, signal })
+  const said: string[] = []
+  const stream = { write: (text: string) => said.push(text) }
+  const interrupted = async (to: string, answering: Promise<JsonObject>): Promise<JsonObject> => {
+    const answer = await answering
+    if (to === path) await meanwhile()
+    return answer
+  }
+  const flags = (name: string): string[] => given.flags[name] ?? []
+  const call: Call = {
+    arguments: given.arguments,
+    flag: (name) => flags(name).at(-1),
+    flags,
+    has: (name) => given.flags[name] !== undefined,
+    json: false,
+    env: {},
+    api: {
+      ...api,
+      get: (to, query) => interrupted(to, api.get(to, query)),
+      post: (to, body, query) => interrupted(to, api.post(to, body, query)),
+    },
+    out: createOutput({ stdout: stream, stderr: stream, json: false, colours: false }),
+    signal,
+  }
+  try {
+    await command?.run(call)
+    return said.join('')
+  } catch (error) {
+    if (!(error instanceof CommandProblem)) throw error
+    return error.message
+  }
+}
+
+/** `switchyard apply` of a file, with something done by somebody else after it has read and planned, and before it changes anything. */
+function applied(url: string, file: object, flags: Record<string, string[]>, meanwhile: () => Promise<unknown>): Promise<string> {
+  const path = join(folder, 'switchyard.yaml')
+  writeFileSync(path, JSON.stringify({ version: 1, ...file }))
+  return ran(apply, { url, arguments: [path], flags }, ['/api/configuration/check', meanwhile])
+}
+
 for (const [name, start] of [
   ['two nodes on PostgreSQL', twoNodes],
   ['one service', oneService],
@@ -77,7 +144,7 @@ for (const [name, start] of [
     after(() => pair[Symbol.asyncDispose]())
 
     test('twenty write keys that were added are all there', async () => {
-      const { id, writeKeys } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys' } })
+      const { id, writeKeys } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'adding' } })
       await settled(pair, `/sources/${id}`, () => true)
       const answers = await Promise.all(
         times(20, (nth) => (nth % 2 ? pair.one : pair.other)<{ key: string }>(`/sources/${id}/write-keys`, { method: 'POST', body: {} })),
@@ -90,7 +157,7 @@ for (const [name, start] of [
 
     test('ten write keys that were removed stay removed while others are added', async () => {
       const old = times(10, (nth) => `old-${nth}`)
-      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys', writeKeys: ['kept', ...old] } })
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'removing', writeKeys: ['kept', ...old] } })
       await settled(pair, `/sources/${id}`, () => true)
       await Promise.all(
         times(10, (nth) => [
@@ -104,7 +171,7 @@ for (const [name, start] of [
     })
 
     test('of two who remove one of the last two write keys each, one is refused', async () => {
-      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys', writeKeys: ['first', 'second'] } })
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'the last', writeKeys: ['first', 'second'] } })
       await settled(pair, `/sources/${id}`, () => true)
       const results = await Promise.allSettled([
         pair.one(`/sources/${id}/write-keys/first`, { method: 'DELETE' }),
@@ -117,7 +184,7 @@ for (const [name, start] of [
 
     test('a limit holds for both together', async () => {
       const writeKeys = times(95, (nth) => `key-${nth}`)
-      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'keys', writeKeys } })
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'limited', writeKeys } })
       await settled(pair, `/sources/${id}`, () => true)
       const results = await Promise.allSettled(
         times(12, (nth) => (nth % 2 ? pair.one : pair.other)(`/sources/${id}/write-keys`, { method: 'POST', body: {} })),
@@ -166,6 +233,55 @@ for (const [name, start] of [
             JSON.stringify([round, round, { 'X-Round': String(round) }, round]),
         )
       }
+    })
+
+    test('apply does not overwrite what somebody else changed since it read, and says so; again it works', async () => {
+      const made = { name: 'applied', writeKeys: ['applied-1'] }
+      const { id } = await pair.one<Source>('/sources', { method: 'POST', body: made })
+      await settled(pair, `/sources/${id}`, () => true)
+      const file = { sources: [{ name: 'applied', writeKeys: ['applied-1', 'applied-2'] }] }
+      const adding = (): Promise<unknown> => pair.one(`/sources/${id}/write-keys`, { method: 'POST', body: { key: 'applied-3' } })
+      const said = await applied(pair.url, file, {}, adding)
+      assert.match(said, /^update source applied failed: It was changed since it was read.*\(changed_since_read\)\nNothing was changed\./)
+      assert.match(said, /The same file can be applied again/)
+      await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-3')
+      assert.match(await applied(pair.url, file, {}, async () => {}), /Done: 1 change/)
+      await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-2')
+    })
+
+    test('apply makes nothing twice that somebody else made since it read', async () => {
+      const destination = { name: 'made at once', urls: ['https://example.com/'] }
+      const making = (): Promise<unknown> => pair.one('/destinations', { method: 'POST', body: destination })
+      const said = await applied(pair.url, { destinations: [destination] }, {}, making)
+      assert.match(said, /^create destination made at once failed: .*\(name_taken\)\nNothing was changed\./)
+      const { data } = await pair.one<{ data: { name: string }[] }>('/destinations?limit=1000')
+      assert.equal(data.filter((known) => known.name === destination.name).length, 1)
+    })
+
+    test('apply --prune deletes nothing that was changed since it read', async () => {
+      const body = { name: 'pruned', urls: ['https://example.com/'] }
+      const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
+      await settled(pair, `/destinations/${id}`, () => true)
+      const changing = (): Promise<unknown> =>
+        pair.one(`/destinations/${id}`, { method: 'PATCH', body: { urls: ['https://example.com/taken-over'] } })
+      const { data: sources } = await pair.other<{ data: { name: string }[] }>('/sources?limit=1000')
+      const file = { sources: sources.map((source) => ({ name: source.name })) }
+      const said = await applied(pair.url, file, { prune: [] }, changing)
+      assert.match(said, /^delete destination pruned failed: .*\(changed_since_read\)/)
+      assert.ok(await pair.one(`/destinations/${id}`))
+    })
+
+    test('a command that adds a header does not undo a header that somebody else adds meanwhile', async () => {
+      const body = { name: 'headers', urls: ['https://example.com/'] }
+      const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
+      await settled(pair, `/destinations/${id}`, () => true)
+      const update = DESTINATION_COMMANDS.find(({ name: command }) => command === 'destinations update')
+      const mine = { url: pair.url, arguments: [id], flags: { header: ['X-Mine:1'] } }
+      const adding = (): Promise<unknown> => pair.one(`/destinations/${id}`, { method: 'PATCH', body: { headers: { 'X-Other': '2' } } })
+      assert.match(await ran(update, mine, [`/api/destinations/${id}`, adding]), /\(changed_since_read\)$/)
+      await settled(pair, `/destinations/${id}`, ({ headers }) => JSON.stringify(headers) === '{"X-Other":"2"}')
+      await ran(update, mine, ['', async () => {}])
+      await settled(pair, `/destinations/${id}`, ({ headers }) => JSON.stringify(headers) === '{"X-Other":"2","X-Mine":"1"}')
     })
 
     test('what one has just made, the other can change, use and delete before it has heard of it', async () => {

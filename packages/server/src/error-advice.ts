@@ -56,6 +56,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   too_many_tokens: 'Revoke tokens that nobody uses: GET /api/tokens shows when each was last used.',
   write_key_not_found: 'GET /api/sources/{id} shows the write keys of the source.',
   last_write_key: 'Add the key that replaces it first: POST /api/sources/{id}/write-keys.',
+  name_taken: 'Choose another name, or change the one that is there. If `switchyard apply` says so, run it again.',
+  changed_since_read: 'Read it again, decide again, and send If-Match with its new ETag. If a command says so, run it again.',
   write_key_taken: 'Choose another key, or leave it out to get a new one.',
   too_many_write_keys: 'Remove the keys that are no longer used.',
   too_many_listeners: 'Close a stream that nobody watches: a dashboard in a forgotten tab, a switchyard tail that still runs.',

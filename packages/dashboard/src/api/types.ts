@@ -28,7 +28,7 @@ export interface Operations {
   }
   /** Creates a source, with a write key of its own unless some are given */
   'POST /api/sources': {
-    query: Record<string, never>
+    query: { uniqueName?: boolean | undefined }
     body: { name: string; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined }
     answer: Schemas['Source']
   }
@@ -70,7 +70,7 @@ export interface Operations {
   }
   /** Creates a destination */
   'POST /api/destinations': {
-    query: Record<string, never>
+    query: { uniqueName?: boolean | undefined }
     body: { type?: 'webhook' | undefined; name: string; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls: string[]; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
@@ -238,7 +238,7 @@ export interface Operations {
   }
   /** Creates an OAuth application */
   'POST /api/oauth-apps': {
-    query: Record<string, never>
+    query: { uniqueName?: boolean | undefined }
     body: { name: string; sourceIds?: string[] | undefined; keys?: ({ id?: string | undefined; publicKeyPem: string })[] | undefined }
     answer: Schemas['OAuthApp']
   }

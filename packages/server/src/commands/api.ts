@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Agent, request } from 'undici'
+import { entityTag } from '../entity-tag.ts'
 import { parseEvents } from './event-stream.ts'
 import { CommandProblem, EXIT, type ExitCode } from './problem.ts'
 
@@ -12,9 +13,10 @@ export interface Api {
   readonly url: string
   /** `path` begins with /api. Rejects with a CommandProblem that says what the service answered, or that there is none. */
   get(path: string, query?: Query): Promise<JsonObject>
-  post(path: string, body?: object): Promise<JsonObject>
-  patch(path: string, body: object): Promise<JsonObject>
-  delete(path: string, query?: Query): Promise<JsonObject | undefined>
+  post(path: string, body?: object, query?: Query): Promise<JsonObject>
+  /** With the thing as it was read, nothing is changed if it was changed since: `changed_since_read`. */
+  patch(path: string, body: object, read?: JsonObject): Promise<JsonObject>
+  delete(path: string, query?: Query, read?: JsonObject): Promise<JsonObject | undefined>
   /** An answer that is a file's bytes. */
   bytes(path: string): Promise<AsyncIterable<Uint8Array>>
   /** Every entry of a list, page by page. */
@@ -67,13 +69,14 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
     (loading ??= import('undici').then(({ Agent, request }) => ({ agent: new Agent({ connect: { timeout: 10_000 } }), request })))
   const headers = { accept: 'application/json', ...(token === null ? {} : { authorization: `Bearer ${token}` }) }
 
-  async function call(method: Method, path: string, query: Query = {}, body?: object): Promise<Answer> {
+  async function call(method: Method, path: string, query: Query = {}, body?: object, read?: JsonObject): Promise<Answer> {
     const { agent, request } = await client()
+    const precondition = read === undefined ? {} : { 'if-match': entityTag(read) }
     try {
       const response = await request(`${url}${path}${queryText(query)}`, {
         method,
         dispatcher: agent,
-        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+        headers: { ...headers, ...precondition, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         body: body === undefined ? null : JSON.stringify(body),
         signal: AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
         headersTimeout: 0,
@@ -129,8 +132,8 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
     return new ApiProblem(`${said} (${code})`, exit, status, code)
   }
 
-  async function answered(method: Method, path: string, query?: Query, body?: object): Promise<JsonObject | undefined> {
-    const answer = await call(method, path, query, body)
+  async function answered(method: Method, path: string, query?: Query, body?: object, read?: JsonObject): Promise<JsonObject | undefined> {
+    const answer = await call(method, path, query, body, read)
     if (answer.status < 200 || answer.status > 299 || (answer.body === undefined && answer.status !== 204)) throw refusal(path, answer)
     return answer.body
   }
@@ -202,9 +205,9 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
   return {
     url,
     get: async (path, query) => (await answered('GET', path, query)) ?? {},
-    post: async (path, body) => (await answered('POST', path, {}, body)) ?? {},
-    patch: async (path, body) => (await answered('PATCH', path, {}, body)) ?? {},
-    delete: (path, query) => answered('DELETE', path, query),
+    post: async (path, body, query) => (await answered('POST', path, query, body)) ?? {},
+    patch: async (path, body, read) => (await answered('PATCH', path, {}, body, read)) ?? {},
+    delete: (path, query, read) => answered('DELETE', path, query, undefined, read),
     bytes,
     all: pages,
     events,

@@ -2,7 +2,7 @@
 // the same file again changes nothing; nothing is deleted unless it is asked for.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type ConfigurationFile, type Kind, NOUNS, sourceNames } from '../configuration-export.ts'
+import { type ConfigurationFile, type Installed, type Kind, NOUNS, sourceNames } from '../configuration-export.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from './command.ts'
 import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
 import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-plan.ts'
@@ -14,7 +14,7 @@ export const apply: Command = {
   name: 'apply',
   summary: 'Makes the configuration as a YAML file says; --dry-run shows the difference',
   details:
-    'The file is what `switchyard export` writes. Entries are told apart by their names, so a new name is a new entry. All of it is checked before anything is changed. What is not in the file is left alone, unless --prune deletes it.\n\n' +
+    'The file is what `switchyard export` writes. Entries are told apart by their names, so a new name is a new entry. All of it is checked before anything is changed. What is not in the file is left alone, unless --prune deletes it. What somebody else changes meanwhile is not overwritten: the command stops and says so, and can be run again.\n\n' +
     'With --dry-run the exit code is 0 when nothing would change, and 5 when something would.',
   arguments: [{ name: 'FILE', sentence: 'The file; - is stdin.' }],
   flags: {
@@ -42,7 +42,7 @@ export const apply: Command = {
       if (call.json) call.out.json(jsonOf(plan, false))
       return plan.changes.length === 0 ? EXIT.ok : EXIT.differs
     }
-    return await carryOut(call, plan, new Map([...sourceNames(installed)].map(([id, name]) => [name, id])))
+    return await carryOut(call, plan, installed)
   },
 }
 
@@ -85,13 +85,15 @@ const ORDER: readonly (readonly [Change['action'], Kind])[] = [
   ['delete', 'sources'],
 ]
 
-async function carryOut(call: Call, plan: Plan, sourceIds: Map<string, string>): Promise<ExitCode> {
+async function carryOut(call: Call, plan: Plan, installed: Installed): Promise<ExitCode> {
+  const sourceIds = new Map([...sourceNames(installed)].map(([id, name]) => [name, id]))
   const ordered = ORDER.flatMap(([action, kind]) => plan.changes.filter((change) => change.action === action && change.kind === kind))
   const done: Change[] = []
   try {
     for (const change of ordered) {
       if (call.signal.aborted) throw new CommandProblem('It was interrupted.', EXIT.interrupted)
-      const answer = await carryOutOne(call, change, sourceIds)
+      const read = installed.entries[change.kind].find(({ id }) => id === change.id)
+      const answer = await carryOutOne(call, change, sourceIds, read)
       if (change.kind === 'sources' && change.action === 'create') sourceIds.set(change.name, String(answer?.['id']))
       done.push(change)
     }
@@ -119,16 +121,18 @@ async function carryOut(call: Call, plan: Plan, sourceIds: Map<string, string>):
   return EXIT.ok
 }
 
+/** What somebody else changed or made since it was read is not overwritten or made twice: it is refused by the service. */
 async function carryOutOne(
   { api }: Call,
   { action, kind, id, settings }: Change,
   sourceIds: ReadonlyMap<string, string>,
+  read: JsonObject | undefined,
 ): Promise<JsonObject | undefined> {
   const path = `${PATHS[kind]}${id === null ? '' : `/${encodeURIComponent(id)}`}`
-  if (action === 'delete') return await api.delete(path)
+  if (action === 'delete') return await api.delete(path, {}, read)
   const { sources, ...body } = settings
   if (Array.isArray(sources)) body['sourceIds'] = sources.map((name) => sourceIds.get(String(name)))
-  return action === 'create' ? await api.post(path, body) : await api.patch(path, body)
+  return action === 'create' ? await api.post(path, body, { uniqueName: true }) : await api.patch(path, body, read)
 }
 
 function show({ out }: Call, { changes, unmanaged }: Plan, dryRun: boolean): void {

@@ -89,12 +89,15 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     ],
     async run(call) {
       const path = await pathOf(call)
-      const body = await destinationBody(call, await call.api.get(path))
+      const read = await call.api.get(path)
+      const body = await destinationBody(call, read)
       const [name, urls] = [call.flag('name'), call.flags('webhook')]
       if (name !== undefined) body['name'] = name
       if (urls.length > 0) body['urls'] = urls
       if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change was given.', EXIT.usage)
-      show(call, await call.api.patch(path, body))
+      // Headers and the filter are sent whole, with what was read of them: that must not undo what somebody else changes meanwhile.
+      const isMerged = body['headers'] !== undefined || body['filter'] !== undefined
+      show(call, await call.api.patch(path, body, isMerged ? read : undefined))
       return EXIT.ok
     },
   },

@@ -3,6 +3,7 @@
 // also describe them.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { entityTag } from '../entity-tag.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
 import { auditRoutes } from './audit.ts'
@@ -154,6 +155,7 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
       if (route.stream) return stream(request, reply, answer as AsyncIterable<StreamEvent>, access)
       reply.code(route.status)
       if (route.bytes) reply.type('application/octet-stream')
+      if (route.tagged && answer !== undefined) reply.header('etag', entityTag(answer))
       return route.status === 204 ? reply.send() : reply.send(answer)
     },
   })

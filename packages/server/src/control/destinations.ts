@@ -11,8 +11,9 @@ import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
 import { changedSecrets, hiddenHeaders, hiddenUrl, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
 import { emptyLedger, LEDGER_FIELDS } from './ledger.ts'
+import { CREATION_QUERY, checkName } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type ControlParts, type Route, route } from './route.ts'
+import { type ControlParts, checkIfMatch, type Route, route } from './route.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 import {
   anyObject,
@@ -137,12 +138,16 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       method: 'POST',
       path: '/destinations',
       summary: 'Creates a destination',
+      query: CREATION_QUERY,
       body: NEW_DESTINATION,
       status: 201,
       answer: DESTINATION,
-      async handle({ body, actor }) {
+      tagged: true,
+      errors: ['name_taken'],
+      async handle({ body, query, actor }) {
         checkUrls(body.urls)
         const checked = (configuration: Configuration): NewDestination => {
+          checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
           return body
         }
@@ -173,6 +178,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       summary: 'One destination',
       status: 200,
       answer: DESTINATION,
+      tagged: true,
       errors: ['destination_not_found'],
       handle: ({ params, role }) => viewFor(role)(find(params['id'])),
     }),
@@ -183,9 +189,11 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
+      tagged: true,
       errors: ['destination_not_found'],
-      async handle({ params, body: { batch, ...rest }, actor }) {
+      async handle({ params, body: { batch, ...rest }, actor, role, exchange }) {
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
+          checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)
           checkUrls(rest.urls)
           return batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
@@ -199,10 +207,12 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       path: '/destinations/:id',
       summary: 'Deletes a destination; what it is still owed is cancelled',
       status: 204,
+      tagged: true,
       errors: ['destination_not_found'],
-      async handle({ params, actor }) {
+      async handle({ params, actor, role, exchange }) {
         const audit = destinationAudit(actor, 'destination.delete')
-        if (!(await store.control.deleteDestination(params['id'] ?? '', audit))) throw new ApiError('destination_not_found')
+        const check = (before: Destination): void => checkIfMatch(exchange, viewFor(role)(before))
+        if (!(await store.control.deleteDestination(params['id'] ?? '', audit, check))) throw new ApiError('destination_not_found')
       },
     }),
     route({

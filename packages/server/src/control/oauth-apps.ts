@@ -7,9 +7,9 @@ import { ApiError } from '../errors.ts'
 import { MAX_KEY_LENGTH, parsePublicKey } from '../oauth-keys.ts'
 import type { Actor, ChangeOf, Configuration, NewOAuthApp, OAuthApp, OAuthKey } from '../store/store.ts'
 import { audited } from './audit.ts'
-import { nameProblem } from './name.ts'
+import { CREATION_QUERY, checkName, nameProblem } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type ControlParts, type Route, route } from './route.ts'
+import { type ControlParts, checkIfMatch, type Route, route } from './route.ts'
 import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from './schema.ts'
 import { checkSources } from './sources.ts'
 
@@ -94,12 +94,16 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       method: 'POST',
       path: '/oauth-apps',
       summary: 'Creates an OAuth application',
+      query: CREATION_QUERY,
       body: NEW_APP,
       status: 201,
       answer: OAUTH_APP,
-      async handle({ body: { name, sourceIds, keys }, actor }) {
+      tagged: true,
+      errors: ['name_taken'],
+      async handle({ body: { name, sourceIds, keys }, query, actor }) {
         const app: NewOAuthApp = { name, sourceIds, keys: newKeys(keys), revokedBeforeMs: null }
         const checked = (configuration: Configuration): NewOAuthApp => {
+          checkName(query, name, configuration.oauthApps)
           checkSources(configuration, sourceIds)
           return app
         }
@@ -112,6 +116,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       summary: 'One OAuth application',
       status: 200,
       answer: OAUTH_APP,
+      tagged: true,
       errors: ['oauth_app_not_found'],
       handle: ({ params }) => oauthAppView(found(store.configuration().oauthApps.get(params['id'] ?? ''))),
     }),
@@ -122,10 +127,12 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       body: APP_PATCH,
       status: 200,
       answer: OAUTH_APP,
+      tagged: true,
       errors: ['oauth_app_not_found'],
-      handle({ params, body: { keys, ...rest }, actor }) {
+      handle({ params, body: { keys, ...rest }, actor, exchange }) {
         const given = keys === undefined ? undefined : newKeys(keys)
         const changed = (app: OAuthApp, configuration: Configuration): Partial<NewOAuthApp> => {
+          checkIfMatch(exchange, oauthAppView(app))
           checkSources(configuration, rest.sourceIds)
           return given === undefined ? rest : { ...rest, keys: keepingAge(given, app.keys) }
         }
@@ -137,10 +144,12 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       path: '/oauth-apps/:id',
       summary: 'Deletes an OAuth application: its tokens are refused from now on',
       status: 204,
+      tagged: true,
       errors: ['oauth_app_not_found'],
-      async handle({ params, actor }) {
+      async handle({ params, actor, exchange }) {
         const audit = audited(actor, 'oauth-app.delete', oauthAppView)
-        if (!(await store.control.deleteOAuthApp(params['id'] ?? '', audit))) throw new ApiError('oauth_app_not_found')
+        const check = (before: OAuthApp): void => checkIfMatch(exchange, oauthAppView(before))
+        if (!(await store.control.deleteOAuthApp(params['id'] ?? '', audit, check))) throw new ApiError('oauth_app_not_found')
       },
     }),
     route({

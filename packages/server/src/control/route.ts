@@ -3,7 +3,8 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.ts'
-import type { ApiErrorCode } from '../errors.ts'
+import { entityTag, isNamedIn } from '../entity-tag.ts'
+import { ApiError, type ApiErrorCode } from '../errors.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
 import type { Access, Caller } from './authorize.ts'
 import type { ControlDelivery } from './control-delivery.ts'
@@ -40,6 +41,8 @@ export interface Route<Body = unknown, Query = unknown> {
   stream?: true
   /** The answer is a file's bytes instead of JSON: `handle` returns a stream of them. */
   bytes?: true
+  /** Its answer is one thing, which has an ETag; or it changes one, and can be told by If-Match to do so only if it is still as it was read. */
+  tagged?: true
   /** What it can refuse with, beyond what every route can: authorization, form, store. */
   errors?: readonly ApiErrorCode[]
   handle(request: {
@@ -56,6 +59,12 @@ export interface Route<Body = unknown, Query = unknown> {
 /** Fixes what `handle` is given by the schemas beside it. */
 export function route<Body = undefined, Query = undefined>(route: Route<Body, Query>): Route {
   return route
+}
+
+/** Throws when the request has an If-Match that does not name the thing as it is stored now. */
+export function checkIfMatch({ request }: Exchange, shown: unknown): void {
+  const header = request.headers['if-match']
+  if (header !== undefined && !isNamedIn(header, entityTag(shown))) throw new ApiError('changed_since_read')
 }
 
 /** What a token's role must be at least. */

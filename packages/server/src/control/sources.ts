@@ -5,9 +5,9 @@ import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
 import type { Actor, ChangeOf, Configuration, NewSource, Source } from '../store/store.ts'
 import { audited } from './audit.ts'
-import { nameProblem } from './name.ts'
+import { CREATION_QUERY, checkName, nameProblem } from './name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
-import { type ControlParts, type Route, route } from './route.ts'
+import { type ControlParts, checkIfMatch, type Route, route } from './route.ts'
 import { array, boolean, invalidField, object, optional, patchOf, string, time, withDefault } from './schema.ts'
 
 /** As in a URL's path without escapes, and as a Basic authentication's user name: no colon. */
@@ -74,13 +74,19 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'POST',
       path: '/sources',
       summary: 'Creates a source, with a write key of its own unless some are given',
+      query: CREATION_QUERY,
       body: NEW_SOURCE,
       status: 201,
       answer: SOURCE,
-      errors: ['write_key_taken'],
-      async handle({ body, actor }) {
-        const source = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
-        return sourceView(await store.control.createSource(source, audited(actor, 'source.create', sourceView)))
+      tagged: true,
+      errors: ['write_key_taken', 'name_taken'],
+      async handle({ body, query, actor }) {
+        const source: NewSource = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
+        const checked = ({ sources }: Configuration): NewSource => {
+          checkName(query, body.name, sources)
+          return source
+        }
+        return sourceView(await store.control.createSource(checked, audited(actor, 'source.create', sourceView)))
       },
     }),
     route({
@@ -89,6 +95,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       summary: 'One source',
       status: 200,
       answer: SOURCE,
+      tagged: true,
       errors: ['source_not_found'],
       handle: ({ params }) => sourceView(found(store.configuration().sources.get(params['id'] ?? ''))),
     }),
@@ -99,18 +106,27 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       body: SOURCE_PATCH,
       status: 200,
       answer: SOURCE,
+      tagged: true,
       errors: ['source_not_found', 'write_key_taken'],
-      handle: ({ params, body, actor }) => change('source.update', params['id'], body, actor),
+      handle({ params, body, actor, exchange }) {
+        const changed = (before: Source): Partial<NewSource> => {
+          checkIfMatch(exchange, sourceView(before))
+          return body
+        }
+        return change('source.update', params['id'], changed, actor)
+      },
     }),
     route({
       method: 'DELETE',
       path: '/sources/:id',
       summary: 'Deletes a source: its write keys are refused from now on',
       status: 204,
+      tagged: true,
       errors: ['source_not_found'],
-      async handle({ params, actor }) {
+      async handle({ params, actor, exchange }) {
         const audit = audited(actor, 'source.delete', sourceView)
-        if (!(await store.control.deleteSource(params['id'] ?? '', audit))) throw new ApiError('source_not_found')
+        const check = (before: Source): void => checkIfMatch(exchange, sourceView(before))
+        if (!(await store.control.deleteSource(params['id'] ?? '', audit, check))) throw new ApiError('source_not_found')
       },
     }),
     route({

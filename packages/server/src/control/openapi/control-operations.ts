@@ -12,6 +12,18 @@ const PREFIX = '/api'
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const satisfies Record<Method, Operation['method']>
 const STATUSES: Record<Route['status'], string> = { 200: 'Done.', 201: 'Created.', 202: 'Taken; it goes on by itself.', 204: 'Done.' }
 
+const IF_MATCH: Parameter = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'The ETag of an answer that showed it. If it was changed since, nothing is changed: `changed_since_read`.',
+  schema: { type: 'string' },
+}
+
+function takesIfMatch({ tagged, method }: Route): boolean {
+  return tagged === true && (method === 'PATCH' || method === 'DELETE')
+}
+
 export function controlOperations(routes: readonly Route[]): Operation[] {
   return routes.map((route) => {
     const body = bodyOf(route)
@@ -22,7 +34,7 @@ export function controlOperations(routes: readonly Route[]): Operation[] {
       tag: tagOf(route.path),
       summary: route.summary,
       ...(route.public ? { security: 'none' as const } : { security: 'control' as const, role: roleOf(route) }),
-      parameters: [...pathParameters(route.path), ...queryParameters(route)],
+      parameters: [...pathParameters(route.path), ...queryParameters(route), ...(takesIfMatch(route) ? [IF_MATCH] : [])],
       ...(body === undefined ? {} : { body }),
       answers: [answerOf(route)],
       errors: errorsOf(route),
@@ -41,6 +53,7 @@ export function errorsOf(route: Route): ApiErrorCode[] {
     ...(route.public ? [] : (['unauthorized', 'cross_site_request', 'too_many_attempts'] as const)),
     ...(!route.public && roleOf(route) === 'admin' ? (['forbidden'] as const) : []),
     ...(route.errors ?? []),
+    ...(takesIfMatch(route) ? (['changed_since_read'] as const) : []),
     'unsupported_encoding',
     'store_unavailable',
     'internal_error',

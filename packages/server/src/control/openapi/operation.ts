@@ -10,7 +10,7 @@ export type Security = 'control' | 'tracking' | 'none'
 
 export interface Parameter {
   name: string
-  in: 'path' | 'query'
+  in: 'path' | 'query' | 'header'
   required: boolean
   description: string
   schema: JsonSchema
