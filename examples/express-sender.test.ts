@@ -6,7 +6,7 @@ import { after, type TestContext, test } from 'node:test'
 import { startInProcess } from '../e2e/in-process.ts'
 import { startReceiver } from '../e2e/receiver.ts'
 import { wire } from '../e2e/wiring.ts'
-import { freePort } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { startInterrupted } from './testing/interrupted-service.ts'
 import { type RunningExample, startExample } from './testing/run-example.ts'
 
 const [service, receiver] = await Promise.all([startInProcess(), startReceiver()])
@@ -48,10 +48,14 @@ test('orders are answered at once, and SIGTERM sends what was queued and under w
 test('what a killed process had spooled goes out when the next one starts', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-express-'))
   t.after(() => rmSync(dir, { recursive: true }))
-  const killed = await startSender(t, { SPOOL_DIR: dir, SWITCHYARD_HOST_URL: `http://127.0.0.1:${await freePort()}` })
+  const interrupted = await startInterrupted(t, service.url)
+  const settings = { SPOOL_DIR: dir, SWITCHYARD_HOST_URL: interrupted.url }
+  const killed = await startSender(t, settings)
   assert.equal((await place(killed.url, { orderId: 'spooled', userId: 'user-1', total: 1 })).status, 201)
   killed.child.kill('SIGKILL')
   await killed.finished
-  await startSender(t, { SPOOL_DIR: dir })
+  assert.ok(!receiver.byMessageId.has('order-completed-spooled'))
+  interrupted.recover()
+  await startSender(t, settings)
   await receiver.until(() => receiver.byMessageId.has('order-completed-spooled'))
 })

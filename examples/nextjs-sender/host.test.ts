@@ -6,7 +6,7 @@ import { after, type TestContext, test } from 'node:test'
 import { startInProcess } from '../../e2e/in-process.ts'
 import { startReceiver } from '../../e2e/receiver.ts'
 import { wire } from '../../e2e/wiring.ts'
-import { freePort } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { startInterrupted } from '../testing/interrupted-service.ts'
 import { type RunningExample, startExample } from '../testing/run-example.ts'
 
 const [service, receiver] = await Promise.all([startInProcess(), startReceiver()])
@@ -58,12 +58,14 @@ test('SIGTERM right after an answer, and during many, loses nothing that was ans
 test('what a killed process had spooled goes out when the next one starts, before any request', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-next-'))
   t.after(() => rmSync(dir, { recursive: true }))
-  const nowhere = `http://127.0.0.1:${await freePort()}`
-  const killed = await startHost(t, { SPOOL_DIR: dir, SWITCHYARD_HOST_URL: nowhere })
+  const interrupted = await startInterrupted(t, service.url)
+  const settings = { SPOOL_DIR: dir, SWITCHYARD_HOST_URL: interrupted.url }
+  const killed = await startHost(t, settings)
   assert.equal((await place(killed.url, { orderId: 'spooled', userId: 'user-1', total: 1 })).status, 201)
   killed.child.kill('SIGKILL')
   await killed.finished
   assert.ok(!receiver.byMessageId.has('order-completed-spooled'))
-  await startHost(t, { SPOOL_DIR: dir })
+  interrupted.recover()
+  await startHost(t, settings)
   await receiver.until(() => receiver.byMessageId.has('order-completed-spooled'))
 })
