@@ -72,6 +72,8 @@ const RULES: Rule[] = [
   // The address of a database is checked with the settings, before anything is opened.
   { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/address\.ts$/] },
   { files: /^server\/configuration-export\.ts$/, may: [...server, /^yaml$/] },
+  // What concerns every request, whatever stage it is for.
+  { files: /^server\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: serverRoot, may: [...server, storePort] },
   {
     files: /^dashboard\//,
