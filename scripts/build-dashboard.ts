@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
+import { reasonOf } from './build-failure.ts'
 import { putInPlace } from './put-in-place.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -13,26 +14,35 @@ const folder = join(root, 'packages', 'dashboard')
 const dist = join(folder, 'dist')
 const stampFile = join(dist, '.built-from')
 
-/** Gives whether there is a build now. Says so once when it has to be made. */
-export function buildDashboard(): boolean {
+/** Gives whether there is a build of these sources now. Says so once when it has to be made; if that fails, why: in one line, or with all of the output. */
+export function buildDashboard({ brief = false }: { brief?: boolean } = {}): boolean {
   const stamp = hashOfSources()
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
+  const failed = (output: string): false => {
+    const instead = existsSync(stampFile) ? 'The service shows the dashboard as it was built before' : 'The service runs without it'
+    const line = `The dashboard could not be built: ${reasonOf(output)}. ${instead}.`
+    process.stderr.write(brief ? `${line} All of the output: npm run build:dashboard\n` : `${output}${line}\n`)
+    return false
+  }
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
-  if (!existsSync(vite)) return existsSync(stampFile)
+  // Where only what runs is installed, what was built elsewhere is what there is.
+  if (!existsSync(vite)) return existsSync(stampFile) || failed('vite is not installed: npm ci installs it\n')
   process.stderr.write('Building the dashboard, once …\n')
   // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
   const fresh = join(folder, `dist-${process.pid}`)
   const args = [vite, 'build', '--logLevel', 'warn', '--outDir', fresh, '--emptyOutDir']
-  const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
-  if (status !== 0) {
+  try {
+    const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+    if (status !== 0) return failed(`${stdout}${stderr}`)
+    compress(fresh)
+    writeFileSync(join(fresh, '.built-from'), stamp)
+    putInPlace(fresh, dist)
+    return true
+  } catch (error) {
+    return failed(`${String(error)}\n`)
+  } finally {
     rmSync(fresh, { recursive: true, force: true })
-    process.stderr.write(`${stdout}${stderr}The dashboard could not be built; the service runs without it.\n`)
-    return false
   }
-  compress(fresh)
-  writeFileSync(join(fresh, '.built-from'), stamp)
-  putInPlace(fresh, dist)
-  return true
 }
 
 /** As small as can be, once: what the service would compress by itself has to be there at once, and is larger by a twelfth. */
@@ -57,4 +67,4 @@ function hashOfSources(): string {
   return hash.digest('hex')
 }
 
-if (import.meta.main) process.exit(buildDashboard() ? 0 : 1)
+if (import.meta.main) process.exit(buildDashboard({ brief: process.argv.includes('--brief') }) ? 0 : 1)

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { reasonOf } from './build-failure.ts'
 import { putInPlace } from './put-in-place.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -20,21 +21,23 @@ export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; si
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
   if (!existsSync(join(root, 'node_modules', 'vitepress'))) return existsSync(stampFile)
   if (!quiet) process.stderr.write('Building the documentation …\n')
-  removeLeftOver()
+  const failed = (output: string): false => {
+    const line = `The documentation could not be built: ${reasonOf(output)}.${existsSync(stampFile) ? ' What was built before stays.' : ''}`
+    process.stderr.write(quiet ? `${line} All of the output: npm run build:docs\n` : `${output}${line}\n`)
+    return false
+  }
   // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
   const fresh = join(home, `dist-${process.pid}`)
   try {
+    removeLeftOver()
     const { code, output } = await run(fresh, signal)
     if (signal?.aborted) return false
-    if (code !== 0) {
-      process.stderr.write(
-        `${output}The documentation could not be built${existsSync(stampFile) ? '; what was built before stays' : ''}.\n`,
-      )
-      return false
-    }
+    if (code !== 0) return failed(output)
     writeFileSync(join(fresh, '.built-from'), stamp)
     putInPlace(fresh, dist)
     return true
+  } catch (error) {
+    return failed(`${String(error)}\n`)
   } finally {
     rmSync(fresh, { recursive: true, force: true })
     rmSync(temporaryOf(fresh), { recursive: true, force: true })

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const modules = join(root, 'node_modules')
-const runtime = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+const pinned = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 const stampFile = join(modules, '.switchyard-installed')
 
 // What stands before the script is for the runtime.
@@ -28,17 +28,17 @@ if (!script) {
   process.exit(2)
 }
 
-const major = Number(process.versions.node.split('.')[0])
+const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 18) {
   console.error(`Switchyard needs Node.js 18 or later to start; this is ${process.version}. It brings its own runtime from there.`)
   process.exit(1)
 }
 
 ensureInstalled()
-ensureRuntime()
+const runtime = findRuntime()
 // The service serves the dashboard from its build; asking costs little when there is nothing to do.
 const isService = script.endsWith('server/src/cli.ts') && isServing(args)
-if (isService) spawnSync(runtime, [join(root, 'scripts', 'build-dashboard.ts')], { stdio: ['ignore', 2, 2] })
+if (isService) spawnSync(runtime, [join(root, 'scripts', 'build-dashboard.ts'), '--brief'], { stdio: ['ignore', 2, 2] })
 
 const child = spawn(runtime, [...flags, join(root, script), ...args], {
   stdio: 'inherit',
@@ -93,11 +93,8 @@ function ensureInstalled() {
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  // Somebody else has installed since the lockfile changed: a person, or an image's layer.
-  const installed = join(modules, '.package-lock.json')
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs) {
-    return writeFileSync(stampFile, stamp)
-  }
+  // Somebody else has installed: a person, or an image's layer.
+  if (isInstalled()) return writeStamp(stamp)
   console.error('Installing dependencies (npm ci) …')
   const npm = npmCommand()
   const done = spawnSync(npm.file, [...npm.args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -108,17 +105,49 @@ function ensureInstalled() {
     console.error('npm ci failed: see above. The registry must be reachable once; after that nothing is downloaded.')
     process.exit(done.status ?? 1)
   }
-  writeFileSync(stampFile, stamp)
+  writeStamp(stamp)
 }
 
-// The registry package `node` fetches its binary in an install script. Where scripts are switched off, run that one here.
-function ensureRuntime() {
-  if (existsSync(runtime)) return
-  console.error('Fetching the pinned Node.js runtime …')
-  spawnSync(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(modules, 'node'), stdio: ['ignore', 2, 2] })
-  if (existsSync(runtime)) return
-  console.error('The pinned runtime (registry package `node`) could not be installed for this platform.')
+// npm leaves a list of what it installed. It is newer than the lockfile, or says the same: the times of copies and checkouts tell nothing.
+function isInstalled() {
+  const [lockfile, listFile] = [join(root, 'package-lock.json'), join(modules, '.package-lock.json')]
+  if (!existsSync(listFile)) return false
+  if (statSync(listFile).mtimeMs >= statSync(lockfile).mtimeMs) return true
+  const [wanted, installed] = [lockfile, listFile].map((file) => JSON.parse(readFileSync(file, 'utf8')).packages)
+  return Object.entries(wanted).every(([place, { version, integrity, optional, link }]) => {
+    if (link || !place.includes('node_modules/')) return true
+    const found = installed[place]
+    return found === undefined ? optional === true : found.version === version && found.integrity === integrity
+  })
+}
+
+function writeStamp(stamp) {
+  try {
+    writeFileSync(stampFile, stamp)
+  } catch {
+    // The clone is read-only, or another user's. It is looked at again at the next start.
+  }
+}
+
+// The registry package `node` fetches its binary in an install script. Where scripts are switched off, run that one here. It has none for
+// musl, and a release may lack one for another platform: it is an optional dependency, and then this Node.js has to do.
+function findRuntime() {
+  if (runs(pinned)) return pinned
+  if (!existsSync(pinned) && existsSync(join(modules, 'node'))) {
+    console.error('Fetching the pinned Node.js runtime …')
+    spawnSync(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(modules, 'node'), stdio: ['ignore', 2, 2] })
+    if (runs(pinned)) return pinned
+  }
+  if (major > 24 || (major === 24 && minor >= 2)) return process.execPath
+  console.error(
+    `The registry package "node" has no runtime for ${process.platform}-${process.arch} that works here, and this Node.js is ${process.version}. ` +
+      'Install Node.js 24.2 or later and run this again with it.',
+  )
   process.exit(1)
+}
+
+function runs(file) {
+  return existsSync(file) && spawnSync(file, ['--version'], { stdio: 'ignore' }).status === 0
 }
 
 function npmCommand() {

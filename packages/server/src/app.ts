@@ -42,6 +42,8 @@ export interface App {
   firstSource: Source | undefined
   /** Generated at this start, to be shown once. */
   generatedToken: string | null
+  /** Whether a build of the dashboard was there at the start. */
+  hasDashboard: boolean
   store: Store
   /** Where the store is, without a login. */
   storePlace: string
@@ -190,7 +192,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     document: () => apiDocument(routes),
     site: join(import.meta.dirname, '..', '..', '..', 'docs', '.vitepress', 'dist'),
   })
-  registerDashboard(app, { folder: join(import.meta.dirname, '..', '..', 'dashboard', 'dist') })
+  const hasDashboard = registerDashboard(app, { folder: join(import.meta.dirname, '..', '..', 'dashboard', 'dist') })
 
   const retention = setInterval(
     () => void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'retention failed')),
@@ -223,6 +225,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     url: urlOf(app.server.address() as AddressInfo),
     firstSource: first,
     generatedToken: admin.generated,
+    hasDashboard,
     store,
     storePlace: place,
     close: () => (closing ??= stop()),

@@ -109,18 +109,21 @@ function startFacts({ url, firstSource, generatedToken, storePlace }: App, { sto
   }
 }
 
-function startMessage({ url, firstSource, generatedToken, storePlace }: App, { store }: Config): string {
+function startMessage({ url, firstSource, generatedToken, hasDashboard, storePlace }: App, { store }: Config): string {
   const writeKey = firstSource?.writeKeys[0]
   const key = writeKey ?? 'WRITE_KEY'
   const webhook = JSON.stringify({ name: 'my webhook', sourceIds: [firstSource?.id ?? 'SOURCE_ID'], urls: ['http://127.0.0.1:9000/'] })
   const token = generatedToken ?? 'TOKEN'
+  // With a token that is shown here anyway, the link logs in.
+  const dashboard: [string, string][] = hasDashboard
+    ? [['Dashboard', generatedToken === null ? `${url}/` : `${url}/#token=${generatedToken}`]]
+    : []
   const rows: [string, string][] = [
     [
       'Write key',
       writeKey === undefined ? 'none: every source was deleted' : `${writeKey}   (source ${firstSource?.name}, ${firstSource?.id})`,
     ],
-    // With a token that is shown here anyway, the link logs in.
-    ['Dashboard', generatedToken === null ? `${url}/` : `${url}/#token=${generatedToken}`],
+    ...dashboard,
     ['Control API', `${url}/api`],
     ['Docs', `${url}/docs`],
     [

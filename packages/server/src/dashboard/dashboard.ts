@@ -3,6 +3,8 @@
 // framed by nobody.
 
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { ASKED_ANEW, answerOf, BuiltFiles, HTML, KEPT_FOR_EVER } from '../built-files.ts'
 import { FILE_PATHS, PAGE_PATHS } from './paths.ts'
@@ -16,7 +18,8 @@ const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta na
 <p>The service runs. Its dashboard has not been built: run <code>npm run build:dashboard</code> and reload.</p>
 <p>The API is described at <a href="/docs/api">/docs/api</a>.</p></html>`
 
-export function registerDashboard(app: FastifyInstance, { folder }: DashboardDeps): void {
+/** Gives whether there is a build to serve; without one, its pages say how to make one. */
+export function registerDashboard(app: FastifyInstance, { folder }: DashboardDeps): boolean {
   const files = new BuiltFiles(folder)
 
   for (const path of PAGE_PATHS) {
@@ -46,6 +49,8 @@ export function registerDashboard(app: FastifyInstance, { folder }: DashboardDep
       return reply.code(status).headers(headers).send(body)
     })
   }
+  // Read when it is first asked for.
+  return existsSync(join(folder, 'index.html'))
 }
 
 /** Styles that Mantine makes at run time carry the nonce; scripts are files alone. */
