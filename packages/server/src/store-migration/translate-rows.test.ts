@@ -113,5 +113,5 @@ test('secrets are sealed anew for what they are of, and those of deleted destina
     value: '000000010000000200000003ffffffff',
   })
   assert.deepEqual(translate.settings({ name: 'schedule_ms', value: '1234.5' }), { name: 'schedule_ms', value: '1234' })
-  for (const name of ['last_id', 'moved']) assert.equal(translate.settings({ name, value: '1' }), undefined)
+  for (const name of ['last_id', 'key_age', 'moved']) assert.equal(translate.settings({ name, value: '1' }), undefined)
 })

@@ -14,6 +14,7 @@ import { dayOf } from '../store/postgres/partitions.ts'
 import { TAIL } from '../store/postgres/purging.ts'
 import { writeText } from '../store/postgres/texts.ts'
 import { msOfRowId } from '../store/sqlite/ids.ts'
+import { KEY_AGE_SETTING } from '../store/sqlite/key-age.ts'
 import type { LeavingRow, LeavingTable } from '../store/sqlite/leaving.ts'
 import { MOVED_SETTING } from '../store/sqlite/moved-mark.ts'
 
@@ -29,8 +30,8 @@ export interface Translation {
 /** Undefined: it stays behind. */
 export type Translate = (row: LeavingRow) => ArrivingRow | undefined
 
-/** Of SQLite's own: the last number that it gave, and the mark of this move. */
-const STAYING = new Set(['last_id', MOVED_SETTING])
+/** Of SQLite's own: the last number that it gave, how old its keys are, and the mark of this move. */
+const STAYING = new Set(['last_id', KEY_AGE_SETTING, MOVED_SETTING])
 const SEED = 'dedup_seed'
 const SCHEDULE = 'schedule_ms'
 /** Numbers from here on are of rows; below they count, or are a place in a list. */

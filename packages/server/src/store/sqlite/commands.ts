@@ -139,7 +139,7 @@ type Change =
   | { kind: 'retentionBegin'; beforeMs: number }
   | { kind: 'retentionPin'; segments: Float64Array }
   | { kind: 'retentionStep' }
-  | { kind: 'forgetKeys'; beforeMs: number }
+  | { kind: 'forgetKeys' }
   | { kind: 'mark'; scheduleMs: number }
   | { kind: 'addStats'; rows: readonly StatRow[] }
   | { kind: 'dropStats'; minutesBeforeMs: number; hoursBeforeMs: number }

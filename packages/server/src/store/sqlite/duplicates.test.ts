@@ -1,16 +1,18 @@
 // Duplicates and the runs that their older keys are written to, on a real file, with tables so small that many runs are.
 
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import * as fc from 'fast-check'
+import { accept, newSource, track } from '../conformance/ground.ts'
 import { FINGERPRINT_WORDS, fingerprint, type Seed } from '../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../encoding/segment-keys.ts'
 import { openWriter } from './database.ts'
 import { Duplicates } from './duplicates.ts'
-import { tempFolder } from './fixtures/temp-store.ts'
+import { openAt, tempFolder } from './fixtures/temp-store.ts'
 
 const SEED: Seed = [1, 2, 3, 4]
 const RUN_KEYS = 512
@@ -195,6 +197,8 @@ test('forgotten runs stop no duplicates, are still searched, and are dropped in 
   const runs = keys.count('key_runs')
   const step = (end: 'COMMIT' | 'ROLLBACK'): boolean => {
     let more = false
+    // The last of them may have been written since.
+    keys.forget(line)
     keys.inTransaction((duplicates) => {
       more = duplicates.dropStep(line)
     }, end)
@@ -220,4 +224,30 @@ test('a run that is too old at a start stops nothing and is still searched', (t)
   assert.deepEqual(keys.commit(['name 0']), [])
   assert.equal(keys.find('name 1').length, 1)
   assert.equal(FINGERPRINT_WORDS + 2, KEY_WORDS)
+})
+
+test('a restart that finds the clock days ahead forgets no key', async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'test.db')
+  const store = await openAt(path)
+  const { id: sourceId } = await newSource(store)
+  const count = 3_000
+  for (let at = 0; at < count; at += 100)
+    await accept(
+      store,
+      sourceId,
+      names(at, 100).map((name) => track(name)),
+    )
+  await store.close()
+  // As if there had been as many as fill a table: a start writes what does not fit as runs.
+  const database = openWriter(path)
+  assert.ok(new Duplicates(database, 0, RUN_KEYS))
+  const { runs } = database.prepare('SELECT count(*) AS runs FROM key_runs').get() as { runs: number }
+  assert.ok(runs > 4)
+  database.close()
+  const ahead = `data:text/javascript,const now = Date.now; Date.now = () => now() + ${3 * 86_400_000}`
+  const child = join(import.meta.dirname, 'fixtures', 'child.ts')
+  const { stdout } = spawnSync(process.execPath, ['--import', ahead, child, 'repeat', path, ...names(0, count)], { encoding: 'utf8' })
+  assert.match(stdout, new RegExp(`^${count} duplicates$`, 'm'))
 })

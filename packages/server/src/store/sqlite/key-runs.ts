@@ -122,10 +122,13 @@ export class KeyRuns {
     }
   }
 
-  /** Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. */
+  /**
+   * Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. One that still stops duplicates stays: by
+   * a clock that is wrong everything is old.
+   */
   dropStep(oldestSegment: number, chunks: number): boolean {
     const run = this.#runs.at(-1)
-    if (run === undefined || run.newest >= oldestSegment) return false
+    if (run === undefined || run.newest >= oldestSegment || run.stopsDuplicates) return false
     const from = this.#dropping.run === run.id ? this.#dropping.chunk : 0
     this.#deleteChunks.run(run.id, from, from + chunks)
     this.#dropping = { run: run.id, chunk: from + chunks }

@@ -395,7 +395,7 @@ class Sqlite implements SqliteStore {
 
   async #drop(nowMs: number): Promise<void> {
     const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
-    await this.#writer.run<'forgetKeys'>({ kind: 'forgetKeys', beforeMs: nowMs - DEDUP_MS })
+    await this.#writer.run<'forgetKeys'>({ kind: 'forgetKeys' })
     // The line first, then what is pinned: between the two nothing old can become owed again.
     const line = await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs })
     await this.#writer.run<'retentionPin'>({ kind: 'retentionPin', segments: await this.#reader.ask('books', 'pinned', line) })

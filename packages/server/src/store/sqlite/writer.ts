@@ -10,7 +10,8 @@ import { Claims } from './claims.ts'
 import { type Answered, type Command, type FoundKey, type Group, OUTSIDE, type Replies, type Reply } from './commands.ts'
 import { lockStore, openProblem, openWriter, StoreProblem } from './database.ts'
 import { Duplicates } from './duplicates.ts'
-import { RowIds, rowIdAt } from './ids.ts'
+import { RowIds } from './ids.ts'
+import { KEY_AGE_SETTING, KeyAge } from './key-age.ts'
 import { Ledger } from './ledger.ts'
 import { openLogIndex } from './log-index.ts'
 import { Names } from './names.ts'
@@ -48,6 +49,7 @@ class Writer {
   readonly #ids: RowIds
   readonly #sources: Names
   readonly #destinations: Names
+  readonly #keyAge: KeyAge
   readonly #duplicates: Duplicates
   readonly #ledger: Ledger
   readonly #claims = new Claims()
@@ -77,7 +79,8 @@ class Writer {
     this.#ids = new RowIds(this.#newestId())
     this.#sources = new Names(database, 'sources')
     this.#destinations = new Names(database, 'destinations')
-    this.#duplicates = new Duplicates(database, rowIdAt(Date.now() - dedupMs))
+    this.#keyAge = new KeyAge(this.#setting(KEY_AGE_SETTING), this.#ids.last, dedupMs)
+    this.#duplicates = new Duplicates(database, this.#keyAge.oldUpTo + 1)
     this.#ledger = new Ledger(database)
     this.#counts = new SourceCounts(database)
     const parts = {
@@ -305,11 +308,12 @@ class Writer {
       case 'retentionStep':
         return this.#retention.step()
       case 'forgetKeys':
-        this.#duplicates.forget(rowIdAt(command.beforeMs))
+        this.#duplicates.forget(this.#keyAge.oldUpTo + 1)
         return null
       case 'mark':
         this.#control.setSetting('schedule_ms', String(command.scheduleMs))
         this.#control.setSetting('last_id', String(this.#ids.last))
+        this.#control.setSetting(KEY_AGE_SETTING, this.#keyAge.mark(this.#ids.last))
         return null
       case 'addStats':
         this.#stats.add(command.rows)
