@@ -2,7 +2,7 @@
 // builds in the clone.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -94,6 +94,15 @@ test('when the dashboard cannot be built, npm start says why in one line, prints
   assert.doesNotMatch(stdout, /Dashboard|#token=/)
   assert.match(stdout, /Control API/)
   assert.match(page, /npm run build:dashboard/)
+})
+
+test('where the pinned runtime has no binary, the Node.js that started it goes on', (t) => {
+  const { clone } = copyRepository(t)
+  rmSync(join(clone, 'node_modules', 'node'))
+  const version = execFileSync(process.execPath, [join(clone, 'scripts', 'run.mjs'), 'packages/server/src/cli.ts', '--version'], {
+    encoding: 'utf8',
+  })
+  assert.match(version, /^\d+\.\d+\.\d+\n$/)
 })
 
 test('npm start works in a clone that it cannot write to, with its data elsewhere', {
