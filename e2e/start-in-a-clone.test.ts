@@ -80,8 +80,11 @@ function assertOneLineEach(stderr: string, reason: RegExp): void {
   assert.match(stderr, reason)
   for (const what of ['dashboard', 'documentation'])
     assert.equal(stderr.match(new RegExp(`^The ${what} could not be built: .+$`, 'gm'))?.length, 1, stderr)
-  // The third says that it is being built.
-  assert.equal(stderr.trimEnd().split('\n').length, 3, stderr)
+  const others = stderr
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !/^(Building the dashboard, once|The \w+ could not be built: )/.test(line))
+  assert.deepEqual(others, [])
 }
 
 test('when the dashboard cannot be built, npm start says why in one line, prints no address of it, and serves', async (t) => {
@@ -114,7 +117,7 @@ test('npm start works in a clone that it cannot write to, with its data elsewher
   chmodSync(clone, 0o555)
   // Permissions do not hold root.
   const { stdout, stderr, page } = await start(clone, data, asUser())
-  assertOneLineEach(stderr, /^The dashboard could not be built: .*(EACCES|EROFS|permission)/m)
+  assertOneLineEach(stderr, /^The dashboard could not be built: (EACCES|EROFS): /m)
   assert.doesNotMatch(stdout, /Dashboard/)
   assert.match(page, /npm run build:dashboard/)
   assert.deepEqual(

@@ -3,9 +3,9 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { brotliCompressSync, constants } from 'node:zlib'
+import { brotliCompressSync, constants as zlib } from 'node:zlib'
 import { reasonOf } from './build-failure.ts'
 import { putInPlace } from './put-in-place.ts'
 
@@ -27,11 +27,12 @@ export function buildDashboard({ brief = false }: { brief?: boolean } = {}): boo
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
   // Where only what runs is installed, what was built elsewhere is what there is.
   if (!existsSync(vite)) return existsSync(stampFile) || failed('vite is not installed: npm ci installs it\n')
-  process.stderr.write('Building the dashboard, once …\n')
   // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
   const fresh = join(folder, `dist-${process.pid}`)
   const args = [vite, 'build', '--logLevel', 'warn', '--outDir', fresh, '--emptyOutDir']
   try {
+    accessSync(folder, constants.W_OK)
+    process.stderr.write('Building the dashboard, once …\n')
     const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
     if (status !== 0) return failed(`${stdout}${stderr}`)
     compress(fresh)
@@ -49,7 +50,7 @@ export function buildDashboard({ brief = false }: { brief?: boolean } = {}): boo
 function compress(fresh: string): void {
   for (const name of globSync('assets/*.{js,css}', { cwd: fresh })) {
     const bytes = readFileSync(join(fresh, name))
-    const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+    const params = { [zlib.BROTLI_PARAM_QUALITY]: zlib.BROTLI_MAX_QUALITY, [zlib.BROTLI_PARAM_SIZE_HINT]: bytes.length }
     writeFileSync(join(fresh, `${name}.br`), brotliCompressSync(bytes, { params }))
   }
 }
