@@ -12,7 +12,7 @@ import type { ExitTarget } from './platform/platform.ts'
 import type { PluginRun } from './plugins/pipeline.ts'
 import { FlushPeriods, type Period } from './queue/flush-periods.ts'
 import { type Batch, type Piped, Queue, type Recalled, type Waiter } from './queue/queue.ts'
-import type { Spool, SpoolLimits } from './queue/spool.ts'
+import { MessagesWithoutKey, type Spool, type SpoolLimits } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
 import { type BatchResult, type HttpRequestEvent, type HttpResponseEvent, Sender } from './send/sender.ts'
@@ -415,8 +415,8 @@ export class Outbox implements ExitTarget {
 
   #spoolFailed(error: unknown): void {
     const failure =
-      error instanceof AnalyticsError
-        ? error
+      error instanceof MessagesWithoutKey
+        ? new AnalyticsError('spool_without_key', error.message)
         : new AnalyticsError('spool_failed', `the spool failed: ${messageOf(error)}`, { reason: error })
     this.#events.failed(failure, false)
   }

@@ -11,8 +11,7 @@
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { AnalyticsError } from '../errors.ts'
-import type { Spool, SpoolPlace, SpoolRange } from '../queue/spool.ts'
+import { MessagesWithoutKey, type Spool, type SpoolPlace, type SpoolRange } from '../queue/spool.ts'
 import { claimLeft, createOwner, leftSegments, type Owner } from './node-spool-owner.ts'
 
 const SEGMENT_BYTES = 1024 * 1024
@@ -252,10 +251,9 @@ function leave(dir: string, owner: Owner): void {
 }
 
 /** Version 0.1 kept the messages of all senders in one folder, so nobody knows what these are to be sent with. */
-function withoutKey(files: number, from: string, to: string): AnalyticsError {
+function withoutKey(files: number, from: string, to: string): MessagesWithoutKey {
   const held = `${files} file${files === 1 ? '' : 's'} of messages from version 0.1`
-  return new AnalyticsError(
-    'spool_without_key',
+  return new MessagesWithoutKey(
     `${from} holds ${held}, which do not name their write key and are not sent. If all are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
   )
 }

@@ -26,6 +26,9 @@ export interface SpoolPlace extends SpoolLimits {
   sender: string
 }
 
+/** Messages of version 0.1 in the folder, which do not name their write key and are not sent. The text says what to do. */
+export class MessagesWithoutKey extends Error {}
+
 export interface Spool {
   /** Keeps a message and gives its number; undefined if it does not fit. Survives the process being killed from then on. */
   keep(json: string): number | undefined
