@@ -366,7 +366,7 @@ suite('export and apply', { concurrency: 2 }, () => {
     await one.destination({
       name: 'Warehouse',
       urls: [`${receiver.url}hook?token=hidden-in-url`],
-      headers: { Authorization: 'Bearer hidden-in-header', 'X-Team': 'data' },
+      headers: { Authorization: 'Bearer hidden-in-header', 'X-Team': 'hidden team' },
       sharedSecret: 'hidden-shared',
       signingSecrets: [SIGNING],
       batch: { size: 5 },
@@ -390,6 +390,7 @@ suite('export and apply', { concurrency: 2 }, () => {
     const env = {
       WAREHOUSE_URL_TOKEN: 'hidden-in-url',
       WAREHOUSE_AUTHORIZATION: 'Bearer hidden-in-header',
+      WAREHOUSE_X_TEAM: 'hidden team',
       WAREHOUSE_SHARED_SECRET: 'hidden-shared',
       WAREHOUSE_SIGNING_SECRET: SIGNING,
     }

@@ -1,9 +1,9 @@
 // The configuration of an installation as one YAML file, for `switchyard export` and for whoever asks the control API for it: sources,
-// destinations and OAuth applications by name, in an order that does not change, with references in the place of secrets. Which fields there
-// are and what their defaults are is said by the schema of the file.
+// destinations and OAuth applications by name, in an order that does not change, with references in the place of secrets
+// and of whatever may be one: values of headers and of URLs' queries. Which fields there are and what their defaults are is said by the schema of the file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { escapeReferences, soundsSecret, VariableNames } from './references-to-secrets.ts'
+import { escapeReferences, VariableNames } from './references-to-secrets.ts'
 
 export const KINDS = ['sources', 'destinations', 'oauthApps'] as const
 export type Kind = (typeof KINDS)[number]
@@ -83,7 +83,8 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyM
         ? Object.fromEntries(
             Object.entries((stored['headers'] ?? {}) as Record<string, string>).map(([header, value]) => [
               header,
-              soundsSecret(header) ? reference(name, header) : escapeReferences(value),
+              // An empty variable counts as one that is not set, so an empty value stands for itself.
+              value === '' ? '' : reference(name, header),
             ]),
           )
         : stored[field]
@@ -105,13 +106,14 @@ export function keysOf(stored: JsonObject): { id: string; publicKeyPem: string }
   return ((stored['keys'] ?? []) as { id: string; publicKeyPem: string }[]).map(({ id, publicKeyPem }) => ({ id, publicKeyPem }))
 }
 
-/** With something else in the place of what a parameter of the query keeps secret. */
+/** With something else in the place of each value of the query. A part without a name is a value as a whole. */
 export function urlText(url: string, instead: (parameter: string) => string): string {
   const [start = '', query] = url.split(/\?(.*)/s)
   if (query === undefined) return escapeReferences(url)
   const parts = query.split('&').map((part) => {
     const [parameter = '', value] = part.split(/=(.*)/s)
-    return value !== undefined && value !== '' && soundsSecret(parameter) ? `${parameter}=${instead(parameter)}` : escapeReferences(part)
+    if (value === undefined) return part === '' ? '' : instead('query')
+    return value === '' ? escapeReferences(part) : `${escapeReferences(parameter)}=${instead(parameter)}`
   })
   return `${escapeReferences(start)}?${parts.join('&')}`
 }

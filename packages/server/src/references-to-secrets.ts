@@ -73,10 +73,3 @@ export class VariableNames {
     return name
   }
 }
-
-/** Headers and query parameters whose name says that their value is nobody else's business. */
-export function soundsSecret(name: string): boolean {
-  return /auth|token|secret|password|passwd|pwd|signature|cookie|credential|api[-_]?key|access[-_]?key|^(?:key|sig|code)$|[-_]key$/i.test(
-    name,
-  )
-}

@@ -53,17 +53,41 @@ test('an export holds no secret, says which variables it refers to, and changes 
   assert.equal(JSON.stringify(file).includes('hidden'), false)
   assert.deepEqual(variables, [
     'WAREHOUSE_URL_TOKEN',
+    'WAREHOUSE_URL_N',
     'WAREHOUSE_AUTHORIZATION',
+    'WAREHOUSE_X_TEAM',
     'WAREHOUSE_SHARED_SECRET',
     'WAREHOUSE_SIGNING_SECRET',
     'WAREHOUSE_SIGNING_SECRET_2',
   ])
-  assert.deepEqual(file.destinations[0]?.['headers'], { Authorization: '${WAREHOUSE_AUTHORIZATION}', 'X-Team': 'a$${b}' })
+  assert.deepEqual(file.destinations[0]?.['headers'], { Authorization: '${WAREHOUSE_AUTHORIZATION}', 'X-Team': '${WAREHOUSE_X_TEAM}' })
   assert.equal(Object.hasOwn(file.destinations[0] as object, 'batch'), false, 'what has its default is not said')
   const plan = planChanges(file, installed(), {}, true)
   assert.deepEqual([plan.changes, plan.problems, plan.unmanaged], [[], [], []])
   assert.equal(plan.remarks.length, 2)
   assert.equal(configurationOf(installed(), { withKeys: false }).file.sources[0]?.['writeKeys'], undefined)
+})
+
+test('an export has every value of a header and of a query as a reference of its own, and is no change where all are set or none', () => {
+  const urls = ['https://a.example/hook?v=2&v=3', 'https://a.example/hook?v=4&v=5', 'https://a.example/$${x}?only&=nameless&empty=&']
+  const headers = { 'X-Env': 'a${b}', 'x.env': 'second', 'X-Empty': '' }
+  const stored = installed({ destinations: [{ ...DESTINATION, urls, headers, hasSharedSecret: false, signingSecretCount: 0 }] })
+  const { file, variables } = configurationOf(stored, { withKeys: true })
+  assert.deepEqual(file.destinations[0]?.['urls'], [
+    'https://a.example/hook?v=${WAREHOUSE_URL_V}&v=${WAREHOUSE_URL_V_2}',
+    'https://a.example/hook?v=${WAREHOUSE_URL_V_3}&v=${WAREHOUSE_URL_V_4}',
+    'https://a.example/$$${x}?${WAREHOUSE_URL_QUERY}&=${WAREHOUSE_URL}&empty=&',
+  ])
+  assert.deepEqual(file.destinations[0]?.['headers'], { 'X-Env': '${WAREHOUSE_X_ENV}', 'x.env': '${WAREHOUSE_X_ENV_2}', 'X-Empty': '' })
+  assert.equal(new Set(variables).size, variables.length)
+  const values = ['2', '3', '4', '5', 'only', 'nameless', 'a${b}', 'second']
+  const env = Object.fromEntries(variables.map((name, at) => [name, values[at]]))
+  for (const set of [{}, env]) {
+    const { changes, problems } = planChanges(file, stored, set, true)
+    assert.deepEqual([changes, problems], [[], []])
+  }
+  const { changes } = planChanges(file, stored, { ...env, WAREHOUSE_X_ENV: 'shown-nowhere' }, true)
+  assert.deepEqual([changes.length, JSON.stringify(changes[0]?.fields).includes('shown-nowhere')], [1, false])
 })
 
 test('a paused destination is exported as paused, and a file that does not say so resumes it', () => {
@@ -111,7 +135,7 @@ test('what has no default in the file falls back to it: the file says it all', (
 
 test('a secret whose variable is not set stays; a new entry needs it; and half of a list is refused', () => {
   const file = exported()
-  assert.deepEqual(planChanges(file, installed({ destinations: [] }), {}, false).problems.length, 4, 'URL, header and both secrets')
+  assert.deepEqual(planChanges(file, installed({ destinations: [] }), {}, false).problems.length, 5, 'URL, both headers and both secrets')
   const env = { WAREHOUSE_SIGNING_SECRET: 'one' }
   assert.match(
     planChanges(file, installed(), env, false).problems.join(),

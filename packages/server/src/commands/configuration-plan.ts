@@ -16,7 +16,7 @@ import {
   sourceNames,
   urlText,
 } from '../configuration-export.ts'
-import { type Environment, onlyReference, resolve, soundsSecret, valueOf } from '../references-to-secrets.ts'
+import { type Environment, onlyReference, resolve, valueOf } from '../references-to-secrets.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
 
 export interface Change {
@@ -196,7 +196,8 @@ function resolved(
   }
   if (field === 'urls' && Array.isArray(value)) {
     const kept = (stored?.['urls'] ?? []) as string[]
-    return value.map((url, index) => text(url, `urls[${index}]`, kept))
+    // The one in the same place first: several may differ in nothing but what their variables say.
+    return value.map((url, index) => text(url, `urls[${index}]`, [...kept.slice(index, index + 1), ...kept]))
   }
   if (field === 'headers' && isObject(value)) {
     const kept = (stored?.['headers'] ?? {}) as Record<string, string>
@@ -261,7 +262,6 @@ function shown(field: string, value: unknown): string | null {
   if (value === undefined) return null
   if (field === 'urls' && Array.isArray(value))
     return JSON.stringify(value.map((url) => (typeof url === 'string' ? urlText(url, () => HIDDEN) : url)))
-  if (field === 'headers' && isObject(value))
-    return JSON.stringify(Object.fromEntries(Object.entries(value).map(([name, header]) => [name, soundsSecret(name) ? HIDDEN : header])))
+  if (field === 'headers' && isObject(value)) return JSON.stringify(Object.fromEntries(Object.keys(value).map((name) => [name, HIDDEN])))
   return JSON.stringify(value)
 }

@@ -87,19 +87,19 @@ test('the file is as `switchyard export` writes it: by names, with references fo
     name: 'Warehouse',
     sourceIds: [source.id],
     urls: ['https://a.example/hook?token=url-secret'],
-    headers: { Authorization: 'Bearer header-secret', 'X-Team': 'data' },
+    headers: { Authorization: 'Bearer header-secret', 'X-Team': 'team-secret' },
     sharedSecret: 'stored-secret',
     signingSecrets: [SIGNING],
   })
   const { status, body } = await call('GET', '/api/configuration')
   assert.equal(status, 200)
   const yaml = String(body.yaml)
-  for (const text of ['stored-secret', SIGNING, 'header-secret', 'url-secret', String(source.id)])
+  for (const text of ['stored-secret', SIGNING, 'header-secret', 'team-secret', 'url-secret', String(source.id)])
     assert.equal(yaml.includes(text), false, text)
   for (const text of [
     '- name: Warehouse',
     '- Website',
-    'X-Team: data',
+    'X-Team: ${WAREHOUSE_X_TEAM}',
     'key-of-the-website',
     '${WAREHOUSE_SHARED_SECRET}',
     'switchyard apply FILE',
@@ -108,6 +108,7 @@ test('the file is as `switchyard export` writes it: by names, with references fo
   assert.deepEqual(body.variables, [
     'WAREHOUSE_URL_TOKEN',
     'WAREHOUSE_AUTHORIZATION',
+    'WAREHOUSE_X_TEAM',
     'WAREHOUSE_SHARED_SECRET',
     'WAREHOUSE_SIGNING_SECRET',
   ])
