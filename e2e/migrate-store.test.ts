@@ -3,7 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { generateSecret, verifyWebhook } from '@switchyard/webhook'
 import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
 import { createDatabase, type TestDatabase } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
@@ -379,4 +383,28 @@ test('--keep-usable leaves no mark, and --undo takes it away', { skip: SQLITE_ON
     await one.drop()
     await two.drop()
   }
+})
+
+test("a file of an earlier version is moved, and receivers' credentials that are plain in it are readable nowhere in the database", async (t) => {
+  const fixture = join(import.meta.dirname, 'fixtures', 'schema-2-credentials')
+  const facts = JSON.parse(readFileSync(`${fixture}.json`, 'utf8')) as {
+    key: string
+    credentials: string[]
+    destinations: { good: string }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-move-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'switchyard.db')
+  writeFileSync(file, gunzipSync(readFileSync(`${fixture}.db.gz`)))
+  writeFileSync(`${file}.key`, facts.key)
+  const database = await createDatabase()
+  t.after(() => database.drop())
+  const result = await migrateStore(file, database.url)
+  assert.equal(result.code, 0, result.stderr)
+  const bytes = await database.bytes()
+  for (const text of facts.credentials) assert.ok(!bytes.includes(text), text)
+  const node = await startNode(database.url)
+  t.after(() => node.close())
+  const { urls, headers } = await node.api<{ urls: string[]; headers: object }>(`/destinations/${facts.destinations.good}`)
+  for (const text of facts.credentials) assert.ok(JSON.stringify([urls, headers]).includes(text), 'the node has it')
 })

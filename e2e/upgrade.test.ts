@@ -2,7 +2,7 @@
 // this one: nothing is missing, secrets open with their key, what is owed is delivered, the books agree. And a store of a later version.
 
 import assert from 'node:assert/strict'
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -32,6 +32,8 @@ interface Facts {
   viewerToken: string | null
   sharedSecret: string
   signingSecret: string
+  /** Of stores that were made since they are told. */
+  credentials?: string[]
   sourceId: string
   writeKey: string
   destinations: Record<'good' | 'refusing' | 'failing' | 'silent', string>
@@ -121,6 +123,28 @@ for (const name of STORES) {
       const { data: sources } = await api<{ data: { id: string; writeKeys: string[] }[] }>('/sources')
       assert.deepEqual(sources.find(({ id }) => id === facts.sourceId)?.writeKeys, [facts.writeKey])
     })
+
+    await t.test(
+      "receivers' credentials are readable nowhere, in the file, beside it and in a backup, and can still be sent",
+      async (t) => {
+        const { credentials = [] } = facts
+        if (credentials.length === 0) return t.skip('none are in it')
+        const unpacked = gunzipSync(readFileSync(join(FIXTURES, `${name}.db.gz`)))
+        for (const text of credentials) assert.equal(unpacked.includes(text), facts.schema < 3, 'it was plain before schema 3')
+        const backup = join(options.folder ?? '', 'backup.db')
+        const made = await switchyard({ url: service.url, token: facts.token }, 'backup', backup)
+        assert.equal(made.code, 0, made.stderr)
+        const { headers, urls } = await api<{ headers: object; urls: string[] }>(`/destinations/${ids.good}`)
+        for (const text of credentials) {
+          for (const suffix of ['', '-wal', '-shm']) {
+            const path = `${file}${suffix}`
+            assert.ok(!existsSync(path) || !readFileSync(path).includes(text), `${text} in switchyard.db${suffix}`)
+          }
+          assert.ok(!readFileSync(backup).includes(text), `${text} in the backup`)
+          assert.ok(JSON.stringify({ headers, urls }).includes(text), 'the service has it')
+        }
+      },
+    )
 
     await t.test('tokens open what they opened', async () => {
       await assert.rejects(callControl(service.url, 'sy_another', '/sources'), /401/)

@@ -7,7 +7,10 @@ import { integer, nullable, number, object, string, time } from './schema.ts'
 const MS = nullable(number())
 
 export const ATTEMPT_FIELDS = {
-  url: string({ description: 'A viewer sees (hidden) in the place of each value of its query.' }),
+  url: string({
+    description:
+      'The values of its query are not stored with an attempt. An admin sees those that the destination has now, if it has one such URL; otherwise, and for a viewer, (hidden) stands in their place.',
+  }),
   address: nullable(string({ description: 'The address that was dialled; null where none was.' })),
   startedAt: time(),
   status: nullable(integer()),

@@ -3,11 +3,13 @@
 import { isoTime } from '@switchyard/protocol'
 import type { Clock } from '../clock.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
+import { HIDDEN } from '../hidden-url.ts'
 import type {
   Audit,
   DeliveryDetail,
   DeliveryRow,
   DeliveryState,
+  Destination,
   FailureCause,
   ReplayResult,
   Role,
@@ -16,7 +18,7 @@ import type {
 } from '../store/store.ts'
 import { traceIdOf } from '../trace-context.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { ADDED_WHEN_SENT, HIDDEN, hideOwnHeaders, isSigned, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
+import { ADDED_WHEN_SENT, attemptUrlFor, hideOwnHeaders, isSigned, NOT_AS_SENT, replaceSignatures, wasAnswered } from './hidden.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from './query.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
 import { type ControlParts, type Route, route } from './route.ts'
@@ -199,7 +201,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
         if (detail === undefined) throw new ApiError('delivery_not_found')
         return {
           ...deliveryView(clock, detail),
-          attempts: attemptsView(detail, role),
+          attempts: attemptsView(detail, role, store.configuration().destinations.get(detail.destinationId)),
           traceId: traceIdOf(detail.content?.trace ?? null),
           request: await requestView(detail, role),
         }
@@ -229,8 +231,10 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
   ]
 }
 
-export function attemptsView({ history }: DeliveryDetail, role: Role) {
-  return history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry, urlFor(role)) }))
+/** `destination`: undefined for one that was deleted. */
+export function attemptsView({ history }: DeliveryDetail, role: Role, destination: Destination | undefined) {
+  const shownUrl = attemptUrlFor(role, destination)
+  return history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry, shownUrl) }))
 }
 
 interface CarriedPart {

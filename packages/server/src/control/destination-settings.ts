@@ -4,8 +4,8 @@
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { parseSigningSecret } from '@switchyard/webhook'
+import { HIDDEN } from '../hidden-url.ts'
 import { NO_FILTER } from '../store/store.ts'
-import { HIDDEN } from './hidden.ts'
 import { nameProblem } from './name.ts'
 import {
   array,

@@ -1,10 +1,8 @@
 // What may be a secret although it is not called one: the values of a destination's headers, and the query of a URL. They
 // are hidden from viewers and from the audit log, which outlives them. Names stay: they tell what was set.
 
+import { HIDDEN, hiddenUrl } from '../hidden-url.ts'
 import type { Destination, RequestRecord, Role } from '../store/store.ts'
-
-/** Stands for a value. It is not taken as one, so that what a viewer was shown is never stored in its place. */
-export const HIDDEN = '(hidden)'
 
 /** Stand for a signature: of a request that was not made yet, and of one that may differ from what was sent. */
 export const ADDED_WHEN_SENT = '(added when sent)'
@@ -39,18 +37,18 @@ function withValue(headers: Readonly<Record<string, string>>, names: ReadonlySet
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, names.has(name.toLowerCase()) ? text : value]))
 }
 
-/** Without the values of its query, and without what stands before an @. */
-export function hiddenUrl(text: string): string {
-  if (!URL.canParse(text)) return HIDDEN
-  const { protocol, host, pathname, search } = new URL(text)
-  const query = search.slice(1).split('&')
-  const names = query.map((part) => (part.includes('=') ? `${part.slice(0, part.indexOf('='))}=${HIDDEN}` : HIDDEN))
-  return `${protocol}//${host}${pathname}${search === '' ? '' : `?${names.join('&')}`}`
-}
-
 /** A URL as the role may see it. */
 export function urlFor(role: Role): (url: string) => string {
   return role === 'admin' ? (url) => url : hiddenUrl
+}
+
+/** The URL of an attempt, of which the store keeps no values: an admin sees those of the one URL of the destination that it must be. */
+export function attemptUrlFor(role: Role, destination: Pick<Destination, 'urls'> | undefined): (url: string) => string {
+  if (role !== 'admin') return hiddenUrl
+  return (url) => {
+    const alike = (destination?.urls ?? []).filter((own) => hiddenUrl(own) === url)
+    return alike.length === 1 ? (alike[0] as string) : url
+  }
 }
 
 /** Names of what was changed and does not show: the entry before and the one after look alike. */

@@ -148,8 +148,9 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
           ...rest,
           purged: newest.content.items[newest.index] == null,
           deliveries: deliveries.map((detail) => {
-            const destinationName = destinations.get(detail.destinationId)?.name ?? null
-            return Object.assign(deliveryView(clock, detail), { destinationName, attempts: attemptsView(detail, role) })
+            const destination = destinations.get(detail.destinationId)
+            const attempts = attemptsView(detail, role, destination)
+            return Object.assign(deliveryView(clock, detail), { destinationName: destination?.name ?? null, attempts })
           }),
           others: await Promise.all(older.map(otherView)),
         }

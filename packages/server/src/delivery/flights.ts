@@ -2,6 +2,7 @@
 // Counts what is in flight at each URL. What may be sent and what an outcome leads to is the lane's.
 
 import type { Clock } from '../clock.ts'
+import { hiddenUrl } from '../hidden-url.ts'
 import type { Destination, Shipment } from '../store/store.ts'
 import type { Sender } from './attempt.ts'
 import { type Outcome, REASONS } from './outcome.ts'
@@ -92,9 +93,10 @@ export class Flights {
   }
 }
 
-/** The URLs that are left of those the destination has now; if it has been given others, all of them. */
+/** The URLs that are left of those the destination has now; if it has been given others, all of them. The store keeps no values of queries. */
 function urlsFor(destination: Destination, shipment: Shipment): readonly string[] {
   if (shipment.urls === null) return destination.urls
-  const left = shipment.urls.filter((url) => destination.urls.includes(url))
+  const owed = new Set(shipment.urls.map(hiddenUrl))
+  const left = destination.urls.filter((url) => owed.has(hiddenUrl(url)))
   return left.length > 0 ? left : destination.urls
 }

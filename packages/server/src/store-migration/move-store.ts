@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { createSecretBox } from '../secret-box.ts'
 import { Arriving } from '../store/postgres/arriving.ts'
 import type { MovingState } from '../store/postgres/moving-state.ts'
 import { AGEING, LEAVING_TABLES, Leaving, type LeavingRow, type LeavingTable, type Place } from '../store/sqlite/leaving.ts'
@@ -99,7 +100,7 @@ class Move {
     if (seed === undefined) throw new MoveProblem(`No service has ever run on ${options.path}: there is nothing to move.`)
     this.#installation = createHash('sha256').update(seed).digest('hex').slice(0, 16)
     this.#translate = createTranslation({
-      reseal: (sealed, context) => this.#secrets.reseal(sealed, context),
+      secrets: this.#secrets,
       bodyBytes: (segment) => leaving.bodyBytes(segment),
       deletions: this.#all('deletions') as { num: number; created_at: number }[],
       replayJobs: this.#all('replay_jobs') as { num: number; created_at: number }[],
@@ -122,7 +123,7 @@ class Move {
   async run(): Promise<Moved> {
     const { url, dryRun = false, keepUsable = false } = this.#options
     const started = performance.now()
-    const arriving = await Arriving.open(url, { onlyLook: dryRun })
+    const arriving = await Arriving.open(url, { secretBox: createSecretBox(this.#options.newKey), onlyLook: dryRun })
     try {
       if (dryRun) return await this.#look(arriving)
       const there = arriving as Arriving

@@ -7,6 +7,9 @@ import { sealedKeyIds } from '../store/encoding/sealed-keys.ts'
 export interface SecretsOnTheWay {
   /** Of the new key. */
   keyId: string
+  /** What the file has in plain text. */
+  seal(text: string, context: string): string
+  /** From the key of the file to that of the nodes. The context is what it was sealed with. */
   reseal(sealed: string, context: string): string
 }
 
@@ -15,6 +18,7 @@ export function createSecretsOnTheWay(oldKeys: readonly string[], newKey: string
   const boxes = new Map<string, SecretBox>([...oldKeys.map(createSecretBox), to].map((box) => [box.keyId, box]))
   return {
     keyId: to.keyId,
+    seal: (text, context) => to.seal(text, context),
     reseal(sealed, context) {
       const [sealedWith] = sealedKeyIds([sealed])
       const from = boxes.get(sealedWith ?? to.keyId)

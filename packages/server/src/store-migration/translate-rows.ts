@@ -2,8 +2,9 @@
 // secrets under the key of the nodes. A row has the same names each time, so that a move can be gone on with. Nothing is left
 // out but what only the file is concerned with.
 
-import type { AttemptDoc } from '../store/encoding/attempt-doc.ts'
+import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
+import { hiddenInAttempt, hiddenInAudit, sealedDoc } from '../store/encoding/plain-credentials.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
 import type { MessageKey } from '../store/postgres/arriving.ts'
 import type { ArrivingRow } from '../store/postgres/arriving-columns.ts'
@@ -17,10 +18,11 @@ import { msOfRowId } from '../store/sqlite/ids.ts'
 import { KEY_AGE_SETTING } from '../store/sqlite/key-age.ts'
 import type { LeavingRow, LeavingTable } from '../store/sqlite/leaving.ts'
 import { MOVED_SETTING } from '../store/sqlite/moved-mark.ts'
+import { PLAIN_CREDENTIALS } from '../store/sqlite/seal-credentials.ts'
+import type { SecretsOnTheWay } from './secrets-on-the-way.ts'
 
 export interface Translation {
-  /** A secret, from the key of the file to that of the nodes. The context is what it was sealed with. */
-  reseal: (sealed: string, context: string) => string
+  secrets: Pick<SecretsOnTheWay, 'seal' | 'reseal'>
   bodyBytes: (segment: number) => number
   /** By number, when each was made. */
   deletions: readonly { num: number; created_at: number }[]
@@ -30,15 +32,15 @@ export interface Translation {
 /** Undefined: it stays behind. */
 export type Translate = (row: LeavingRow) => ArrivingRow | undefined
 
-/** Of SQLite's own: the last number that it gave, how old its keys are, and the mark of this move. */
-const STAYING = new Set(['last_id', KEY_AGE_SETTING, MOVED_SETTING])
+/** Of SQLite's own: the last number that it gave, how old its keys are, the mark of this move, and what it has still to do, which is done on the way. */
+const STAYING = new Set(['last_id', KEY_AGE_SETTING, MOVED_SETTING, PLAIN_CREDENTIALS])
 const SEED = 'dedup_seed'
 const SCHEDULE = 'schedule_ms'
 /** Numbers from here on are of rows; below they count, or are a place in a list. */
 const FIRST_ROW = 1e15
 const LARGEST_INTEGER = 2 ** 31 - 1
 
-export function createTranslation({ reseal, bodyBytes, deletions, replayJobs }: Translation): Record<LeavingTable, Translate> {
+export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }: Translation): Record<LeavingTable, Translate> {
   const deletionNum = timedNums(deletions)
   const jobNum = timedNums(replayJobs)
 
@@ -49,10 +51,13 @@ export function createTranslation({ reseal, bodyBytes, deletions, replayJobs }: 
       if (key === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(text) as Seed) }
       // Compared as an integer there.
       if (key === SCHEDULE) return { name: key, value: String(Math.floor(Number(text))) }
-      return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? reseal(text, key) : writeText(text) }
+      return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? secrets.reseal(text, key) : writeText(text) }
     },
     sources: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
-    destinations: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1, doc: destinationDoc(row, reseal) }),
+    destinations: (row) => {
+      const deleted = row['deleted'] === 1
+      return { ...row, num: num(row['num']), deleted, doc: sealedDoc(row['doc'] as string, deleted, secrets) }
+    },
     oauth_apps: (row) => ({ ...row, num: num(row['num']) }),
     tokens: (row) => ({ ...row, num: num(row['num']), name: text(row['name']) }),
     suppressions: (row) => ({ ...row, source: num(row['source']), user_id: text(row['user_id']), version: 1 }),
@@ -75,6 +80,7 @@ export function createTranslation({ reseal, bodyBytes, deletions, replayJobs }: 
         bytes: Math.min(bytes, LARGEST_INTEGER),
         unit: row['unit'] === 1,
         replay: row['replay'] === 1,
+        urls: row['urls'] === null ? null : writeOwedUrls(JSON.parse(row['urls'] as string) as string[]),
         parts: JSON.stringify(parts.map(part)),
       }
     },
@@ -119,7 +125,13 @@ export function createTranslation({ reseal, bodyBytes, deletions, replayJobs }: 
       next: rowId(row['next']),
       over: row['over'] === 1,
     }),
-    audit: (row) => ({ ...row, id: rowId(row['id']), actor_name: text(row['actor_name']), subject: text(subject(row['subject'])) }),
+    audit: (row) => ({
+      ...row,
+      id: rowId(row['id']),
+      actor_name: text(row['actor_name']),
+      subject: text(subject(row['subject'])),
+      ...auditDocs(row),
+    }),
     stats: (row) => ({ ...row, subject: text(row['subject']) }),
   }
 }
@@ -194,7 +206,8 @@ function routes(column: string): string {
   })
 }
 
-function attemptDoc(column: string): string {
+function attemptDoc(stored: string): string {
+  const column = stored.includes('?') ? (hiddenInAttempt(stored) ?? stored) : stored
   // Nearly all attempts carry the messages of one segment alone, and name no other row.
   if (!column.includes('"g":')) return column
   const doc = JSON.parse(column) as AttemptDoc
@@ -218,17 +231,11 @@ function purge(row: LeavingRow): ArrivingRow {
   return { purge_end: String(end), purge_cursor: isOver ? String(end) : rowId(row['purge_cursor']) }
 }
 
-function destinationDoc(row: LeavingRow, reseal: Translation['reseal']): string {
-  const doc = JSON.parse(row['doc'] as string) as { id: string; sharedSecret: string | null; signingSecrets: string[] }
-  // Those that were deleted before secrets were taken out of them may have some that no key opens any more.
-  const secrets =
-    row['deleted'] === 1
-      ? { sharedSecret: null, signingSecrets: [] }
-      : {
-          sharedSecret: doc.sharedSecret === null ? null : reseal(doc.sharedSecret, doc.id),
-          signingSecrets: doc.signingSecrets.map((secret) => reseal(secret, doc.id)),
-        }
-  return JSON.stringify({ ...doc, ...secrets })
+function auditDocs(row: LeavingRow): ArrivingRow {
+  if (!(row['action'] as string).startsWith('destination.')) return {}
+  const hidden = (column: string): string | null =>
+    row[column] === null ? null : (hiddenInAudit(row[column] as string) ?? (row[column] as string))
+  return { before: hidden('before'), after: hidden('after') }
 }
 
 function text(value: unknown): string | null {

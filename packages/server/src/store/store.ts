@@ -77,7 +77,7 @@ export interface Shipment {
   dueAtMs: number
   /** A batch, sent and retried as one request. */
   unit: boolean
-  /** The URLs that are left to try; null: all that the destination has. */
+  /** The URLs that are left to try; null: all that the destination has. From the store they come without the values of queries: see hidden-url.ts. */
   urls: readonly string[] | null
   replay: boolean
   parts: readonly Part[]

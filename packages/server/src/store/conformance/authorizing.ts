@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createSecretBox, SecretBoxError } from '../../secret-box.ts'
 import type { NewOAuthApp, OAuthApp, Store } from '../store.ts'
-import { type Ground, NOW_MS, newDestination, newSource } from './ground.ts'
+import { accept, type Ground, NOW_MS, newDestination, newSource, settleAll, tracks } from './ground.ts'
 
 const ACTOR = { id: 'tok_1', name: 'somebody' }
 
@@ -104,6 +104,51 @@ export function authorizing({ store, reopen, open }: Ground): void {
     await other.dispose()
   })
 
+  test("a receiver's credentials, in headers and URLs, are not readable in what is stored, under one key and then another", async () => {
+    const other = await open({ retentionDays: 7 })
+    const { id: sourceId } = await newSource(other.store)
+    const settings = (name: string) => ({
+      urls: [`https://example.com/hook?code=CREDENTIAL-1-${name}&n=1`, `https://example.com/CREDENTIAL-2-${name}`],
+      headers: { Authorization: `Bearer CREDENTIAL-3-${name}`, 'X-Long': `CREDENTIAL-4-${name}`.padEnd(4_000, '.') },
+    })
+    const kept = await newDestination(other.store, sourceId, settings('first'))
+    const deleted = await newDestination(other.store, sourceId, settings('deleted'))
+    const changed = await newDestination(other.store, sourceId, settings('before'))
+    await other.store.control.updateDestination(changed.id, settings('after'))
+    await accept(other.store, sourceId, tracks(2), [kept.id, deleted.id])
+    // Attempts of what was retried and of what ended, and the URLs that a retry is still owed to.
+    const [url = ''] = kept.urls
+    await settleAll(other.store, kept.id, 'retry', { urls: [url], request: { url } })
+    await settleAll(other.store, deleted.id, 'failed', { request: { url: deleted.urls[0] ?? '' } })
+    await other.store.control.deleteDestination(deleted.id)
+    const isReadable = async (): Promise<boolean> => (await other.closeAndRead()).includes('CREDENTIAL-')
+    assert.equal(await isReadable(), false)
+
+    const reopened = await other.reopen()
+    assert.deepEqual(reopened.configuration().destinations.get(kept.id), kept)
+    const { headers, urls } = reopened.configuration().destinations.get(changed.id) ?? {}
+    assert.deepEqual({ headers, urls }, settings('after'))
+    const [row] = (await reopened.control.deliveries({ destinationId: kept.id }, { limit: 1, cursor: null })).data
+    const detail = await reopened.control.delivery(row?.id ?? '')
+    assert.equal(detail?.history[0]?.url, 'https://example.com/hook?code=(hidden)&n=(hidden)')
+    const { shipments } = await reopened.delivery.claim({
+      destinationId: kept.id,
+      nowMs: NOW_MS + 10_000,
+      maxFresh: 10,
+      maxRetries: 10,
+      maxBytes: 1e9,
+    })
+    assert.deepEqual(
+      shipments.map(({ shipment }) => shipment.urls),
+      [['https://example.com/hook?code=(hidden)&n=(hidden)']],
+    )
+
+    await reopened.secrets.reseal(createSecretBox('another key'))
+    assert.equal(await isReadable(), false)
+    assert.deepEqual((await other.reopen('another key')).configuration().destinations.get(kept.id), kept)
+    await other.dispose()
+  })
+
   test('after resealing, the new key opens everything, the old one nothing, and nothing sealed with it is left', async () => {
     const other = await open({ retentionDays: 7 })
     const { id } = await newSource(other.store)
@@ -115,7 +160,7 @@ export function authorizing({ store, reopen, open }: Ground): void {
     await other.store.secrets.keep('oauth_signing_key', 'the key')
     const before = other.store.configuration()
     const box = createSecretBox('another key')
-    assert.equal(await other.store.secrets.reseal(box), 4)
+    assert.equal(await other.store.secrets.reseal(box), 6, 'four secrets, and the URL of each destination')
     // What is stored after it is sealed with the new key too.
     await other.store.control.updateDestination(plain.id, { sharedSecret: 'later' })
     assert.equal(await other.store.secrets.keep('session_key', 'fresh'), 'fresh')

@@ -1,6 +1,7 @@
 // The doc column of attempts: requests and ended messages as short arrays, because there is one for every request ever
 // made. Written where the outcomes are.
 
+import { hiddenUrl } from '../../hidden-url.ts'
 import type { AttemptRecord, FinalStateName, Part, RequestRecord, RowId } from '../store.ts'
 
 type StoredPart = [origin: RowId, segment: RowId, indexes: readonly number[]]
@@ -22,7 +23,7 @@ type StoredRequest = [
 ]
 
 export interface AttemptDoc {
-  /** URLs, referred to by their place. */
+  /** URLs, referred to by their place, without the values of their queries, which may be credentials. */
   u: string[]
   r: StoredRequest[]
   /** What ended: state, reason, indexes. */
@@ -35,8 +36,9 @@ export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
   const urls: string[] = []
   const stored: StoredRequest[] = []
   for (const request of requests) {
-    let url = urls.indexOf(request.url)
-    if (url === -1) url = urls.push(request.url) - 1
+    const shown = hiddenUrl(request.url)
+    let url = urls.indexOf(shown)
+    if (url === -1) url = urls.push(shown) - 1
     const { startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart } = request
     // A success on a warm connection, which is nearly all of them, has nothing more to say.
     if (reason === null && connectMs === null && dnsMs === null && tlsMs === null && error === null && responseStart === null)
@@ -50,6 +52,11 @@ export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
   const gathered = gatheredOf(requests)
   if (gathered.length > 0) doc.g = gathered
   return JSON.stringify(doc)
+}
+
+/** The urls column of shipments: which of the destination's URLs are left, told as in an attempt. */
+export function writeOwedUrls(urls: readonly string[] | null): string | null {
+  return urls === null ? null : JSON.stringify(urls.map(hiddenUrl))
 }
 
 /** The requests of one batch to its URLs stand together, and what they carried is written once. */

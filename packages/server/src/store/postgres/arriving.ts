@@ -2,6 +2,7 @@
 // killed at any moment, it goes on from there. No node works here meanwhile: see moving-state.ts. What rows look like is told by
 // whoever brings them: see store-migration.
 
+import type { SecretBox } from '../../secret-box.ts'
 import type { LedgerRow } from '../store.ts'
 import { describeAddress, parsePostgresAddress } from './address.ts'
 import { ADVISORY_LOCKS } from './advisory-locks.ts'
@@ -43,7 +44,10 @@ export class Arriving {
   }
 
   /** With the schema up to date. Only looking: none is made, and undefined says that there is none. */
-  static async open(url: string, { onlyLook = false }: { onlyLook?: boolean } = {}): Promise<Arriving | undefined> {
+  static async open(
+    url: string,
+    { secretBox, onlyLook = false }: { secretBox: SecretBox; onlyLook?: boolean },
+  ): Promise<Arriving | undefined> {
     const address = parsePostgresAddress(url)
     const database = new Database({ address, connections: 2, statementMs: STATEMENT_MS })
     try {
@@ -56,7 +60,7 @@ export class Arriving {
             database.close()
             return undefined
           }
-        } else await migrate(guard)
+        } else await migrate(guard, { secretBox })
         const { rows } = await guard.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [ADVISORY_LOCKS.arrival])
         if (!rows[0]?.mine) throw new ArrivalProblem('Another switchyard migrate-store is at work on this database.')
         return new Arriving(describeAddress(address), database, guard)

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
+import { emptiedDestination, sealDestination, sealedCount } from '../encoding/stored-destination.ts'
 import { resolve } from '../from-stored.ts'
 import {
   type Audit,
@@ -29,7 +30,6 @@ import { writeAudit } from './audit-entries.ts'
 import { keepSecret, readSetting, resealSettings, tokenUses, useAssertion, useToken, writeSetting } from './keepsakes.ts'
 import type { Parts } from './parts.ts'
 import { SharedConfiguration, type SharedOptions } from './shared-configuration.ts'
-import { sealed } from './stored-configuration.ts'
 
 type Changes = Pick<
   ControlStore,
@@ -91,7 +91,7 @@ export class Configuring extends SharedConfiguration implements Changes {
       if (before === undefined) return false
       check?.(before)
       await change.delete('sources', before)
-      for (const left of detachedFrom(destinations, id)) await change.update('destinations', sealed(left, this.secretBox))
+      for (const left of detachedFrom(destinations, id)) await change.update('destinations', sealDestination(left, this.secretBox))
       for (const left of detachedFrom(oauthApps, id)) await change.putApp(left)
       await change.note(audit?.(null, before))
       return true
@@ -103,7 +103,7 @@ export class Configuring extends SharedConfiguration implements Changes {
   createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination> {
     return this.change(async (change) => {
       const created: Destination = { ...resolve(destination, change.configuration), id: newId('dst'), createdAtMs: this.#parts.nowMs() }
-      await change.create('destinations', sealed(created, this.secretBox))
+      await change.create('destinations', sealDestination(created, this.secretBox))
       await change.note(audit?.(created, null))
       return created
     })
@@ -119,7 +119,7 @@ export class Configuring extends SharedConfiguration implements Changes {
       if (before === undefined) return undefined
       const destination: Destination = { ...before, ...resolve(wanted, before, change.configuration) }
       if (isDeepStrictEqual(destination, before)) return before
-      await change.update('destinations', sealed(destination, this.secretBox))
+      await change.update('destinations', sealDestination(destination, this.secretBox))
       await change.note(audit?.(destination, before))
       return destination
     })
@@ -130,8 +130,7 @@ export class Configuring extends SharedConfiguration implements Changes {
       const before = change.configuration.destinations.get(id)
       if (before === undefined) return false
       check?.(before)
-      const left: Destination = { ...before, sharedSecret: null, signingSecrets: [] }
-      await change.delete('destinations', left)
+      await change.delete('destinations', emptiedDestination(before))
       await change.note(audit?.(null, before))
       return true
     })
@@ -222,8 +221,8 @@ export class Configuring extends SharedConfiguration implements Changes {
     return this.useKey(box, async (ask, destinations) => {
       let secrets = await resealSettings(ask, this.secretBox, box, without)
       for (const destination of destinations) {
-        const stored = sealed(destination, box)
-        secrets += stored.signingSecrets.length + (stored.sharedSecret === null ? 0 : 1)
+        const stored = sealDestination(destination, box)
+        secrets += sealedCount(stored)
         // It is the same as before, so its version is.
         await ask('UPDATE destinations SET doc = $2 WHERE id = $1', [stored.id, JSON.stringify(stored)])
       }

@@ -116,6 +116,26 @@ test('nodes that start at once on an empty database all come up, on one schema',
   }
 })
 
+test('a step that the version before cannot work with waits until no node runs, and says which do', async () => {
+  const alone: Migration = { worksFrom: KNOWN + 1, alone: true, sql: 'CREATE TABLE colours (name text PRIMARY KEY)' }
+  const migrations = [...MIGRATIONS, alone]
+  const store = await openAt(database.url, { nodeName: 'older' })
+  try {
+    await assert.rejects(migrateAt(database.url, { migrations, nodesGoneMs: 0 }), {
+      name: 'SchemaProblem',
+      message: /^Nodes of an earlier version run on this database: older\. .* stop all of them, then start this version\.$/,
+    })
+    assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
+    const waiting = migrateAt(database.url, { migrations, nodesGoneMs: 60_000 })
+    await store.close()
+    await waiting
+    assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN + 1 })
+    await assert.rejects(openAt(database.url), { name: 'SchemaProblem', message: /Start the newer version/ })
+  } finally {
+    await store.close()
+  }
+})
+
 test('a node goes on while the next version brings the schema up, and can be started again', async () => {
   const store = await openAt(database.url)
   const { sourceId, destinationId } = await newWay(store)

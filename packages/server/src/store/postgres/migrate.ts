@@ -1,11 +1,14 @@
 // Brings the schema up to date. Nodes that start at once wait for each other; each step is a transaction with its number.
 // A node of the version before that is still running goes on: a step says from which version on code can work with it, and
-// steps are made so that the version before can. A database that is too new for this code is refused with words.
+// steps are made so that the version before can. A step that must be made alone waits until no node runs.
+// A database that is too new for this code is refused with words.
 // Nodes that run meanwhile are not made to wait: a lock that is not to be had is asked for again later, the whole step with it.
 
+import type { SecretBox } from '../../secret-box.ts'
 import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Connection } from './connection.ts'
 import { SCHEMA } from './connection.ts'
+import type { Ask } from './database.ts'
 import { pause, wasLocked } from './lock-waits.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
@@ -21,6 +24,8 @@ const LOCK_TIMEOUT_MS = 200
 const PAUSE_MS = 1_000
 /** A backup that takes an hour is better not waited for in a start that nobody is told of. */
 const LOCKED_MS = 300_000
+/** A node that was killed counts as running for its lease of ten seconds. */
+const NODES_GONE_MS = 15_000
 const NOT_ALLOWED = '42501'
 
 /** How far the schema is: the steps made, and the oldest code that can use it. */
@@ -33,25 +38,27 @@ export interface MigrateOptions {
   migrations?: readonly Migration[]
   /** For how long a lock is asked for again. */
   lockedMs?: number
+  /** For how long nodes that a step cannot go with are waited for. */
+  nodesGoneMs?: number
+  /** What a step seals with. Not needed for a database that is new. */
+  secretBox?: SecretBox
 }
 
-export async function migrate(
-  connection: Connection,
-  { migrations = MIGRATIONS, lockedMs = LOCKED_MS }: MigrateOptions = {},
-): Promise<void> {
+export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
   const { rows } = await connection.query<{ version: string }>({ text: "SELECT current_setting('server_version_num') AS version" })
   if (Number(rows[0]?.version) < LOWEST_VERSION) {
     throw new SchemaProblem('PostgreSQL is too old: version 15 or later is needed.')
   }
   try {
-    await bringUp(connection, migrations, lockedMs)
+    await bringUp(connection, options)
   } catch (error) {
     throw (error as { code?: string }).code === NOT_ALLOWED ? await notAllowed(connection, error as Error) : error
   }
 }
 
-async function bringUp(connection: Connection, migrations: readonly Migration[], lockedMs: number): Promise<void> {
-  const ask = <T>(text: string, values: readonly string[] = []) => connection.query<T>({ text }, values, STEP_MS)
+async function bringUp(connection: Connection, options: MigrateOptions): Promise<void> {
+  const { migrations = MIGRATIONS } = options
+  const ask: Ask = (text, values = []) => connection.query(typeof text === 'string' ? { text } : text, values, STEP_MS)
   // The usual start changes nothing and takes no lock.
   const found = await stateOf(connection)
   refuseNewer(found, migrations.length)
@@ -69,20 +76,25 @@ async function bringUp(connection: Connection, migrations: readonly Migration[],
     refuseNewer(state, migrations.length)
     await ask(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`)
     for (let step = state.step + 1; step <= migrations.length; step++) {
-      await take(ask, step, migrations[step - 1] as Migration, lockedMs)
+      await take(ask, step, migrations[step - 1] as Migration, options)
     }
   } finally {
     await ask('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCKS.schema]).catch(() => {})
   }
 }
 
-type AskStep = (text: string, values?: readonly string[]) => Promise<unknown>
-
-async function take(ask: AskStep, step: number, { sql, worksFrom }: Migration, lockedMs: number): Promise<void> {
+async function take(ask: Ask, step: number, migration: Migration, options: MigrateOptions): Promise<void> {
+  const { sql, worksFrom, alone, work } = migration
+  const { lockedMs = LOCKED_MS, secretBox } = options
+  if (alone && step > 1) await nodesGone(ask, step, options)
   for (const untilMs = performance.now() + lockedMs; ; ) {
     try {
       await ask('BEGIN')
       await ask(sql)
+      if (work !== undefined && (await hasDestinations(ask))) {
+        if (secretBox === undefined) throw new SchemaProblem(`A node has to bring this database to schema ${step} first: start one.`)
+        await work(ask, secretBox)
+      }
       await ask(
         'INSERT INTO schema_version (step, works_from) VALUES ($1, $2) ON CONFLICT (one) DO UPDATE SET step = excluded.step, works_from = excluded.works_from',
         [String(step), String(worksFrom)],
@@ -101,6 +113,24 @@ async function take(ask: AskStep, step: number, { sql, worksFrom }: Migration, l
     }
     await pause(PAUSE_MS)
   }
+}
+
+/** Nodes of the version before cannot go on with the step, and would spoil what it makes. */
+async function nodesGone(ask: Ask, step: number, { nodesGoneMs = NODES_GONE_MS }: MigrateOptions): Promise<void> {
+  for (const untilMs = performance.now() + nodesGoneMs; ; await pause(PAUSE_MS)) {
+    const { rows } = await ask<{ name: string }>('SELECT name FROM nodes WHERE expires_at > now() ORDER BY num')
+    if (rows.length === 0) return
+    if (performance.now() > untilMs) {
+      throw new SchemaProblem(
+        `Nodes of an earlier version run on this database: ${rows.map(({ name }) => name).join(', ')}. They cannot work with schema ${step}: stop all of them, then start this version.`,
+      )
+    }
+  }
+}
+
+/** Only they have what a step's work is about; a database without any is new. */
+async function hasDestinations(ask: Ask): Promise<boolean> {
+  return (await ask('SELECT 1 FROM destinations LIMIT 1')).rows.length > 0
 }
 
 /** What an administrator has to do about it, in one statement. */

@@ -3,10 +3,18 @@
 // is old enough to be dropped lies in daily partitions: see partitions.ts. Rows refer to sources and destinations by `num`, a
 // row name given by a node; nothing here is numbered by the server.
 
+import type { SecretBox } from '../../secret-box.ts'
+import type { Ask } from './database.ts'
+import { sealCredentials } from './seal-credentials.ts'
+
 export interface Migration {
   /** The lowest step whose code can go on working when this one has been applied: itself, where nothing older can. */
   worksFrom: number
+  /** Nodes that run would spoil it or be spoilt by it: they are waited for, and it is not made while there are any. */
+  alone?: true
   sql: string
+  /** What SQL cannot do, after it and in the same transaction. */
+  work?: (ask: Ask, box: SecretBox) => Promise<void>
 }
 
 /** Tables in daily partitions, and the column whose range they are cut by. */
@@ -370,5 +378,13 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE TABLE replays_rest PARTITION OF replays DEFAULT;
   CREATE TABLE repeats_rest PARTITION OF repeats DEFAULT;
   `,
+  },
+  {
+    // Nothing in the tables changes its shape. What was plain in them is sealed: URLs and headers of destinations, in docs that code of
+    // the version before cannot read, and would write plain again.
+    worksFrom: 2,
+    alone: true,
+    sql: '',
+    work: sealCredentials,
   },
 ]

@@ -1,6 +1,7 @@
 // Owing work outside the fast ways: delete messages and replays, inside the transaction that makes them. The books are told in
 // the same transaction.
 
+import { writeOwedUrls } from '../encoding/attempt-doc.ts'
 import type { ShipmentDraft } from '../store.ts'
 import type { Ask } from './database.ts'
 import type { RowIds } from './ids.ts'
@@ -44,7 +45,7 @@ export async function insertShipment(ask: Ask, { id, destination, draft, bytes }
       bytes,
       draft.unit,
       draft.replay,
-      draft.urls === null ? null : JSON.stringify(draft.urls),
+      writeOwedUrls(draft.urls),
       storedParts(draft.parts),
     ],
   )

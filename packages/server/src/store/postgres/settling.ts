@@ -4,6 +4,7 @@
 // break it. Settlements are tried again until it is known what became of them, since what they tell has happened: a group
 // leaves its name in the books, so that one whose answer was lost is not made twice.
 
+import { writeOwedUrls } from '../encoding/attempt-doc.ts'
 import { type RecordRow, recordRows, refuseUneven } from '../encoding/settlement.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../store.ts'
 import { bools, int4s, int8s, texts } from './binary-arrays.ts'
@@ -204,7 +205,7 @@ export class Settling {
       int4s(rest.map(({ bytes }) => bytes)),
       bools(rest.map(({ draft }) => draft.unit)),
       bools(rest.map(({ draft }) => draft.replay)),
-      texts(rest.map(({ draft }) => (draft.urls === null ? null : JSON.stringify(draft.urls)))),
+      texts(rest.map(({ draft }) => writeOwedUrls(draft.urls))),
       texts(rest.map(({ draft }) => storedParts(draft.parts))),
       int8s(records.map(({ id }) => id)),
       int8s(records.map(({ record }) => record.origin)),

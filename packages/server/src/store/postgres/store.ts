@@ -114,7 +114,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   try {
     const connection = await database.connect()
     try {
-      await migrate(connection)
+      await migrate(connection, { secretBox: options.secretBox })
     } finally {
       connection.destroy()
     }

@@ -4,7 +4,8 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../secret-box.ts'
-import { type Configuration, type ControlToken, type Destination, NO_FILTER, type OAuthApp, type Role, type Source } from '../store.ts'
+import { openDestination, type StoredDestination } from '../encoding/stored-destination.ts'
+import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../store.ts'
 import type { Ask } from './database.ts'
 import type { Names } from './names.ts'
 import { readText } from './texts.ts'
@@ -59,7 +60,7 @@ export async function readState(ask: Ask, { version, unsuppressed }: Mark, befor
   const sources = await readThings<Source>(ask, 'sources', since, configuration.sources, reading.names, (doc) => JSON.parse(doc) as Source)
   const destinations = await readThings<Destination>(ask, 'destinations', since, configuration.destinations, reading.names, (doc, old) => {
     try {
-      return opened(JSON.parse(doc) as StoredDestination, reading.secretBox)
+      return openDestination(JSON.parse(doc) as StoredDestination, reading.secretBox)
     } catch (error) {
       if (!(error instanceof SecretBoxError)) throw error
       unopened ??= error
@@ -75,34 +76,6 @@ export async function readState(ask: Ask, { version, unsuppressed }: Mark, befor
   }
   const isSame = (Object.keys(next) as (keyof Configuration)[]).every((part) => next[part] === configuration[part])
   return { version, configuration: isSame ? configuration : next, unopened }
-}
-
-// ── Destinations and their secrets ──
-
-/** As it lies in the store: secrets encrypted. */
-export type StoredDestination = Omit<Destination, 'sharedSecret' | 'signingSecrets'> & {
-  sharedSecret: string | null
-  signingSecrets: readonly string[]
-}
-
-export function sealed(destination: Destination, secretBox: SecretBox): StoredDestination {
-  const { sharedSecret, signingSecrets, id } = destination
-  return {
-    ...destination,
-    sharedSecret: sharedSecret === null ? null : secretBox.seal(sharedSecret, id),
-    signingSecrets: signingSecrets.map((secret) => secretBox.seal(secret, id)),
-  }
-}
-
-function opened(destination: StoredDestination, secretBox: SecretBox): Destination {
-  const { sharedSecret, signingSecrets, id } = destination
-  return {
-    ...destination,
-    filter: (destination as Partial<StoredDestination>).filter ?? NO_FILTER,
-    paused: (destination as Partial<StoredDestination>).paused ?? false,
-    sharedSecret: sharedSecret === null ? null : secretBox.open(sharedSecret, id),
-    signingSecrets: signingSecrets.map((secret) => secretBox.open(secret, id)),
-  }
 }
 
 // ── Reading ──

@@ -3,11 +3,11 @@
 
 import type { ReplayDoc } from '../encoding/replay-job-row.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
+import type { StoredDestination } from '../encoding/stored-destination.ts'
 import type { AskedReplayState } from '../replay-jobs.ts'
 import type {
   ClaimRequest,
   ControlToken,
-  Destination,
   NewAuditEntry,
   NewDeletion,
   OAuthApp,
@@ -184,12 +184,6 @@ export interface FoundKey {
 
 /** Null: it is taken away. */
 export type ResealedSetting = readonly [name: string, sealed: string | null]
-
-/** As it lies in the store: secrets encrypted. */
-export type StoredDestination = Omit<Destination, 'sharedSecret' | 'signingSecrets'> & {
-  sharedSecret: string | null
-  signingSecrets: readonly string[]
-}
 
 export interface Replies {
   accept: AcceptReply

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secret-box.ts'
 import { createTurns } from '../../turns.ts'
 import { newId } from '../encoding/new-id.ts'
+import { openDestination, sealDestination, sealedCount } from '../encoding/stored-destination.ts'
 import { resolve } from '../from-stored.ts'
 import {
   type Audit,
@@ -20,13 +21,12 @@ import {
   type NewDestination,
   type NewOAuthApp,
   type NewSource,
-  NO_FILTER,
   type OAuthApp,
   type Source,
   type StoredSecret,
   WriteKeyTaken,
 } from '../store.ts'
-import { type AuditNote, auditNote, type StoredDestination } from './commands.ts'
+import { type AuditNote, auditNote } from './commands.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { ReadingThread } from './reading-thread.ts'
 import { SECRET_PREFIX } from './write-secrets.ts'
@@ -114,7 +114,7 @@ export class Configuring implements Changes {
       const { sources, destinations, oauthApps } = this.#configuration
       const detached = detachedFrom(destinations, id)
       const apps = detachedFrom(oauthApps, id)
-      const stored = detached.map((destination) => sealed(destination, this.#secretBox))
+      const stored = detached.map((destination) => sealDestination(destination, this.#secretBox))
       const note = this.#note(audit?.(null, before))
       const command = { kind: 'deleteSource' as const, id, destinations: stored, apps, ...note }
       if (!(await this.#parts.writer.run<'deleteSource'>(command))) return false
@@ -244,13 +244,13 @@ export class Configuring implements Changes {
     const removed = new Set(without.map((name) => SECRET_PREFIX + name))
     return this.#inTurn(async () => {
       const { reader, writer } = this.#parts
-      const destinations = [...this.#configuration.destinations.values()].map((destination) => sealed(destination, box))
+      const destinations = [...this.#configuration.destinations.values()].map((destination) => sealDestination(destination, box))
       const stored = await reader.ask('configuration', 'secrets')
       const settings = stored.map(
         ({ name, value }) => [name, removed.has(name) ? null : box.seal(this.#secretBox.open(value, name), name)] as const,
       )
-      const inDestinations = destinations.flatMap(({ sharedSecret, signingSecrets }) => [sharedSecret ?? [], signingSecrets].flat())
-      const secrets = inDestinations.length + settings.filter(([, value]) => value !== null).length
+      const inDestinations = destinations.reduce((sum, destination) => sum + sealedCount(destination), 0)
+      const secrets = inDestinations + settings.filter(([, value]) => value !== null).length
       await writer.run<'reseal'>({ kind: 'reseal', destinations, settings, ...this.#note(audit?.({ secrets }, null)) })
       this.#secretBox = box
       return secrets
@@ -287,7 +287,7 @@ export class Configuring implements Changes {
     }
     this.#change({
       sources: new Map(sources.map((source) => [source.id, source])),
-      destinations: new Map(destinations.map((destination) => [destination.id, this.#opened(destination)])),
+      destinations: new Map(destinations.map((destination) => [destination.id, openDestination(destination, this.#secretBox)])),
       suppressions: suppressed,
       oauthApps: new Map(oauthApps.map((app) => [app.id, app])),
       tokens: new Map(tokens.map((token) => [token.id, token])),
@@ -320,7 +320,7 @@ export class Configuring implements Changes {
     const { writer, nowMs } = this.#parts
     await writer.run<'putDestination'>({
       kind: 'putDestination',
-      destination: sealed(destination, this.#secretBox),
+      destination: sealDestination(destination, this.#secretBox),
       create,
       ...auditNote(audit, nowMs()),
     })
@@ -334,28 +334,6 @@ export class Configuring implements Changes {
     for (const source of this.#configuration.sources.values()) {
       if (source.id !== exceptId && source.writeKeys.some((key) => keys.includes(key))) throw new WriteKeyTaken()
     }
-  }
-
-  #opened(destination: StoredDestination): Destination {
-    const { sharedSecret, signingSecrets, id } = destination
-    const secretBox = this.#secretBox
-    return {
-      ...destination,
-      // Destinations that were stored before there were filters have none.
-      filter: (destination as Partial<StoredDestination>).filter ?? NO_FILTER,
-      paused: (destination as Partial<StoredDestination>).paused ?? false,
-      sharedSecret: sharedSecret === null ? null : secretBox.open(sharedSecret, id),
-      signingSecrets: signingSecrets.map((secret) => secretBox.open(secret, id)),
-    }
-  }
-}
-
-function sealed(destination: Destination, secretBox: SecretBox): StoredDestination {
-  const { sharedSecret, signingSecrets, id } = destination
-  return {
-    ...destination,
-    sharedSecret: sharedSecret === null ? null : secretBox.seal(sharedSecret, id),
-    signingSecrets: signingSecrets.map((secret) => secretBox.seal(secret, id)),
   }
 }
 

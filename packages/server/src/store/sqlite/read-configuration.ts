@@ -1,7 +1,7 @@
 // What the store keeps in memory and reads at its start: the configuration, and work that a crash left in the middle.
 
+import type { StoredDestination } from '../encoding/stored-destination.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source } from '../store.ts'
-import type { StoredDestination } from './commands.ts'
 import type { Rows } from './rows.ts'
 import { SECRET_PREFIX } from './write-secrets.ts'
 

@@ -30,6 +30,7 @@ import { GroupCommit } from './group-commit.ts'
 import { inspectSqlite } from './inspect.ts'
 import { ReadingThread } from './reading-thread.ts'
 import { Replaying } from './replaying.ts'
+import { PLAIN_CREDENTIALS, sealCredentials } from './seal-credentials.ts'
 import { settleCommand } from './settle-command.ts'
 
 export interface SqliteStoreOptions {
@@ -62,6 +63,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
   writer.onCommit = options.onCommit
   const reader = new ReadingThread(options.path)
   try {
+    if ((await reader.ask('configuration', 'setting', PLAIN_CREDENTIALS)) !== undefined) sealCredentials(options.path, options.secretBox)
     const store = new Sqlite(writer, reader, options)
     await store.load()
     return store

@@ -3,9 +3,10 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { writeAttemptDoc } from '../encoding/attempt-doc.ts'
+import type { StoredDestination } from '../encoding/stored-destination.ts'
 import type { Source } from '../store.ts'
 import type { Claims } from './claims.ts'
-import type { StoredDestination, StoredPart } from './commands.ts'
+import type { StoredPart } from './commands.ts'
 import type { Names } from './names.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
 import type { SettleWriter } from './write-settle.ts'

@@ -1,12 +1,15 @@
 // Stored secrets, inside the group's transaction. They come here sealed and stay so: this thread has no key.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { ResealedSetting, StoredDestination } from './commands.ts'
+import type { StoredDestination } from '../encoding/stored-destination.ts'
+import type { ResealedSetting } from './commands.ts'
 
 /** Settings of these names hold sealed secrets. */
 export const SECRET_PREFIX = 'secret.'
 
-const WITHOUT_SECRETS = "json_set(doc, '$.sharedSecret', NULL, '$.signingSecrets', json('[]'))"
+/** As emptiedDestination has it. */
+const WITHOUT_SECRETS =
+  "json_set(doc, '$.sharedSecret', NULL, '$.signingSecrets', json('[]'), '$.sealedUrls', json('[]'), '$.sealedHeaders', json('{}'))"
 
 export class SecretsWriter {
   readonly #database: DatabaseSync

@@ -3,6 +3,7 @@
 // here, at the last place that could break it.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { writeOwedUrls } from '../encoding/attempt-doc.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
 import type { ShipmentDraft } from '../store.ts'
 import type { Claims } from './claims.ts'
@@ -78,7 +79,7 @@ export class SettleWriter {
       draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs),
       draft.unit ? 1 : 0,
       draft.replay ? 1 : 0,
-      draft.urls === null ? null : JSON.stringify(draft.urls),
+      writeOwedUrls(draft.urls),
       storedParts(draft.parts),
     )
     return count
