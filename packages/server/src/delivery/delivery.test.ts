@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Destination } from '../store/store.ts'
 import { startRig } from './fixtures/rig.ts'
 
 function idsOf(received: readonly { messages: Record<string, unknown>[] }[]): unknown[] {
@@ -73,6 +74,29 @@ test('slots are shared: a lane that hangs on to its own leaves the others theirs
   await rig.untilLedger(healthy, { delivered: 50 })
   assert.deepEqual([quick.mostAtOnce, slow.waiting], [1, 3])
   await rig.stop(0)
+})
+
+test('every request has a slot, also at URLs that hang beside one that answers, and other destinations have theirs', async (t) => {
+  const rig = await startRig(t, { slots: 40 })
+  const [good, hanging, quick] = [await rig.receiver(), await rig.receiver(), await rig.receiver()]
+  hanging.answer = () => null
+  const urls = [good.url, ...[1, 2, 3, 4].map((nth) => `${hanging.url}/${nth}`)]
+  const slow: Destination[] = []
+  for (const name of ['a', 'b', 'c']) slow.push(await rig.destination(name, { urls, maxInFlight: 1, timeoutMs: 60_000 }))
+  const other = await rig.destination('quick', { urls: [quick.url] })
+  await rig.until(() => rig.claims.length === 4)
+  await rig.accept(slow, 30)
+  await rig.accept([other], 50)
+  // They go on without those that hang, as long as there are few; then each has one delivery at a time.
+  await rig.untilLedger(other, { delivered: 50 })
+  await rig.until(() => hanging.waiting === 20 + 3 * 4)
+  assert.deepEqual([rig.slots.free, good.received.length], [8, 8])
+  hanging.answer = () => 503
+  hanging.release(503)
+  for (const destination of slow) await rig.untilLedger(destination, { delivered: 30, pending: 0 })
+  await rig.untilIdle()
+  assert.ok(good.mostAtOnce + hanging.mostAtOnce <= 40, `${good.mostAtOnce} and ${hanging.mostAtOnce} at once`)
+  await rig.stop()
 })
 
 test('a backlog beyond memory stays in the store, is claimed in time, and delivered once each', async (t) => {

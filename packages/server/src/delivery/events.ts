@@ -84,11 +84,11 @@ export function tellAttempts(events: DeliveryEvents, destination: Destination, {
   if (deliveredAtMs !== null) events.delivered?.({ destination, messages, replay, atMs: deliveredAtMs })
 }
 
-export function settledEvent(destination: Destination, { done, remaining, records }: Settlement): SettledEvent {
+export function settledEvent(destination: Destination, { done, kept, remaining, records }: Settlement): SettledEvent {
   const event: SettledEvent = { destination, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
   for (const { finals } of records) for (const { state, indexes } of finals) event[state] += indexes.length
   // Those that were not started are owed what they were owed before.
-  const attempt = done[0]?.attempt ?? 0
+  const attempt = (done[0] ?? kept[0]?.shipment)?.attempt ?? 0
   for (const left of remaining) {
     if (left.attempt > attempt) for (const { indexes } of left.parts) event.retried += indexes.length
   }

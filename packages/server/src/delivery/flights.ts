@@ -14,19 +14,21 @@ export interface Flight {
   unit: Unit
   deliveryId: string
   results: UnitOutcome[]
-  /** URLs that have not answered. */
+  /** URLs that have not answered: requests that are in flight, each with its slot. */
   left: number
-  /** One URL has taken it, and the others no longer hold up what comes next. */
+  /** One URL has taken it. */
+  delivered: boolean
+  /** The URLs that have not answered no longer hold up what comes next. */
   trailing: boolean
 }
 
 export interface FlightDeps {
   sender: Sender
   clock: Clock
-  /** One URL has taken it while others have not answered yet. */
-  taken: (flight: Flight) => void
-  /** All have answered. Called later, never during start(). */
-  came: (flight: Flight) => void
+  /** One URL has answered, and others have not yet. */
+  answered: (flight: Flight) => void
+  /** All have answered. Called later, never during start(). `slots`: those that the flight still had. */
+  came: (flight: Flight, slots: number) => void
   trouble: (error: unknown) => void
 }
 
@@ -56,15 +58,23 @@ export class Flights {
 
   start(destination: Destination, work: Work, unit: Unit): void {
     const { shipment } = unit.members[0] as Member
-    const urls = urlsFor(destination, shipment)
-    const flight: Flight = { work, unit, deliveryId: deliveryIdOf(unit), results: [], left: urls.length, trailing: false }
+    const urls = urlsFor(destination, unit)
+    const flight: Flight = {
+      work,
+      unit,
+      deliveryId: deliveryIdOf(unit),
+      results: [],
+      left: urls.length,
+      delivered: false,
+      trailing: false,
+    }
     try {
       this.#send(flight, destination, shipment, urls)
     } catch (error) {
       this.#deps.trouble(error)
       const startedAtMs = this.#deps.clock.wallMs()
       flight.results = (urls.length > 0 ? urls : ['']).map((url) => ({ url, startedAtMs, outcome: UNWRITABLE }))
-      queueMicrotask(() => this.#deps.came(flight))
+      queueMicrotask(() => this.#deps.came(flight, slotsFor(destination, unit)))
     }
   }
 
@@ -88,13 +98,19 @@ export class Flights {
     if (others > 0) this.#byUrl.set(result.url, others)
     else this.#byUrl.delete(result.url)
     flight.results.push(result)
-    if (--flight.left === 0) this.#deps.came(flight)
-    else if (result.outcome.verdict === 'success' && !flight.trailing) this.#deps.taken(flight)
+    if (--flight.left === 0) this.#deps.came(flight, 1)
+    else this.#deps.answered(flight)
   }
 }
 
+/** How many requests a unit takes. */
+export function slotsFor(destination: Destination, unit: Unit): number {
+  return Math.max(1, urlsFor(destination, unit).length)
+}
+
 /** The URLs that are left of those the destination has now; if it has been given others, all of them. The store keeps no values of queries. */
-function urlsFor(destination: Destination, shipment: Shipment): readonly string[] {
+function urlsFor(destination: Destination, unit: Unit): readonly string[] {
+  const { shipment } = unit.members[0] as Member
   if (shipment.urls === null) return destination.urls
   const owed = new Set(shipment.urls.map(hiddenUrl))
   const left = destination.urls.filter((url) => owed.has(hiddenUrl(url)))

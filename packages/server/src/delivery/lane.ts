@@ -5,22 +5,22 @@
 // timer that leads to pump().
 
 import type { Clock } from '../clock.ts'
-import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../store/store.ts'
+import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../store/store.ts'
 import { Alarm } from './alarm.ts'
 import type { Sender } from './attempt.ts'
 import { Backlog } from './backlog.ts'
 import { Breaker, type BreakerState, type Heard } from './breaker.ts'
-import { type DeliveryEvents, settledEvent, tellAttempts } from './events.ts'
-import { type Flight, Flights, UNWRITABLE } from './flights.ts'
+import { type DeliveryEvents, tellAttempts } from './events.ts'
+import { type Flight, Flights, slotsFor, UNWRITABLE } from './flights.ts'
 import { Gathering } from './gathering.ts'
 import { Health } from './health.ts'
+import { Holding } from './holding.ts'
 import { chargeOf, type Memory } from './memory.ts'
 import { Overdue } from './overdue.ts'
-import { Recorder } from './recorder.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import type { SetTimer } from './timers.ts'
 import { Waiting } from './waiting.ts'
-import { expiry, type HeldShipment, type Unit, type UnitOutcome, Work } from './work.ts'
+import { type HeldShipment, type Unit, type UnitOutcome, Work } from './work.ts'
 
 /** What all lanes share. */
 export interface LaneDeps {
@@ -39,13 +39,11 @@ const LANE_BYTES = 4 * 1024 * 1024
 const CLAIM_BYTES = 256 * 1024
 /** What a lane may claim though others have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
-/** Deliveries that one URL has taken and another has not answered; beyond, they count as in flight. */
+/** Requests to URLs that have not answered what another has taken; beyond, their deliveries count as in flight. */
 const MAX_TRAILING = 500
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
 const CLAIM_AGAIN_MS = 1_000
-/** Deliveries in one settlement of those whose window is over. */
-const EXPIRED_AT_ONCE = 5_000
 
 export class Lane implements SlotUser {
   destination: Destination
@@ -54,12 +52,9 @@ export class Lane implements SlotUser {
   readonly #breaker: Breaker
   readonly #backlog = new Backlog()
   readonly #flights: Flights
-  readonly #recorder: Recorder
+  readonly #holding: Holding
   readonly #gathering: Gathering
   readonly #waiting = new Waiting()
-  /** All that are held, waiting or under way. */
-  readonly #works = new Set<Work>()
-  #heldBytes = 0
   #inFlight = 0
   #inFlightRetries = 0
   #trailing = 0
@@ -77,7 +72,6 @@ export class Lane implements SlotUser {
     this.destination = destination
     this.#deps = deps
     const { store, sender, clock, setTimer, random, events } = deps
-    const trouble = (error: unknown): void => events.trouble(this.destination, error)
     this.#breaker = new Breaker(random)
     this.#alarm = new Alarm(setTimer, () => this.pump())
     this.#overdue = new Overdue(
@@ -85,12 +79,27 @@ export class Lane implements SlotUser {
       () => this.#asking++,
       (overdue) => {
         this.#asking--
-        this.#expire(overdue)
+        this.#holding.expire(overdue)
         this.#endIfIdle()
       },
     )
-    this.#flights = new Flights({ sender, clock, taken: (flight) => this.#taken(flight), came: (flight) => this.#came(flight), trouble })
-    this.#recorder = new Recorder(store, setTimer, trouble, () => this.wake())
+    this.#flights = new Flights({
+      sender,
+      clock,
+      answered: (flight) => this.#answered(flight),
+      came: (flight, slots) => this.#came(flight, slots),
+      trouble: (error) => events.trouble(this.destination, error),
+    })
+    this.#holding = new Holding({
+      ...deps,
+      destination: () => this.destination,
+      backlog: this.#backlog,
+      released: () => this.wake(),
+      recorded: () => {
+        this.pump()
+        this.#endIfIdle()
+      },
+    })
     this.#gathering = new Gathering(
       setTimer,
       (shipments) => this.#hold(new Work(shipments, this.destination)),
@@ -101,23 +110,21 @@ export class Lane implements SlotUser {
   // ── New work ──
 
   wants(bytes: number): boolean {
-    const charge = chargeOf(bytes)
     if (
       this.#backlog.hasFresh ||
       this.#isBlocked(this.#deps.clock.scheduleMs()) ||
-      this.#heldBytes + charge > LANE_BYTES ||
-      !this.#deps.memory.take(charge)
+      this.#holding.bytes + chargeOf(bytes) > LANE_BYTES ||
+      !this.#holding.reserve(bytes)
     ) {
       // Until this one has been claimed, those that come after it go the same way.
       this.#backlog.wake()
       return false
     }
-    this.#heldBytes += charge
     return true
   }
 
   lost(bytes: number): void {
-    this.#giveBack(chargeOf(bytes))
+    this.#holding.giveBack(chargeOf(bytes))
     this.pump()
   }
 
@@ -137,10 +144,7 @@ export class Lane implements SlotUser {
   deleted(isDeleted: IsDeleted): void {
     // The gathered become a work now, so that there is one place that knows how to leave a message out.
     if (this.#gathering.hasAny(isDeleted)) this.#gathering.close()
-    for (const work of this.#works) {
-      work.delete(isDeleted)
-      this.#finishIfOver(work)
-    }
+    this.#holding.delete(isDeleted)
   }
 
   // ── Changes ──
@@ -150,7 +154,9 @@ export class Lane implements SlotUser {
     this.destination = destination
     if (before.urls.join(' ') !== destination.urls.join(' ')) {
       this.health.keep(destination.urls)
+      const state = this.#breaker.state
       this.#breaker.reset()
+      this.#tellBreaker(state)
       this.#pausedUntilMs = 0
     }
     // What waits has been cut into batches, or not, by the old settings; claimed again, it is cut by the new.
@@ -172,7 +178,7 @@ export class Lane implements SlotUser {
 
   /** What is held is no longer this node's: others may have begun it. What is in flight ends, and the store refuses it. */
   fenced(): void {
-    this.#giveBack(chargeOfAll(this.#stopAll()))
+    this.#holding.forget(this.#stopAll())
     this.wake()
   }
 
@@ -191,7 +197,7 @@ export class Lane implements SlotUser {
     this.#deps.slots.leave(this)
     this.#alarm.cancel()
     this.#letGo()
-    this.#recorder.hurry()
+    this.#holding.hurry()
     return new Promise((resolve) => {
       this.#idle.push(resolve)
       this.#endIfIdle()
@@ -228,12 +234,12 @@ export class Lane implements SlotUser {
   pump(): void {
     if (this.#isHeld) return
     // A batch that has all the room there is will not become larger by waiting.
-    if (this.#heldBytes > LANE_BYTES * 0.75) this.#gathering.close()
+    if (this.#holding.bytes > LANE_BYTES * 0.75) this.#gathering.close()
     const now = this.#deps.clock.scheduleMs()
     const allowed = now < this.#pausedUntilMs ? 0 : this.#breaker.allowance(now, this.#share)
     while (this.#inFlight < allowed) {
       const work = this.#waiting.next(allowed, this.#inFlightRetries)
-      if (work === undefined || !this.#deps.slots.take(this)) break
+      if (work === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, work.units[0] as Unit))) break
       this.#startUnit(work, now)
     }
     // Also while all is in flight: what is not in memory cannot take its turn.
@@ -249,14 +255,21 @@ export class Lane implements SlotUser {
     this.#flights.start(this.destination, work, unit)
   }
 
-  /** Delivered; the URLs that have not answered have their time, and what comes next does not wait for them. */
-  #taken(flight: Flight): void {
-    if (this.#trailing >= MAX_TRAILING) return
-    flight.trailing = true
-    this.#trailing++
-    this.#landed(flight)
-    this.#breaker.succeeded(this.#share, this.#deps.clock.scheduleMs())
-    this.#deps.slots.give()
+  /** One URL has answered, and others have not yet. A success delivers: the others have their time, and nothing waits for them. */
+  #answered(flight: Flight): void {
+    const { work, unit, results, left, trailing } = flight
+    if (trailing) this.#trailing--
+    this.#deps.slots.give(1, trailing)
+    if (!flight.delivered && results.at(-1)?.outcome.verdict === 'success') {
+      flight.delivered = true
+      this.#holding.change(work, () => work.deliver(unit, results))
+      this.#succeeded()
+    }
+    if (flight.delivered && !trailing && this.#trailing + left <= MAX_TRAILING && this.#deps.slots.trail(left)) {
+      flight.trailing = true
+      this.#trailing += left
+      this.#landed(flight)
+    }
     this.pump()
   }
 
@@ -265,31 +278,32 @@ export class Lane implements SlotUser {
     if (work.retry) this.#inFlightRetries--
   }
 
-  #came(flight: Flight): void {
+  #came(flight: Flight, slots: number): void {
     const { work, unit, results, trailing } = flight
     if (trailing) this.#trailing--
     else this.#landed(flight)
     try {
-      if (results.every(({ outcome }) => outcome.reason === 'aborted')) {
-        this.#breaker.withdrawn()
-        work.withdraw(unit)
-      } else {
-        work.finish(unit, results)
-        this.#judge(flight)
-      }
+      this.#holding.change(work, () => {
+        if (results.every(({ outcome }) => outcome.reason === 'aborted')) {
+          this.#breaker.withdrawn()
+          work.withdraw(unit)
+        } else {
+          work.finish(unit, results)
+          this.#judge(flight)
+        }
+      })
     } catch (error) {
       // A bug, here or with a listener, and no reason for this lane or the process to stop.
       this.#deps.events.trouble(this.destination, error)
     }
-    this.#finishIfOver(work)
-    if (!trailing) this.#deps.slots.give()
+    this.#deps.slots.give(slots, trailing)
     this.pump()
     this.#endIfIdle()
   }
 
   /** What the outcome says about the destination, beyond this one delivery. */
   #judge(flight: Flight): void {
-    const { results } = flight
+    const { results, delivered } = flight
     const { destination } = this
     let judged = false
     for (const { url, outcome } of results) {
@@ -299,26 +313,34 @@ export class Lane implements SlotUser {
       this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
     }
     tellAttempts(this.#deps.events, destination, flight)
+    // One that was delivered while others had not answered was judged by that, then.
+    if (delivered) return
     if (judged) this.#judgeReceiver(results)
     else this.#breaker.withdrawn()
   }
 
-  #judgeReceiver(results: readonly UnitOutcome[]): void {
-    const { clock } = this.#deps
-    const now = clock.scheduleMs()
+  #succeeded(): void {
     const before = this.#breaker.state
+    this.#breaker.succeeded(this.#share, this.#deps.clock.scheduleMs())
+    this.#tellBreaker(before)
+  }
+
+  #judgeReceiver(results: readonly UnitOutcome[]): void {
     const hasFailed =
       results.every(({ outcome }) => outcome.verdict !== 'success') && results.some(({ outcome }) => outcome.verdict === 'temporary')
     // An answer that refuses this message for good comes from a receiver that is alive.
-    if (!hasFailed) this.#breaker.succeeded(this.#share, now)
-    else {
-      this.#breaker.failed(now)
-      for (const { outcome } of results) {
-        if (outcome.retryAfterMs === null) continue
-        this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, this.destination.retryWindowMs))
-      }
-      if (this.#isBlocked(now)) this.#letGo()
+    if (!hasFailed) {
+      this.#succeeded()
+      return
     }
+    const now = this.#deps.clock.scheduleMs()
+    const before = this.#breaker.state
+    this.#breaker.failed(now)
+    for (const { outcome } of results) {
+      if (outcome.retryAfterMs === null) continue
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, this.destination.retryWindowMs))
+    }
+    if (this.#isBlocked(now)) this.#letGo()
     this.#tellBreaker(before)
   }
 
@@ -329,72 +351,20 @@ export class Lane implements SlotUser {
 
   // ── Ending ──
 
-  #finishIfOver(work: Work): void {
-    if (!work.isOver || !this.#works.delete(work)) return
-    if (!work.isTouched) {
-      this.#release(work.shipments)
-      return
-    }
-    const { clock, random } = this.#deps
-    this.#record(work.settlement(this.destination, clock.scheduleMs(), clock.wallMs(), random), chargeOfAll(work.shipments))
-  }
-
-  #record(settlement: Settlement, charge: number): void {
-    this.#asking++
-    // Held until it is recorded: a store that falls behind is not sent still more to record.
-    this.#recorder.record(settlement, (recorded) => {
-      this.#asking--
-      this.#giveBack(charge)
-      if (recorded) {
-        for (const { attempt, dueAtMs } of settlement.remaining) this.#backlog.left(attempt, dueAtMs)
-        this.#tellSettled(settlement)
-      }
-      this.pump()
-      this.#endIfIdle()
-    })
-  }
-
-  #tellSettled(settlement: Settlement): void {
-    try {
-      this.#deps.events.settled?.(settledEvent(this.destination, settlement))
-    } catch (error) {
-      this.#deps.events.trouble(this.destination, error)
-    }
-  }
-
   /** Everything that has not been started goes back to the store. */
   #letGo(): void {
-    const released = this.#stopAll()
-    if (released.length > 0) this.#release(released)
+    this.#holding.release(this.#stopAll())
   }
 
   /** What has not been started is not held any more; it is given back by the caller, or forgotten. */
   #stopAll(): HeldShipment[] {
-    const released: HeldShipment[] = this.#gathering.takeAll()
     this.#waiting.clear()
-    for (const work of this.#works) {
-      work.stop()
-      if (work.isOver && !work.isTouched) {
-        this.#works.delete(work)
-        released.push(...work.shipments)
-      } else this.#finishIfOver(work)
-    }
-    return released
-  }
-
-  #release(shipments: readonly HeldShipment[]): void {
-    this.#giveBack(chargeOfAll(shipments))
-    this.#deps.store.release(shipments.map(({ shipment }) => shipment))
-    for (const { shipment } of shipments) this.#backlog.left(shipment.attempt, shipment.dueAtMs)
-  }
-
-  #giveBack(charge: number): void {
-    this.#heldBytes -= charge
-    this.#deps.memory.give(charge)
+    return [...this.#gathering.takeAll(), ...this.#holding.stopAll()]
   }
 
   #endIfIdle(): void {
-    if (!this.#stopped || this.#works.size > 0 || this.#asking > 0) return
+    if (!this.#stopped || !this.#holding.isIdle || this.#asking > 0) return
+    this.#holding.close()
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 
@@ -417,14 +387,14 @@ export class Lane implements SlotUser {
   #claimIfNeeded(now: number): void {
     if (this.#claiming || now < this.#claimNotBeforeMs) return
     const probe = this.#breaker.state !== 'closed'
-    if (probe && (this.#inFlight > 0 || this.#heldBytes > 0)) return
+    if (probe && (this.#inFlight > 0 || this.#holding.bytes > 0)) return
     const maxRetries = !this.#backlog.hasDueRetries(now) || this.#waiting.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
     // A probe is better made with a retry: a first attempt would begin a window.
     const freshWait = this.#backlog.hasFresh && !this.#waiting.hasFresh && !(probe && maxRetries > 0)
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const { memory, store } = this.#deps
-    const maxBytes = Math.min(CLAIM_BYTES, LANE_BYTES - this.#heldBytes, Math.max(memory.freeBytes, RESERVED_BYTES - this.#heldBytes))
+    const maxBytes = Math.min(CLAIM_BYTES, LANE_BYTES - this.#holding.bytes, Math.max(memory.freeBytes, RESERVED_BYTES - this.#holding.bytes))
     // Whatever is held ends some time, and then there is another look.
     if (maxBytes < 0) return
     const known = this.#backlog.asking(maxFresh > 0)
@@ -434,12 +404,8 @@ export class Lane implements SlotUser {
       (claim) => {
         this.#claimed()
         this.#backlog.answered(claim)
-        for (const claimed of claim.shipments) {
-          const charge = chargeOf(claimed.bytes)
-          this.#heldBytes += charge
-          memory.add(charge)
-          this.#add(claimed)
-        }
+        this.#holding.charge(claim.shipments)
+        for (const claimed of claim.shipments) this.#add(claimed)
         const blocked = this.#isBlocked(this.#deps.clock.scheduleMs())
         if (blocked && !(probe && this.#mayProbe)) this.#letGo()
         this.#gathering.linger(this.destination.batch.lingerMs)
@@ -475,9 +441,8 @@ export class Lane implements SlotUser {
   }
 
   #hold(work: Work): void {
-    this.#works.add(work)
-    if (work.isOver) this.#finishIfOver(work)
-    else this.#waiting.push(work)
+    this.#holding.add(work)
+    if (!work.isOver) this.#waiting.push(work)
   }
 
   // ── Time ──
@@ -503,16 +468,6 @@ export class Lane implements SlotUser {
     // A node without a share of the destination leaves that to those that send.
     if (this.#share > 0 && this.#isBlocked(now)) this.#alarm.set(this.#overdue.look(this.destination, now), now)
   }
-
-  #expire(overdue: readonly ClaimedShipment[]): void {
-    const charge = chargeOfAll(overdue)
-    this.#heldBytes += charge
-    this.#deps.memory.add(charge)
-    // Together they may be hundreds of thousands of deliveries, which no store records at once in good time.
-    for (const some of cut(overdue, EXPIRED_AT_ONCE)) {
-      this.#record(expiry(this.destination.id, some, this.#deps.clock.wallMs()), chargeOfAll(some))
-    }
-  }
 }
 
 function maySend({ enabled, paused }: Destination): boolean {
@@ -521,26 +476,4 @@ function maySend({ enabled, paused }: Destination): boolean {
 
 function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {
   return a.size === b.size && a.bytes === b.bytes && a.lingerMs === b.lingerMs
-}
-
-/** In their order, each with no more deliveries than this, but always one shipment. */
-function cut(shipments: readonly ClaimedShipment[], most: number): ClaimedShipment[][] {
-  const cuts: ClaimedShipment[][] = []
-  let room = 0
-  for (const claimed of shipments) {
-    const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
-    if (cuts.length === 0 || count > room) {
-      cuts.push([])
-      room = most
-    }
-    cuts.at(-1)?.push(claimed)
-    room -= count
-  }
-  return cuts
-}
-
-function chargeOfAll(shipments: readonly HeldShipment[]): number {
-  let charge = 0
-  for (const { bytes } of shipments) charge += chargeOf(bytes)
-  return charge
 }

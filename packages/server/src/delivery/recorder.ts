@@ -60,7 +60,7 @@ export class Recorder {
     if (refused || this.#hurried) {
       over(false)
       this.#later(RELEASE_REFUSED_MS, () => {
-        this.#store.release(settlement.done)
+        this.#store.release([...settlement.done, ...settlement.kept.map(({ shipment }) => shipment)])
         this.#released()
       })
     } else this.#later(Math.min(FIRST_AGAIN_MS * 2 ** (nth - 1), MAX_AGAIN_MS), () => this.#try(settlement, over, nth + 1))

@@ -521,3 +521,49 @@ test('a replay is sent at once, alone, and says that it is one', async (t) => {
   )
   await rig.untilIdle()
 })
+
+test('a destination of several URLs that answers again is told to be well, though one of them still hangs', async (t) => {
+  const rig = await startRig(t)
+  const [first, second] = [await rig.receiver(), await rig.receiver()]
+  for (const receiver of [first, second]) receiver.answer = () => 500
+  const destination = await rig.destination('two', { urls: [first.url, second.url], timeoutMs: 3_600_000 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], FAILURES_TO_OPEN)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  first.answer = () => 200
+  second.answer = () => null
+  for (let nth = 0; rig.breakers.length === 1; nth++) {
+    assert.ok(nth < 1_000, 'it does not recover')
+    rig.clock.advance(250)
+    await rig.turn()
+  }
+  assert.deepEqual(rig.breakers, ['two open', 'two closed'])
+
+  // What the other one answers much later is old news: the destination may be failing by then.
+  await rig.until(() => second.waiting > 0)
+  first.answer = second.answer = () => 500
+  await rig.accept([destination], 30)
+  for (let nth = 0; rig.breakers.length === 2; nth++) {
+    assert.ok(nth < 1_000, 'it does not open')
+    rig.clock.advance(250)
+    await rig.turn()
+  }
+  second.release()
+  await rig.until(() => rig.delivery.health(destination.id)?.urls[1]?.inFlight === 0)
+  assert.deepEqual(rig.breakers, ['two open', 'two closed', 'two open'])
+  await rig.stop(0)
+})
+
+test('a destination that is given other URLs while it fails is told to be well', async (t) => {
+  const rig = await startRig(t)
+  const [failing, well] = [await rig.receiver(), await rig.receiver()]
+  failing.answer = () => 500
+  const destination = await rig.destination('one', { urls: [failing.url] })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], FAILURES_TO_OPEN)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.store.control.updateDestination(destination.id, { urls: [well.url] })
+  assert.deepEqual(rig.breakers, ['one open', 'one closed'])
+  await rig.stop()
+})

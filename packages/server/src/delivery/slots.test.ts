@@ -9,15 +9,21 @@ class User implements SlotUser {
   inFlight = 0
   readonly #slots: Slots
   readonly #log: User[]
+  readonly #needed: number
 
-  constructor(slots: Slots, log: User[], waiting: number) {
+  constructor(slots: Slots, log: User[], waiting: number, needed = 1) {
     this.#slots = slots
     this.#log = log
     this.waiting = waiting
+    this.#needed = needed
+  }
+
+  get taken(): number {
+    return this.inFlight * this.#needed
   }
 
   useSlot(): void {
-    while (this.waiting > 0 && this.#slots.take(this)) {
+    while (this.waiting > 0 && this.#slots.take(this, this.#needed)) {
       this.waiting--
       this.inFlight++
       this.#log.push(this)
@@ -26,7 +32,7 @@ class User implements SlotUser {
 
   end(): void {
     this.inFlight--
-    this.#slots.give()
+    this.#slots.give(this.#needed, false)
     this.useSlot()
   }
 }
@@ -76,7 +82,63 @@ test('one that waits and has nothing left to send passes its turn on; one that l
   assert.deepEqual([last.inFlight, left.inFlight, slots.free], [1, 0, 0])
 })
 
-test('nobody waits while a slot is free, none is lost, and none is used twice', () => {
+test('one that needs several gets them all or none, and is not passed over by those that need one', () => {
+  const slots = new Slots(5)
+  const log: User[] = []
+  const [single, several, other] = [new User(slots, log, 5), new User(slots, log, 1, 4), new User(slots, log, 1)]
+  single.useSlot()
+  several.useSlot()
+  other.useSlot()
+  for (let nth = 0; nth < 3; nth++) single.end()
+  assert.deepEqual([several.inFlight, other.inFlight, single.inFlight, slots.free], [0, 0, 2, 3])
+  single.end()
+  assert.deepEqual([several.inFlight, other.inFlight, single.inFlight, slots.free], [1, 0, 1, 0])
+  single.end()
+  assert.deepEqual([other.inFlight, slots.free], [1, 0])
+})
+
+test('one that waits for several and leaves lets the next go on at once', () => {
+  const slots = new Slots(4)
+  const log: User[] = []
+  const [first, several, other] = [new User(slots, log, 2), new User(slots, log, 1, 3), new User(slots, log, 2)]
+  first.useSlot()
+  several.useSlot()
+  other.useSlot()
+  assert.deepEqual([several.inFlight, other.inFlight], [0, 0])
+  several.waiting = 0
+  slots.leave(several)
+  assert.deepEqual([other.inFlight, slots.free], [2, 0])
+})
+
+test('one that needs more than there are goes alone', () => {
+  const slots = new Slots(3)
+  const log: User[] = []
+  const [many, single] = [new User(slots, log, 1, 5), new User(slots, log, 1)]
+  many.useSlot()
+  single.useSlot()
+  assert.deepEqual([many.inFlight, single.inFlight, slots.free], [1, 0, -2])
+  many.end()
+  assert.deepEqual([many.inFlight, single.inFlight, slots.free], [0, 1, 2])
+  many.waiting = 1
+  many.useSlot()
+  assert.equal(many.inFlight, 0)
+  single.end()
+  assert.deepEqual([many.inFlight, slots.free], [1, -2])
+})
+
+test('no more than half trail, however they end', () => {
+  const slots = new Slots(9)
+  const user = new User(slots, [], 0)
+  assert.ok(slots.take(user, 9))
+  assert.deepEqual([slots.trail(4), slots.trail(1)], [true, false])
+  slots.give(1, true)
+  assert.deepEqual([slots.trail(1), slots.trail(1), slots.free], [true, false, 1])
+  slots.give(4, true)
+  slots.give(4, false)
+  assert.deepEqual([slots.free, slots.trail(4), slots.trail(1)], [9, true, false])
+})
+
+test('nobody waits while as many slots are free as the first in line needs, none is lost, and none is used twice', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5 }),
@@ -84,7 +146,7 @@ test('nobody waits while a slot is free, none is lost, and none is used twice', 
       fc.array(fc.record({ user: fc.nat(), act: fc.constantFrom('use', 'end', 'more', 'leave') }), { maxLength: 200 }),
       (count, amounts, steps) => {
         const slots = new Slots(count)
-        const users = amounts.map((amount) => new User(slots, [], amount))
+        const users = amounts.map((amount, at) => new User(slots, [], amount, 1 + (at % 3)))
         const left = new Set<User>()
         for (const { user: which, act } of steps) {
           const user = users[which % users.length] as User
@@ -98,10 +160,12 @@ test('nobody waits while a slot is free, none is lost, and none is used twice', 
             if (act === 'more' && !left.has(user)) user.waiting++
             user.useSlot()
           }
-          assert.equal(slots.free + users.reduce((sum, { inFlight }) => sum + inFlight, 0), count)
+          assert.equal(slots.free + users.reduce((sum, { taken }) => sum + taken, 0), count)
+          // More than there are only by one that needs more than there are.
+          if (slots.free < 0) assert.equal(users.reduce((sum, { inFlight }) => sum + inFlight, 0), 1)
         }
         for (const user of users) user.useSlot()
-        if (users.some(({ waiting }) => waiting > 0)) assert.equal(slots.free, 0)
+        if (users.some(({ waiting }) => waiting > 0)) assert.ok(slots.free < 3)
         for (let user; (user = users.find(({ inFlight }) => inFlight > 0)) !== undefined; ) user.end()
         assert.deepEqual([slots.free, users.reduce((sum, { waiting }) => sum + waiting, 0)], [count, 0])
       },

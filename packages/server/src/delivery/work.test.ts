@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { refuseUneven } from '../store/encoding/settlement.ts'
 import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../store/store.ts'
 import type { Outcome, Verdict } from './outcome.ts'
 import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
@@ -170,12 +171,19 @@ test('only the URLs that failed for a time are owed another attempt, and message
   assert.equal(settlement.records[0]?.requests.length, 8)
 })
 
-test('the window begins with the first attempt, of several messages with the last of theirs, and is kept over attempts', () => {
-  const work = new Work([claimedOf(1, [items(2)])], { batch: SINGLE })
-  const [first, second] = [work.start(NOW_MS) as Unit, work.start(NOW_MS + 60_000) as Unit]
-  work.finish(first, results('temporary'))
-  work.finish(second, results('temporary'))
-  assert.equal(settle(work, NOW_MS + 60_000).remaining[0]?.firstAttemptAtMs, NOW_MS + 60_000)
+test('the window of a message begins with its own first attempt, also where retries are made together, and is kept over attempts', () => {
+  for (const [retryWindowMs, startedAfterMs, expected] of [
+    [4 * HOUR_MS, [0, 400, 900, 60_000, 60_200], { 900: ['10-0', '10-1', '10-2'], 60_200: ['10-3', '10-4'] }],
+    [5_000, [0, 50, 60, 3_000, 24_000], { 50: ['10-0', '10-1'], 60: ['10-2'], 3_000: ['10-3'], 24_000: ['10-4'] }],
+  ] as const) {
+    const work = new Work([claimedOf(1, [items(5)])], { batch: SINGLE })
+    const units = startedAfterMs.map((afterMs) => work.start(NOW_MS + afterMs) as Unit)
+    // Answered in another order than started.
+    for (const at of [3, 0, 2, 1, 4]) work.finish(units[at] as Unit, results('temporary'))
+    const { remaining } = work.settlement({ id: 'dst', retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
+    const byWindow = remaining.map(({ firstAttemptAtMs, parts }) => [(firstAttemptAtMs as number) - NOW_MS, idsOf(parts).sort()])
+    assert.deepEqual(Object.fromEntries(byWindow), expected)
+  }
 
   const later = new Work([claimedOf(1, [items(1)], { attempt: 4, firstAttemptAtMs: NOW_MS - HOUR_MS })], { batch: SINGLE })
   later.finish(later.start(NOW_MS) as Unit, results('temporary'))
@@ -188,6 +196,53 @@ test('the window begins with the first attempt, of several messages with the las
   last.finish(last.start(NOW_MS) as Unit, results('temporary'))
   const { remaining, records } = settle(last)
   assert.deepEqual([remaining, records[0]?.finals], [[], [{ state: 'expired', reason: 'http_500', indexes: [0] }]])
+})
+
+test('what is known is settled while the rest goes on, and each delivery once', () => {
+  const work = new Work([claimedOf(1, [items(3), items(2)])], { batch: SINGLE })
+  const [first, second, third] = [1, 2, 3].map(() => work.start(NOW_MS) as Unit) as [Unit, Unit, Unit]
+  work.finish(first, results('success'))
+  work.finish(second, results('temporary'))
+  assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [false, true, 2])
+  const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  assert.deepEqual([partial.done, partial.kept.map(({ shipment, parts }) => [shipment.id, idsOf(parts)])], [[], [[1, ['10-2', '11-0', '11-1']]]])
+  assert.deepEqual([endedIds(partial), partial.remaining.map(({ parts }) => idsOf(parts))], [['10-0'], [['10-1']]])
+  assert.deepEqual([work.isTouched, work.unrecorded, idsOf(work.shipments[0]?.shipment.parts ?? [])], [false, 0, ['10-2', '11-0', '11-1']])
+
+  // Stopped now, what is left goes back as the store has it; as it is, another outcome is a settlement of what is left.
+  work.finish(third, results('success'))
+  work.stop()
+  const last = settle(work)
+  assert.deepEqual([last.done.map(({ parts }) => idsOf(parts)), last.kept], [[['10-2', '11-0', '11-1']], []])
+  assert.deepEqual([endedIds(last), last.remaining.map(({ parts }) => idsOf(parts))], [['10-2'], [['11-0', '11-1']]])
+  assert.deepEqual(work.shipments, [])
+})
+
+test('delivered is what one URL took, and what others answer later is recorded with the attempt', () => {
+  const work = new Work([claimedOf(1, [items(1)], { replay: true })], { batch: SINGLE })
+  const unit = work.start(NOW_MS) as Unit
+  const all = results('permanent', 'success', 'temporary')
+  work.deliver(unit, all.slice(0, 2))
+  assert.deepEqual([work.isOver, work.unrecorded], [false, 1])
+  const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  assert.deepEqual([partial.done.length, partial.kept, endedIds(partial, 'delivered')], [1, [], ['10-0']])
+  work.finish(unit, all)
+  assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [true, true, 0])
+  const late = settle(work)
+  assert.deepEqual([late.done, late.kept, late.remaining, endedIds(late)], [[], [], [], []])
+  assert.deepEqual(
+    [partial, late].map(({ records }) => records.map(({ attempt, replay, requests }) => [attempt, replay, requests.map(({ url }) => url)])),
+    [[[1, true, URLS.slice(0, 2)]], [[1, true, URLS.slice(2)]]],
+  )
+})
+
+test('a work that was lost sends nothing more', () => {
+  const work = new Work([claimedOf(1, [items(3)])], { batch: SINGLE })
+  const unit = work.start(NOW_MS) as Unit
+  work.lose()
+  assert.deepEqual([work.start(NOW_MS), work.isOver, work.isLost], [undefined, false, true])
+  work.finish(unit, results('success'))
+  assert.ok(work.isOver)
 })
 
 test('a purged message is not sent and ends as cancelled, apart from those that were attempted', () => {
@@ -331,6 +386,8 @@ const anyStep = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ do: 'start' } as const) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('finish' as const), which: fc.nat(), verdicts: anyVerdicts }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('withdraw' as const), which: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deliver' as const), which: fc.nat(), verdicts: anyVerdicts }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'settle' } as const) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -354,6 +411,8 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
         if (members.length > 1) assert.ok(Buffer.byteLength(`[${members.map(jsonOf).join(',')}]`) <= batch.bytes)
       }
       const running: Unit[] = []
+      const trailing: [Unit, Verdict[]][] = []
+      const settlements: Settlement[] = []
       const retried: { ids: string[]; urls: string[]; whole: boolean; attempt: number; firstAttemptAtMs: number | null }[] = []
       const untouched: Unit[] = []
       const takeRunning = (which: number): Unit | undefined => running.splice(which % Math.max(running.length, 1), 1)[0]
@@ -369,11 +428,16 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
           const unit = work.start(NOW_MS)
           if (unit) running.push(unit)
         } else if (step.do === 'purge') work.delete(deletedAt(step.segment, step.indexes))
-        else {
+        else if (step.do === 'settle') {
+          if (!work.isOver) settlements.push(work.settlement(destination, NOW_MS, NOW_MS, () => 0.5))
+        } else {
           const unit = takeRunning(step.which)
           if (unit === undefined) continue
           if (step.do === 'finish') finish(unit, step.verdicts)
-          else {
+          else if (step.do === 'deliver') {
+            work.deliver(unit, results('success'))
+            trailing.push([unit, step.verdicts])
+          } else {
             work.withdraw(unit)
             untouched.push(unit)
           }
@@ -382,15 +446,27 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
       untouched.push(...work.units)
       work.stop()
       for (const unit of running) finish(unit, ['temporary'])
-      const settlement = settle(work)
+      for (const [unit, verdicts] of trailing) work.finish(unit, results('success', ...verdicts))
+      settlements.push(settle(work))
 
+      // Each adds up, and begins with what the one before has left.
+      const held = new Map(shipments.map(({ shipment }) => [shipment.id, idsOf(shipment.parts)]))
+      for (const each of settlements) {
+        refuseUneven(each)
+        for (const { id, parts } of each.done) assert.deepEqual(idsOf(parts), held.get(id))
+        for (const { shipment } of each.kept) assert.deepEqual(idsOf(shipment.parts), held.get(shipment.id))
+        for (const { id } of each.done) held.delete(id)
+        for (const { shipment, parts } of each.kept) held.set(shipment.id, idsOf(parts))
+      }
+      assert.equal(held.size, 0)
+      const settlement = {
+        ...(settlements[0] as Settlement),
+        remaining: settlements.flatMap(({ remaining }) => remaining),
+        records: settlements.flatMap(({ records }) => records),
+      }
       const owed = shipments.flatMap(({ shipment }) => idsOf(shipment.parts)).sort()
       const left = settlement.remaining.flatMap(({ parts }) => idsOf(parts))
       assert.deepEqual([...endedIds(settlement), ...left].sort(), owed)
-      assert.deepEqual(
-        settlement.done,
-        shipments.map(({ shipment }) => shipment),
-      )
 
       const expired = new Set(endedIds(settlement, 'expired'))
       for (const { ids, urls, whole, attempt, firstAttemptAtMs } of retried) {
@@ -407,7 +483,7 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
       }
       for (const { members } of untouched) {
         for (const member of members) {
-          const id = memberIds({ members: [member], whole: false, startedAtMs: 0 })[0] as string
+          const id = memberIds({ members: [member], whole: false, startedAtMs: 0, recorded: 0 })[0] as string
           const { attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = member.shipment
           const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(id))
           assert.ok(draft !== undefined)

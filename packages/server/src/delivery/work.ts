@@ -1,8 +1,9 @@
 // Shipments being worked on, and how they end. A work is one shipment or, for a destination that takes batches, several;
-// it is cut into units, each of which is one request to each URL. When every unit that was started has come back, the work
-// is settled as one change. Pure: no clock, no network, no store. Invariant: every delivery of its shipments ends up in
-// exactly one place of the settlement, as ended or as still owed. Messages are written as JSON at once and their parsed
-// form is let go: kept until they are sent, it would be copied by the collector again and again.
+// it is cut into units, each of which is one request to each URL. A settlement records the outcomes known so far: the last
+// one when every unit that was started has come back, and earlier ones while the rest of the work goes on under its claim.
+// Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one place of a settlement:
+// ended, owed another attempt, or kept. Messages are written as JSON at once and their parsed form is let go: kept until
+// they are sent, it would be copied by the collector again and again.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../outbound-message.ts'
@@ -14,6 +15,8 @@ import type {
   FinalState,
   Gathered,
   IsDeleted,
+  KeptShipment,
+  Part,
   RequestRecord,
   RowId,
   SegmentContent,
@@ -24,7 +27,7 @@ import type {
 } from '../store/store.ts'
 import { sharedTrace } from '../trace-context.ts'
 import type { Outcome } from './outcome.ts'
-import { combine, nextRetry } from './retry-policy.ts'
+import { type Combined, combine, nextRetry } from './retry-policy.ts'
 
 /** One message of a unit. */
 export interface Member {
@@ -57,6 +60,8 @@ export interface Unit {
   whole: boolean
   /** In schedule time. */
   startedAtMs: number
+  /** How many of its requests have been handed to the records. */
+  recorded: number
 }
 
 export interface UnitOutcome {
@@ -89,54 +94,69 @@ interface Owed {
   startedAtMs: number
 }
 
+/** Retries of messages whose windows began within this time, or this part of the window, are made together. */
+const TOGETHER_MS = 1_000
+const TOGETHER_SHARE = 0.01
+
 export class Work {
-  readonly shipments: readonly HeldShipment[]
-  readonly bytes: number
   readonly retry: boolean
+  /** How many messages it began with. */
+  readonly size: number
   /** Not started yet, in order. */
   readonly units: Unit[]
+  /** As the store has them: without what has been recorded as ended. */
+  #shipments: readonly HeldShipment[]
   readonly #records: PartRecord[] = []
-  readonly #owed: Owed[] = []
+  #owed: Owed[] = []
   readonly #untouched: Unit[] = []
-  #running = 0
+  /** On their way, with no success yet. */
+  readonly #running = new Set<Unit>()
+  /** Delivered, while other URLs have not answered. */
+  #trailing = 0
   #retryAfterMs: number | null = null
   #touched = false
+  #unrecorded = 0
+  #lost = false
 
   constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
-    this.shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
-    this.bytes = shipments.reduce((sum, { bytes }) => sum + bytes, 0)
+    this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
+    this.size = members.length
     const whole = shipments.some(({ shipment }) => shipment.unit)
-    if (whole) this.units = members.length === 0 ? [] : [{ members, whole: true, startedAtMs: 0 }]
+    if (whole) this.units = members.length === 0 ? [] : [unitOf(members, true)]
     else if (batch.size > 1) this.units = chunks(members, batch)
-    else this.units = members.map((member) => ({ members: [member], whole: false, startedAtMs: 0 }))
+    else this.units = members.map((member) => unitOf([member], false))
+  }
+
+  get shipments(): readonly HeldShipment[] {
+    return this.#shipments
   }
 
   /** Takes the next unit to be sent. */
   start(nowMs: number): Unit | undefined {
     const unit = this.units.shift()
     if (unit === undefined) return undefined
-    this.#running++
+    this.#running.add(unit)
     unit.startedAtMs = nowMs
     return unit
   }
 
+  /** One URL has taken it: that is delivered, whatever the others answer. Once for each unit at most. */
+  deliver(unit: Unit, results: readonly UnitOutcome[]): void {
+    this.#running.delete(unit)
+    this.#trailing++
+    this.#record(unit, results, { kind: 'delivered' })
+  }
+
   finish(unit: Unit, results: readonly UnitOutcome[]): void {
-    this.#running--
-    this.#touched = true
-    const combined = combine(results)
-    const parts = byPart(unit.members)
-    for (const [at, [part, indexes]] of parts.entries()) {
-      const record = this.#records[part] as PartRecord
-      for (const { url, startedAtMs, outcome } of results) {
-        const request = requestRecord(url, startedAtMs, outcome, indexes)
-        if (parts.length > 1) request.gathered = this.#gathered(unit.members, at === 0)
-        record.requests.push(request)
-      }
-      if (combined.kind === 'delivered') record.delivered.push(...indexes)
-      else if (combined.kind === 'failed') end(record, 'failed', combined.reason, indexes)
+    if (!this.#running.delete(unit)) {
+      this.#trailing--
+      this.#record(unit, results, null)
+      return
     }
+    const combined = combine(results)
+    this.#record(unit, results, combined)
     if (combined.kind !== 'retry') return
     const { urls, reason, retryAfterMs } = combined
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
@@ -146,8 +166,14 @@ export class Work {
 
   /** The unit was stopped from our side before anything is known: as if it had not been started. */
   withdraw(unit: Unit): void {
-    this.#running--
+    this.#running.delete(unit)
     this.#untouched.push(unit)
+  }
+
+  /** What was to be recorded is not: the shipments are no longer this work's, and nothing more comes of it. */
+  lose(): void {
+    this.#lost = true
+    this.stop()
   }
 
   /** Gives up what was not started; it stays owed as it was. */
@@ -172,17 +198,27 @@ export class Work {
 
   /** Nothing is waiting or running: it can be settled or released. */
   get isOver(): boolean {
-    return this.#running === 0 && this.units.length === 0
+    return this.#running.size === 0 && this.#trailing === 0 && this.units.length === 0
   }
 
-  /** False when nothing has happened: then the shipments are released as they are. */
+  /** False when nothing has happened since the last settlement: then the shipments are released as they are. */
   get isTouched(): boolean {
     return this.#touched
   }
 
+  get isLost(): boolean {
+    return this.#lost
+  }
+
+  /** How many deliveries have an outcome that is not recorded. */
+  get unrecorded(): number {
+    return this.#unrecorded
+  }
+
+  /** What has happened since the last one. The work goes on with what it keeps, and is settled again. */
   settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, whole, urls, reason, startedAtMs } of this.#together()) {
+    for (const { shipment, members, whole, urls, reason, startedAtMs } of this.#together(destination.retryWindowMs)) {
       const attempt = shipment.attempt + 1
       const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
       const windowMs = destination.retryWindowMs
@@ -195,39 +231,69 @@ export class Work {
       const dueAtMs = next.atMs
       remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: whole, urls, replay, parts: this.#partsOf(members) })
     }
-    for (const [shipment, members] of byShipment(this.#untouched.flatMap((unit) => unit.members))) {
+    const kept: KeptShipment[] = []
+    const done: Shipment[] = []
+    const isOver = this.isOver
+    const left = byShipment([...this.#untouched, ...this.#running, ...this.units].flatMap(({ members }) => members))
+    this.#shipments = this.#shipments.flatMap(({ shipment, bytes }) => {
+      const members = left.get(shipment.id)
+      const parts = members === undefined ? [] : this.#partsOf(members)
+      if (parts.length > 0 && !isOver) {
+        kept.push({ shipment, parts })
+        return [{ shipment: { ...shipment, parts }, bytes }]
+      }
+      done.push(shipment)
       const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = shipment
-      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts: this.#partsOf(members) })
+      if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts })
+      return []
+    })
+    const records = this.#records.flatMap((record) => takeRecords(record, wallMs))
+    this.#owed = []
+    this.#touched = false
+    this.#unrecorded = 0
+    return { destinationId: destination.id, done, kept, remaining, records }
+  }
+
+  #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
+    this.#touched = true
+    if (combined !== null) this.#unrecorded += unit.members.length
+    const parts = byPart(unit.members)
+    for (const [at, [part, indexes]] of parts.entries()) {
+      const record = this.#records[part] as PartRecord
+      for (const { url, startedAtMs, outcome } of results.slice(unit.recorded)) {
+        const request = requestRecord(url, startedAtMs, outcome, indexes)
+        if (parts.length > 1) request.gathered = this.#gathered(unit.members, at === 0)
+        record.requests.push(request)
+      }
+      if (combined?.kind === 'delivered') record.delivered.push(...indexes)
+      else if (combined?.kind === 'failed') end(record, 'failed', combined.reason, indexes)
     }
-    const records: AttemptRecord[] = []
-    for (const record of this.#records) {
-      if (record.requests.length > 0) records.push(attemptRecord(record, wallMs))
-      if (record.purged.length > 0) records.push(unsentRecord(record, 'cancelled', 'message_deleted', record.purged, wallMs))
-      if (record.unreadable.length > 0) records.push(unsentRecord(record, 'failed', 'message_unreadable', record.unreadable, wallMs))
-    }
-    return { destinationId: destination.id, done: this.shipments.map(({ shipment }) => shipment), remaining, records }
+    unit.recorded = results.length
   }
 
   /**
-   * A batch stays a unit of its own; single messages that are left with the same URLs go on together. The window of those
-   * begins with the last one's attempt: a window that is somewhat long for some is no loss, one too short for any is.
+   * A batch stays a unit of its own; single messages that are left with the same URLs go on together, where their windows
+   * began at nearly the same time. The window of those begins with the last one's attempt: longer than its own for none by more
+   * than a hundredth, shorter for none.
    */
-  #together(): Owed[] {
+  #together(windowMs: number): Owed[] {
+    const togetherMs = Math.min(TOGETHER_MS, windowMs * TOGETHER_SHARE)
     const together: Owed[] = []
-    const singles = new Map<string, Owed>()
-    for (const owed of this.#owed) {
-      if (owed.whole) {
-        together.push(owed)
+    const singles = new Map<string, { owed: Owed; fromMs: number }>()
+    for (const owed of this.#owed.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
+      const key = `${owed.shipment.id} ${owed.urls.join(' ')}`
+      const same = owed.whole ? undefined : singles.get(key)
+      // A retry's window began long before, and is its shipment's.
+      if (same && (owed.shipment.firstAttemptAtMs !== null || owed.startedAtMs - same.fromMs <= togetherMs)) {
+        same.owed.members.push(...owed.members)
+        same.owed.startedAtMs = owed.startedAtMs
         continue
       }
-      const key = `${owed.shipment.id} ${owed.urls.join(' ')}`
-      const same = singles.get(key)
-      if (same) {
-        same.members.push(...owed.members)
-        same.startedAtMs = Math.max(same.startedAtMs, owed.startedAtMs)
-      } else singles.set(key, { ...owed, members: [...owed.members] })
+      const first = { ...owed, members: [...owed.members] }
+      together.push(first)
+      if (!owed.whole) singles.set(key, { owed: first, fromMs: owed.startedAtMs })
     }
-    return [...together, ...singles.values()]
+    return together
   }
 
   #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
@@ -239,6 +305,7 @@ export class Work {
       if (content?.isUnreadable) {
         record.unreadable.push(...indexes)
         this.#touched = true
+        this.#unrecorded += indexes.length
         continue
       }
       for (const index of indexes) {
@@ -253,6 +320,7 @@ export class Work {
   #purged(part: number, index: number): void {
     ;(this.#records[part] as PartRecord).purged.push(index)
     this.#touched = true
+    this.#unrecorded++
   }
 
   /** A thousand parts that each knew the others would be a million entries. */
@@ -260,7 +328,7 @@ export class Work {
     return { lead: (members[0] as Member).origin, parts: isFirst ? this.#partsOf(members) : null }
   }
 
-  #partsOf(members: readonly Member[]): { origin: RowId; segment: RowId; indexes: number[] }[] {
+  #partsOf(members: readonly Member[]): Part[] {
     return byPart(members).map(([part, indexes]) => {
       const { origin, segment } = this.#records[part] as PartRecord
       return { origin, segment, indexes }
@@ -271,12 +339,13 @@ export class Work {
 /** Shipments whose window is over, ended without another attempt. */
 export function expiry(destinationId: string, shipments: readonly HeldShipment[], wallMs: number): Settlement {
   const done = shipments.map(({ shipment }) => shipment)
-  const records = done.flatMap(({ parts, attempt }) =>
+  const records = done.flatMap(({ parts, attempt, replay }) =>
     parts.map(({ origin, segment, indexes }): AttemptRecord => {
-      return { origin, segment, attempt, atMs: wallMs, requests: [], finals: [{ state: 'expired', reason: 'retry_window_over', indexes }] }
+      const finals: FinalState[] = [{ state: 'expired', reason: 'retry_window_over', indexes }]
+      return { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
     }),
   )
-  return { destinationId, done, remaining: [], records }
+  return { destinationId, done, kept: [], remaining: [], records }
 }
 
 function end(record: PartRecord, state: FinalState['state'], reason: string, indexes: readonly number[]): void {
@@ -286,21 +355,24 @@ function end(record: PartRecord, state: FinalState['state'], reason: string, ind
   else record.ended.set(key, { state, reason, indexes: [...indexes] })
 }
 
-function attemptRecord({ shipment, origin, segment, requests, delivered, ended }: PartRecord, atMs: number): AttemptRecord {
-  const finals: FinalState[] = [...ended.values()]
-  if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
-  return { origin, segment, attempt: shipment.attempt + 1, atMs, requests, finals }
-}
-
-/** Apart from those that were attempted: these were not, this time. */
-function unsentRecord(
-  { shipment, origin, segment }: PartRecord,
-  state: FinalState['state'],
-  reason: string,
-  indexes: number[],
-  atMs: number,
-): AttemptRecord {
-  return { origin, segment, attempt: shipment.attempt, atMs, requests: [], finals: [{ state, reason, indexes }] }
+/** What happened to the messages of a part since it was last asked for. */
+function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
+  const { shipment, origin, segment, requests, delivered, ended, purged, unreadable } = record
+  const { attempt, replay } = shipment
+  const records: AttemptRecord[] = []
+  if (requests.length > 0) {
+    const finals: FinalState[] = [...ended.values()]
+    if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
+    records.push({ origin, segment, attempt: attempt + 1, replay, atMs, requests, finals })
+  }
+  // Apart from those that were attempted: these were not, this time.
+  const unsent = (state: FinalState['state'], reason: string, indexes: number[]): void => {
+    if (indexes.length > 0) records.push({ origin, segment, attempt, replay, atMs, requests: [], finals: [{ state, reason, indexes }] })
+  }
+  unsent('cancelled', 'message_deleted', purged)
+  unsent('failed', 'message_unreadable', unreadable)
+  if (records.length > 0) Object.assign(record, { requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] })
+  return records
 }
 
 export function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {
@@ -324,14 +396,18 @@ function byPart(members: readonly Member[]): [part: number, indexes: number[]][]
   return [...parts]
 }
 
-function byShipment(members: readonly Member[]): Map<Shipment, Member[]> {
-  const shipments = new Map<Shipment, Member[]>()
+function byShipment(members: readonly Member[]): Map<RowId, Member[]> {
+  const shipments = new Map<RowId, Member[]>()
   for (const member of members) {
-    const own = shipments.get(member.shipment)
+    const own = shipments.get(member.shipment.id)
     if (own) own.push(member)
-    else shipments.set(member.shipment, [member])
+    else shipments.set(member.shipment.id, [member])
   }
   return shipments
+}
+
+function unitOf(members: Member[], whole: boolean): Unit {
+  return { members, whole, startedAtMs: 0, recorded: 0 }
 }
 
 export function traceOf({ members }: Unit): TraceContext | null {
@@ -388,7 +464,7 @@ function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Uni
   let current: Member[] = []
   let currentBytes = 0
   const close = (): void => {
-    if (current.length > 0) units.push({ members: current, whole: true, startedAtMs: 0 })
+    if (current.length > 0) units.push(unitOf(current, true))
     current = []
     currentBytes = 0
   }

@@ -105,15 +105,29 @@ export interface AttemptRecord {
   segment: RowId
   /** The attempt's number, from 1; 0 when none was made (cancelled, expired while waiting). */
   attempt: number
+  replay: boolean
   atMs: number
   requests: readonly RequestRecord[]
   finals: readonly FinalState[]
 }
 
-/** One atomic change: claimed shipments go, what is still owed takes their place, and what happened is recorded. */
+/** A claimed shipment that is not over: it stays held under the same claim, with fewer deliveries. */
+export interface KeptShipment {
+  /** As it was before. */
+  shipment: Shipment
+  /** What is left of it, at least one delivery. */
+  parts: readonly Part[]
+}
+
+/**
+ * One atomic change: claimed shipments go, or are kept with what is left of them; what is owed another attempt is stored as new
+ * shipments, held by nobody; and what happened is recorded. The next settlement of a shipment that was kept is made when this
+ * one has ended.
+ */
 export interface Settlement {
   destinationId: string
   done: readonly Shipment[]
+  kept: readonly KeptShipment[]
   remaining: readonly ShipmentDraft[]
   records: readonly AttemptRecord[]
 }

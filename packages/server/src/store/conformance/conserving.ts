@@ -39,7 +39,7 @@ type Step =
   | { kind: 'drop' }
   | { kind: 'reopen' }
 
-const fate = fc.constantFrom<Fate>('delivered', 'failed', 'expired', 'cancelled', 'retry', 'retry', 'untouched')
+const fate = fc.constantFrom<Fate>('delivered', 'failed', 'expired', 'cancelled', 'retry', 'retry', 'untouched', 'kept')
 const destination = fc.nat(DESTINATIONS - 1)
 const pick = fc.nat(1_000)
 
@@ -257,16 +257,20 @@ class Model {
       done.push(...others)
     }
     const fateOf = new Map(done.flatMap(({ shipment }) => deliveriesOf(shipment)).map((id, at) => [id, fates[at % fates.length] as Fate]))
-    await this.#store.delivery.settle(
-      settlementOf(
-        done.map(({ shipment }) => shipment),
-        (id) => fateOf.get(id) as Fate,
-      ),
+    const settlement = settlementOf(
+      done.map(({ shipment }) => shipment),
+      (id) => fateOf.get(id) as Fate,
     )
-    this.#stale.push(...done)
+    await this.#store.delivery.settle(settlement)
+    for (const each of done) {
+      const kept = settlement.kept.find(({ shipment }) => shipment === each.shipment)
+      if (kept === undefined) this.#stale.push(each)
+      else this.#held.push({ ...each, shipment: { ...each.shipment, parts: kept.parts } })
+    }
     for (const [id, became] of fateOf) {
       const known = this.#deliveries.get(id)
       assert.equal(known?.state, 'pending', `${id} was owed`)
+      if (became === 'kept') continue
       const isOwed = became === 'retry' || became === 'untouched'
       known.state = isOwed ? (this.#deleted.has(destinationId) ? 'cancelled' : 'pending') : became
     }

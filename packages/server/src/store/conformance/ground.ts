@@ -15,10 +15,12 @@ import type {
   FinalState,
   FinalStateName,
   IsDeleted,
+  KeptShipment,
   LedgerRow,
   NewDestination,
   Page,
   PageRequest,
+  Part,
   Plan,
   RequestRecord,
   RowId,
@@ -159,7 +161,8 @@ export function messageIdsOf({ shipment, contents }: ClaimedShipment): (string |
   )
 }
 
-export type Fate = FinalStateName | 'retry' | 'untouched'
+/** `kept`: still under way, under the same claim. */
+export type Fate = FinalStateName | 'retry' | 'untouched' | 'kept'
 
 export interface SettleOptions {
   reason?: string
@@ -180,21 +183,26 @@ export function settlementOf(
   const fate = typeof fateOf === 'string' ? () => fateOf : fateOf
   const remaining: ShipmentDraft[] = []
   const records: AttemptRecord[] = []
+  const done: Shipment[] = []
+  const kept: KeptShipment[] = []
   for (const shipment of shipments) {
     const { attempt, destinationId, replay } = shipment
     const base = { destinationId, replay, unit, urls }
-    const left: Record<'retry' | 'untouched', { origin: RowId; segment: RowId; indexes: number[] }[]> = { retry: [], untouched: [] }
+    const left: Record<'retry' | 'untouched' | 'kept', Part[]> = { retry: [], untouched: [], kept: [] }
     for (const { origin, segment, indexes } of shipment.parts) {
       const of = (wanted: Fate): number[] => indexes.filter((index) => fate(`${origin}-${index}`) === wanted)
-      for (const kind of ['retry', 'untouched'] as const) if (of(kind).length > 0) left[kind].push({ origin, segment, indexes: of(kind) })
+      for (const kind of ['retry', 'untouched', 'kept'] as const)
+        if (of(kind).length > 0) left[kind].push({ origin, segment, indexes: of(kind) })
       const finals = (['delivered', 'failed', 'expired', 'cancelled'] as const)
         .map((state): FinalState => ({ state, reason: state === 'delivered' ? null : reason, indexes: of(state) }))
         .filter(({ indexes: ended }) => ended.length > 0)
-      const tried = indexes.filter((index) => fate(`${origin}-${index}`) !== 'untouched')
+      const tried = indexes.filter((index) => !['untouched', 'kept'].includes(fate(`${origin}-${index}`)))
       if (tried.length === 0) continue
       const requests = [requestRecord({ indexes: tried, ...options.request })]
-      records.push({ origin, segment, attempt: attempt + 1, atMs: Date.now(), requests, finals })
+      records.push({ origin, segment, attempt: attempt + 1, replay, atMs: Date.now(), requests, finals })
     }
+    if (left.kept.length > 0) kept.push({ shipment, parts: left.kept })
+    else done.push(shipment)
     if (left.retry.length > 0) {
       const first = shipment.firstAttemptAtMs ?? firstAttemptAtMs
       remaining.push({ ...base, attempt: attempt + 1, firstAttemptAtMs: first, dueAtMs, parts: left.retry })
@@ -204,7 +212,7 @@ export function settlementOf(
       remaining.push({ ...base, attempt, firstAttemptAtMs: first, dueAtMs: due, parts: left.untouched })
     }
   }
-  return { destinationId: (shipments[0] as Shipment).destinationId, done: shipments, remaining, records }
+  return { destinationId: (shipments[0] as Shipment).destinationId, done, kept, remaining, records }
 }
 
 export function requestRecord(change: Partial<RequestRecord> = {}): RequestRecord {

@@ -53,7 +53,7 @@ test('requests and ends are read as they were written', () => {
         responseStart: null,
       }))
       for (const written of [requests, plain]) {
-        const doc = JSON.parse(writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: written, finals })) as AttemptDoc
+        const doc = JSON.parse(writeAttemptDoc({ requests: written, finals })) as AttemptDoc
         assert.deepEqual(requestsOf(doc), written)
         assert.deepEqual(
           doc.f.map(([state, reason, of]) => ({ state, reason, indexes: of })),
@@ -77,7 +77,7 @@ test('times are kept to a hundredth of a millisecond', () => {
     indexes: [0],
     ...times,
   }
-  const doc = JSON.parse(writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one], finals: [] })) as AttemptDoc
+  const doc = JSON.parse(writeAttemptDoc({ requests: [one], finals: [] })) as AttemptDoc
   const [read] = requestsOf(doc)
   assert.deepEqual([read?.dnsMs, read?.connectMs, read?.firstByteMs, read?.totalMs], [1.23, 0, 100, 100])
 })
@@ -99,7 +99,7 @@ test('a success on a warm connection is short', () => {
     totalMs: 2,
   }
   const finals: FinalState[] = [{ state: 'delivered', reason: null, indexes: [0] }]
-  const doc = writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one, one, one], finals })
+  const doc = writeAttemptDoc({ requests: [one, one, one], finals })
   assert.ok(doc.length < 240, doc)
 })
 
@@ -123,5 +123,5 @@ test('what a request carried beside its own is read as it was written, and writt
 
 test('a record whose requests carried nothing else says nothing of it', () => {
   const one = fc.sample(request, { numRuns: 1, seed: 1 })[0] as RequestRecord
-  assert.ok(!('g' in (JSON.parse(writeAttemptDoc({ origin: 1, segment: 1, attempt: 1, atMs: 1, requests: [one], finals: [] })) as object)))
+  assert.ok(!('g' in (JSON.parse(writeAttemptDoc({ requests: [one], finals: [] })) as object)))
 })

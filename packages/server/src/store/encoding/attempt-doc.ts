@@ -32,7 +32,7 @@ export interface AttemptDoc {
   g?: [requests: number[], lead: RowId, parts?: StoredPart[]][]
 }
 
-export function writeAttemptDoc({ requests, finals }: AttemptRecord): string {
+export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'requests' | 'finals'>): string {
   const urls: string[] = []
   const stored: StoredRequest[] = []
   for (const request of requests) {

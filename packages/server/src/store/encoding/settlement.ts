@@ -2,7 +2,7 @@
 // up. For each origin, the deliveries that come in and those that go out must be the same: compared by how many,
 // by their sum and by the sum of their squares, which no one delivery lost, doubled or swapped for another leaves unchanged.
 
-import type { AttemptRecord, RowId, Settlement } from '../store.ts'
+import type { AttemptRecord, Part, RowId, Settlement } from '../store.ts'
 import { writeAttemptDoc } from './attempt-doc.ts'
 
 /** An attempt record with its requests already in the form they are stored in. */
@@ -21,12 +21,15 @@ export interface RecordRow<Id extends RowId = RowId> {
   failures: { state: string; reason: string | null; index: number }[]
 }
 
-export function recordRows<Id extends RowId>({ done, records }: Settlement): RecordRow<Id>[] {
-  const replayed = new Set(done.filter(({ replay }) => replay).flatMap(({ parts }) => parts.map(({ origin }) => origin)))
-  return records.map((record) => recordRow<Id>(record, replayed.has(record.origin)))
+export function recordRows<Id extends RowId>({ records }: Settlement): RecordRow<Id>[] {
+  return records.map((record) => recordRow<Id>(record))
 }
 
-export function refuseUneven({ destinationId, done, remaining, records }: Settlement): void {
+export function countOf({ parts }: { parts: readonly Part[] }): number {
+  return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
+}
+
+export function refuseUneven({ destinationId, done, kept, remaining, records }: Settlement): void {
   const sums = new Map<RowId, [count: number, sum: number, squares: number]>()
   const add = (origin: RowId, indexes: readonly number[], sign: 1 | -1): void => {
     let sum = sums.get(origin)
@@ -41,6 +44,8 @@ export function refuseUneven({ destinationId, done, remaining, records }: Settle
     }
   }
   for (const { parts } of done) for (const { origin, indexes } of parts) add(origin, indexes, 1)
+  for (const { shipment } of kept) for (const { origin, indexes } of shipment.parts) add(origin, indexes, 1)
+  for (const { parts } of kept) for (const { origin, indexes } of parts) add(origin, indexes, -1)
   for (const { parts } of remaining) for (const { origin, indexes } of parts) add(origin, indexes, -1)
   for (const { origin, finals } of records) for (const { indexes } of finals) add(origin, indexes, -1)
   for (const [origin, [count, sum, squares]] of sums) {
@@ -49,13 +54,13 @@ export function refuseUneven({ destinationId, done, remaining, records }: Settle
   }
 }
 
-function recordRow<Id extends RowId>(record: AttemptRecord, replay: boolean): RecordRow<Id> {
+function recordRow<Id extends RowId>(record: AttemptRecord): RecordRow<Id> {
   const counts = { delivered: 0, failed: 0, expired: 0, cancelled: 0 }
   const failures: RecordRow<Id>['failures'] = []
   for (const { state, reason, indexes } of record.finals) {
     counts[state] += indexes.length
     if (state !== 'delivered') for (const index of indexes) failures.push({ state, reason, index })
   }
-  const { origin, segment, attempt, atMs } = record
+  const { origin, segment, attempt, replay, atMs } = record
   return { origin: origin as Id, segment: segment as Id, attempt, atMs, replay, ...counts, doc: writeAttemptDoc(record), failures }
 }

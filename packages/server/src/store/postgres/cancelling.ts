@@ -122,7 +122,7 @@ export class Cancelling {
         if (found === undefined && of === 0) throw new Error(`shipment ${id} refers to a segment that is not there`)
         const indexes = owedIndexes(of, found?.count ?? 0, found?.absent ?? null)
         const finals = [{ state: 'cancelled' as const, reason: REASON, indexes }]
-        const doc = writeAttemptDoc({ origin, segment, attempt, atMs, requests: [], finals })
+        const doc = writeAttemptDoc({ requests: [], finals })
         const failures = indexes.map((index) => ({ state: 'cancelled', reason: REASON, index }))
         return { origin, segment, attempt, atMs, replay, delivered: 0, failed: 0, expired: 0, cancelled: indexes.length, doc, failures }
       }),

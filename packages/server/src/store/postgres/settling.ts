@@ -1,11 +1,11 @@
-// Settling: what ended at the same time is one statement. Claimed shipments go, what is still owed takes their place, and what
-// happened is appended. The statement refuses itself as a whole when a shipment is not held under the claim that it is
+// Settling: what ended at the same time is one statement. Claimed shipments go or are kept with what is left of them, what is
+// owed another attempt is added, and what happened is appended. The statement refuses itself as a whole when a shipment is not held under the claim that it is
 // settled with, or when the numbers of deliveries do not add up: conservation is checked here, at the last place that could
 // break it. Settlements are tried again until it is known what became of them, since what they tell has happened: a group
 // leaves its name in the books, so that one whose answer was lost is not made twice.
 
 import { writeOwedUrls } from '../encoding/attempt-doc.ts'
-import { type RecordRow, recordRows, refuseUneven } from '../encoding/settlement.ts'
+import { countOf, type RecordRow, recordRows, refuseUneven } from '../encoding/settlement.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../store.ts'
 import { bools, int4s, int8s, texts } from './binary-arrays.ts'
 import type { Claiming } from './claiming.ts'
@@ -53,6 +53,11 @@ WITH d AS MATERIALIZED (
   SELECT * FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS d (id, claim, ord)
 ), gone AS (
   DELETE FROM shipments WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id, claim, count
+), k AS MATERIALIZED (
+  SELECT * FROM unnest($47::bigint[], $48::integer[], $49::integer[], $50::integer[], $51::text[]) AS k (id, claim, before, count, parts)
+), kept AS (
+  UPDATE shipments s SET count = k.count, parts = k.parts FROM k
+  WHERE s.holder = $1 AND s.id = ANY ($47::bigint[]) AND s.id = k.id AND s.claim = k.claim RETURNING s.id
 ), rest AS (
   INSERT INTO shipments (id, destination, due, first_attempt, count, attempt, bytes, unit, replay, urls, parts)
   SELECT * FROM unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[], $12::boolean[], $13::boolean[], $14::text[], $15::text[])
@@ -69,7 +74,9 @@ WITH d AS MATERIALIZED (
   UNION ALL SELECT $44::bigint, 2, 0, '{}'::bigint[]
 )
 SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality($2::bigint[]) THEN refuse('not held')
+  WHEN (SELECT count(*) FROM kept) <> cardinality($47::bigint[]) THEN refuse('not held')
   WHEN EXISTS (SELECT FROM d JOIN gone g ON g.id = d.id WHERE g.claim <> d.claim) THEN refuse('not held')
+  WHEN EXISTS (SELECT FROM k JOIN shipments s ON s.holder = $1 AND s.id = k.id WHERE s.count <> k.before) THEN refuse('does not add up')
   WHEN EXISTS (SELECT FROM unnest($45::integer[], $46::bigint[]) AS e (ord, owed)
     LEFT JOIN (SELECT d.ord, sum(g.count) AS owed FROM d JOIN gone g ON g.id = d.id GROUP BY d.ord) g ON g.ord = e.ord WHERE coalesce(g.owed, 0) <> e.owed)
   THEN refuse('does not add up') END AS refused`,
@@ -98,16 +105,17 @@ export class Settling {
   async settle(settlement: Settlement): Promise<void> {
     refuseUneven(settlement)
     const { destinationId, done } = settlement
+    const held = [...done, ...settlement.kept.map(({ shipment }) => shipment)]
     const destination = this.#parts.names.num('destinations', destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
-    for (const { id, claim } of done) {
+    for (const { id, claim } of held) {
       if (!this.#tools.claiming.holds(id as string, claim)) throw new NotHeld(`shipment ${id} is not held under claim ${claim}`)
     }
     try {
       await this.#grouping.push({ settlement, destination, records: recordRows<string>(settlement) })
     } catch (error) {
       // Some of it may still be this node's, and nobody in it has it any more.
-      if (error instanceof NotHeld) this.#parts.run(this.#tools.claiming.release(done))
+      if (error instanceof NotHeld) this.#parts.run(this.#tools.claiming.release(held))
       throw error
     }
     for (const { id } of done) this.#tools.claiming.ended(id as string)
@@ -173,6 +181,7 @@ export class Settling {
   #values(items: readonly Item[], holder: string, name: string): Values {
     const { ids } = this.#parts
     const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id: id as string, claim, ord })))
+    const kept = items.flatMap(({ settlement }) => settlement.kept)
     const rest = items.flatMap(({ settlement, destination }) =>
       settlement.remaining.map((draft) => ({ id: ids.next(), destination, draft, bytes: this.#bytesOf(settlement, draft) })),
     )
@@ -238,14 +247,19 @@ export class Settling {
       name,
       int4s(items.map((_, ord) => ord)),
       int8s(items.map(owedOf)),
+      int8s(kept.map(({ shipment }) => shipment.id as string)),
+      int4s(kept.map(({ shipment }) => shipment.claim)),
+      int4s(kept.map(({ shipment }) => countOf(shipment))),
+      int4s(kept.map(countOf)),
+      texts(kept.map(({ parts }) => storedParts(parts))),
     ]
   }
 
   /** What the segments of a draft weigh, as far as it is known from what was held: a shipment's weight is that of its segments. */
-  #bytesOf({ done }: Settlement, draft: ShipmentDraft): number {
+  #bytesOf({ done, kept }: Settlement, draft: ShipmentDraft): number {
     const origins = new Set(draft.parts.map(({ origin }) => origin))
     let bytes = 0
-    for (const { id, parts } of done) {
+    for (const { id, parts } of [...done, ...kept.map(({ shipment }) => shipment)]) {
       const share = parts.filter(({ origin }) => origins.has(origin)).length / Math.max(1, parts.length)
       bytes += Math.ceil(this.#tools.claiming.bytesOf(id as string) * share)
     }
@@ -259,13 +273,11 @@ function tookTooLong(error: unknown): boolean {
 
 type Values = readonly (string | Buffer)[]
 
-function countOf({ parts }: ShipmentDraft): number {
-  return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
-}
-
-/** What the claimed shipments must have held for the settlement to add up. */
+/** What the shipments that go must have held for the settlement to add up; what those that are kept lose is known. */
 function owedOf({ settlement, records }: Item): number {
-  const left = settlement.remaining.reduce((sum, draft) => sum + countOf(draft), 0)
+  let left = 0
+  for (const draft of settlement.remaining) left += countOf(draft)
+  for (const { shipment, parts } of settlement.kept) left -= countOf(shipment) - countOf({ parts })
   return records.reduce((sum, { delivered, failed, expired, cancelled }) => sum + delivered + failed + expired + cancelled, left)
 }
 

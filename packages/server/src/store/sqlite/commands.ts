@@ -58,6 +58,8 @@ export interface SettleCommand {
   kind: 'settle'
   destinationId: string
   done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
+  /** With how many deliveries each had and has now. */
+  kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
 }

@@ -1,16 +1,20 @@
 // A settlement on its way to the writing thread.
 
-import { recordRows, refuseUneven } from '../encoding/settlement.ts'
+import { countOf, recordRows, refuseUneven } from '../encoding/settlement.ts'
 import type { Settlement } from '../store.ts'
-import type { SettleCommand } from './commands.ts'
+import { type SettleCommand, storedParts } from './commands.ts'
 
 export function settleCommand(settlement: Settlement): SettleCommand {
-  const { destinationId, done, remaining } = settlement
+  const { destinationId, done, kept, remaining } = settlement
   refuseUneven(settlement)
   return {
     kind: 'settle',
     destinationId,
     done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),
+    kept: kept.map(({ shipment, parts }) => {
+      const { id, claim, attempt, dueAtMs } = shipment
+      return { id: id as number, claim, attempt, dueAtMs, before: countOf(shipment), count: countOf({ parts }), parts: storedParts(parts) }
+    }),
     remaining,
     records: recordRows<number>(settlement),
   }

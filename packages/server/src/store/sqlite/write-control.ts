@@ -88,7 +88,7 @@ export class ControlWriter {
           failed: 0,
           expired: 0,
           cancelled: indexes.length,
-          doc: writeAttemptDoc({ origin, segment, attempt: row.attempt, atMs, requests: [], finals }),
+          doc: writeAttemptDoc({ requests: [], finals }),
           failures: indexes.map((index) => ({ state: 'cancelled', reason, index })),
         })
       }

@@ -1,10 +1,10 @@
-// Settling, inside the group's transaction: claimed shipments go, what is still owed takes their place, and what happened
-// is appended. Refuses a settlement that does not add up or that another claim has overtaken: conservation is checked
+// Settling, inside the group's transaction: claimed shipments go or are kept with what is left of them, what is owed another
+// attempt is added, and what happened is appended. Refuses a settlement that does not add up or that another claim has overtaken: conservation is checked
 // here, at the last place that could break it.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../encoding/attempt-doc.ts'
-import type { RecordRow } from '../encoding/settlement.ts'
+import { countOf, type RecordRow } from '../encoding/settlement.ts'
 import type { ShipmentDraft } from '../store.ts'
 import type { Claims } from './claims.ts'
 import { type SettleCommand, storedParts } from './commands.ts'
@@ -24,6 +24,7 @@ interface Parts {
 export class SettleWriter {
   readonly #parts: Parts
   readonly #delete: StatementSync
+  readonly #keep: StatementSync
   readonly #insert: StatementSync
   readonly #insertAttempt: StatementSync
   readonly #insertFailure: StatementSync
@@ -35,6 +36,9 @@ export class SettleWriter {
     this.#parts = parts
     const { database } = parts
     this.#delete = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ? RETURNING count')
+    this.#keep = database.prepare(
+      'UPDATE shipments SET count = ?, parts = ? WHERE destination = ? AND class = ? AND due = ? AND id = ? AND count = ?',
+    )
     this.#insert = database.prepare(
       'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -47,17 +51,24 @@ export class SettleWriter {
     )
   }
 
-  settle({ destinationId, done, remaining, records }: SettleCommand): void {
+  settle({ destinationId, done, kept, remaining, records }: SettleCommand): void {
     const { destinations, claims } = this.#parts
     const destination = destinations.num(destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
     let owed = 0
-    for (const { id, claim, attempt, dueAtMs } of done) {
+    for (const { id, claim } of [...done, ...kept]) {
       if (!claims.isCurrent(id, claim)) throw new Error(`shipment ${id} is not held under claim ${claim}`)
+    }
+    for (const { id, attempt, dueAtMs } of done) {
       const row = this.#delete.get(destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id) as { count: number } | undefined
       if (row === undefined) throw new Error(`shipment ${id} is not there`)
       owed += row.count
       this.#ended.push(id)
+    }
+    for (const { id, attempt, dueAtMs, before, count, parts } of kept) {
+      const { changes } = this.#keep.run(count, parts, destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id, before)
+      if (changes !== 1) throw new Error(`shipment ${id} is not there with ${before} deliveries`)
+      owed += before - count
     }
     for (const draft of remaining) owed -= this.insertShipment(destination, draft)
     for (const record of records) owed -= this.insertRecord(destination, record)
@@ -66,7 +77,7 @@ export class SettleWriter {
 
   /** The number of deliveries in it. */
   insertShipment(destination: number, draft: ShipmentDraft): number {
-    const count = draft.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
+    const count = countOf(draft)
     const retry = draft.attempt > 0
     this.#insert.run(
       destination,

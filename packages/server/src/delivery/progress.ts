@@ -1,0 +1,80 @@
+// What came of works that are still under way: says when it is to be recorded, so that a process that is killed has sent no
+// more than 100 messages, of the last second, whose outcome is not in the store. A work that is over in less, which is the
+// usual case, is recorded once, by the lane. Invariant: one settlement of a work is under way at a time, since each builds
+// on the one before.
+
+import type { CancelTimer, SetTimer } from './timers.ts'
+import type { Work } from './work.ts'
+
+/** A work of no more messages than this is not recorded for its number of outcomes while it is the only one. */
+const SMALL_WORK = 100
+/** Half of what is promised: the other half is for what comes in while the store commits. */
+const RECORD_AT = 50
+const RECORD_AFTER_MS = 500
+
+export class Progress {
+  readonly #setTimer: SetTimer
+  readonly #record: (work: Work) => void
+  /** Under way, with outcomes that are not recorded. */
+  readonly #works = new Set<Work>()
+  readonly #recording = new Set<Work>()
+  /** Outcomes of those that are not recorded. */
+  #count = 0
+  #cancelTimer: CancelTimer | null = null
+
+  /** `record` takes the work's settlement at once; ended() is called when that has ended. */
+  constructor(setTimer: SetTimer, record: (work: Work) => void) {
+    this.#setTimer = setTimer
+    this.#record = record
+  }
+
+  isRecording(work: Work): boolean {
+    return this.#recording.has(work)
+  }
+
+  /** So many more of the work's deliveries have an outcome, and the work goes on. */
+  came(work: Work, count: number): void {
+    this.#works.add(work)
+    this.#count += count
+    this.look()
+  }
+
+  /** The work is over, or its outcomes are being recorded. */
+  forget(work: Work): void {
+    if (this.#works.delete(work)) this.#count -= work.unrecorded
+  }
+
+  ended(work: Work): void {
+    this.#recording.delete(work)
+  }
+
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+  }
+
+  look(): void {
+    if (this.#works.size === 0) return
+    if (this.#count >= RECORD_AT && !this.#isOneSmall) this.#recordAll()
+    this.#cancelTimer ??= this.#setTimer(() => {
+      this.#cancelTimer = null
+      this.#recordAll()
+      this.look()
+    }, RECORD_AFTER_MS)
+  }
+
+  get #isOneSmall(): boolean {
+    if (this.#works.size > 1) return false
+    for (const { size } of this.#works) return size <= SMALL_WORK
+    return true
+  }
+
+  #recordAll(): void {
+    for (const work of this.#works) {
+      if (this.#recording.has(work)) continue
+      this.forget(work)
+      this.#recording.add(work)
+      this.#record(work)
+    }
+  }
+}
