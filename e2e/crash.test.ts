@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from './long-tests.ts'
 import { type Arrival, type Behaviour, startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
@@ -67,6 +68,34 @@ suite('the process is killed', { concurrency: 2 }, () => {
       t.diagnostic(`${['one by one', 'in batches'][at]}: ${twice} of ${sent.size} messages arrived twice`)
     }
     t.diagnostic(`${resent} messages were sent again, of which ${duplicates} had been stored`)
+  })
+
+  test('kill -9 halfway through one large call to a slow receiver: what counts as delivered by then is not sent again', async (t) => {
+    const answered = new Set<string>()
+    await using receiver = await startReceiver(({ messages: [message] }) => ({
+      after: sleep(30).then(() => answered.add(message?.messageId ?? '')),
+    }))
+    await using first = await startService({ log: 'error' })
+    await first.destination({ urls: [receiver.url], maxInFlight: 10 })
+    const ids = Array.from({ length: 400 }, (_, at) => `large-${at}`)
+    assert.equal((await first.send(ids.map((id) => track(id)))).status, 200)
+    const counted = await eventually(
+      async () => (await first.ledger({ recount: true }))[0]?.delivered ?? 0,
+      (delivered) => delivered >= 150,
+      { what: 'the ledger grows while the shipment is under way' },
+    )
+    assert.ok(counted < ids.length, 'recorded before all of it was over')
+    first.kill('SIGKILL')
+    const before = new Set(answered)
+    await first.ended
+    await receiver.until(() => receiver.standing() === 0)
+    const service = await first.restart()
+    const [ledger] = await service.settled(ids.length)
+    assert.equal(ledger?.delivered, ids.length)
+    assert.deepEqual(new Set(receiver.byMessageId.keys()), new Set(ids))
+    const again = [...before].filter((id) => (receiver.byMessageId.get(id)?.length ?? 0) > 1).length
+    t.diagnostic(`killed after ${before.size} answers, of which ${counted} counted as delivered: ${again} were sent again`)
+    assert.ok(again <= before.size - counted, `${again} were sent again`)
   })
 
   test('kill -9 at any moment around the commit: a call that is repeated is stored and delivered once', async () => {

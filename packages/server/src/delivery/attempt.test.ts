@@ -356,6 +356,33 @@ test('a connection is closed once it has been idle for as long as the receiver a
   assert.ok(idleMs > 800 && idleMs < 1_900, String(idleMs))
 })
 
+test('beyond as many connections as may be open, the one that was idle longest is closed for each that is opened', async (t) => {
+  const sender = senderFor(t, { maxOpen: 3 })
+  const urls: string[] = []
+  const open = new Map<number, number>()
+  const closed: number[] = []
+  let allClosed = (): void => undefined
+  const untilClosed = new Promise<void>((resolve) => {
+    allClosed = resolve
+  })
+  for (let nth = 0; nth < 6; nth++) {
+    const server = createHttpServer(statusAnswer(200)).on('connection', (socket) => {
+      open.set(nth, (open.get(nth) ?? 0) + 1)
+      socket.once('close', () => {
+        if (closed.push(nth) === 3) allClosed()
+      })
+    })
+    urls.push(`http://127.0.0.1:${await listening(t, server)}/`)
+  }
+  for (const url of urls.slice(0, 3)) assert.equal((await post(sender, url)).verdict, 'success')
+  // Used again, it is the warmest.
+  assert.equal((await post(sender, urls[0] as string)).verdict, 'success')
+  for (const url of urls.slice(3)) assert.equal((await post(sender, url)).verdict, 'success')
+  await untilClosed
+  assert.deepEqual(closed, [1, 2, 0])
+  assert.deepEqual([...open.values()], [1, 1, 1, 1, 1, 1])
+})
+
 test('a kept connection that turns out closed is dialled again, and that is no outcome', async (t) => {
   for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
     // The second request on a connection is met with its end, as when the receiver's patience runs out at that moment.

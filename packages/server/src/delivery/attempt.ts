@@ -48,6 +48,8 @@ export interface SenderOptions {
   now?: (() => number) | undefined
   /** Default: 5,000, which is one attempt's usual deadline. */
   closeGraceMs?: number | undefined
+  /** Connections that are open at once, idle ones included. See connections.ts. */
+  maxOpen?: number | undefined
 }
 
 interface Target {
@@ -68,8 +70,8 @@ interface Shared {
   onIdle: (() => void) | null
 }
 
-export function createSender({ guard, lookup, ca, now = Date.now, closeGraceMs = 5_000 }: SenderOptions): Sender {
-  const connections = new Connections({ guard, lookup, ca })
+export function createSender({ guard, lookup, ca, now = Date.now, closeGraceMs = 5_000, maxOpen }: SenderOptions): Sender {
+  const connections = new Connections({ guard, lookup, ca, maxOpen })
   const shared: Shared = { connections, now, underWay: new Set(), onIdle: null }
   const targets = new Map<string, Target | null>()
   let closing: Promise<void> | undefined

@@ -17,12 +17,17 @@ const ANNOUNCED_IDLE_MARGIN_MS = 1_000
 /** How long one of several addresses may take before the next is tried. node:net's 250 ms gives up on far continents. */
 const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
 
+/** As many as requests may be in flight: beyond, one that is idle is closed for each that is opened. */
+const MAX_OPEN = 2_000
+
 export interface ConnectionsOptions {
   guard: AddressGuard
   /** Default: the system's resolver, see name-lookup.ts. */
   lookup?: Lookup | undefined
   /** Certificate authorities in PEM, to trust instead of the usual ones. */
   ca?: string | undefined
+  /** Default: 2,000. */
+  maxOpen?: number | undefined
 }
 
 /** A scheme, host and port, with the connections to it that are free; the one used last is the one taken first. */
@@ -216,16 +221,20 @@ export class Connections {
   readonly guard: AddressGuard
   readonly #lookup: Lookup
   readonly #ca: string | undefined
+  readonly #maxOpen: number
   readonly #all = new Set<Connection>()
+  /** Of all origins, the one used last at the end. */
+  readonly #idle = new Set<Connection>()
   readonly #lookups = new Map<string, Promise<readonly string[]>>()
   #origins = new Map<string, Origin>()
   #secureContext: SecureContext | undefined
   #closed = false
 
-  constructor({ guard, lookup = createNameLookup(), ca }: ConnectionsOptions) {
+  constructor({ guard, lookup = createNameLookup(), ca, maxOpen = MAX_OPEN }: ConnectionsOptions) {
     this.guard = guard
     this.#lookup = lookup
     this.#ca = ca
+    this.#maxOpen = maxOpen
   }
 
   /** The URL's scheme must be http or https. */
@@ -250,11 +259,16 @@ export class Connections {
     for (;;) {
       const connection = origin.idle.pop()
       if (connection === undefined) return this.open(origin)
+      this.#idle.delete(connection)
       if (connection.isOpen) return connection
     }
   }
 
   open(origin: Origin): Connection {
+    if (this.#all.size >= this.#maxOpen) {
+      const [coldest] = this.#idle
+      coldest?.discard()
+    }
     return new Connection(origin, this)
   }
 
@@ -262,7 +276,10 @@ export class Connections {
   release(connection: Connection): void {
     // An answer that came before the whole request was taken leaves the rest of it in the way of the next.
     if (this.#closed || connection.unsentBytes > 0) connection.discard()
-    else connection.origin.idle.push(connection)
+    else {
+      connection.origin.idle.push(connection)
+      this.#idle.add(connection)
+    }
   }
 
   /** Every request under way fails; nothing is kept from now on. */
@@ -274,7 +291,7 @@ export class Connections {
   /** Nothing is kept from now on; requests under way go on. */
   discardIdle(): void {
     this.#closed = true
-    for (const connection of this.#all) if (connection.origin.idle.includes(connection)) connection.discard()
+    for (const connection of this.#idle) connection.discard()
   }
 
   remember(connection: Connection): void {
@@ -283,6 +300,7 @@ export class Connections {
 
   forget(connection: Connection): void {
     this.#all.delete(connection)
+    this.#idle.delete(connection)
     const { idle } = connection.origin
     const index = idle.indexOf(connection)
     if (index !== -1) idle.splice(index, 1)

@@ -394,7 +394,11 @@ export class Lane implements SlotUser {
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const { memory, store } = this.#deps
-    const maxBytes = Math.min(CLAIM_BYTES, LANE_BYTES - this.#holding.bytes, Math.max(memory.freeBytes, RESERVED_BYTES - this.#holding.bytes))
+    const maxBytes = Math.min(
+      CLAIM_BYTES,
+      LANE_BYTES - this.#holding.bytes,
+      Math.max(memory.freeBytes, RESERVED_BYTES - this.#holding.bytes),
+    )
     // Whatever is held ends some time, and then there is another look.
     if (maxBytes < 0) return
     const known = this.#backlog.asking(maxFresh > 0)

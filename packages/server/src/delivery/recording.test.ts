@@ -214,7 +214,7 @@ test('a message that is purged in the middle of its shipment is not sent, and it
   receiver.release()
   // With the message that tells the receiver of the deletion.
   await rig.untilLedger(destination, { delivered: 4, cancelled: 1, pending: 0 })
-  assert.deepEqual(receiver.received.map(idOf).filter(Boolean).sort(), ['m-1', 'm-2', 'm-4'])
+  assert.deepEqual(receiver.received.map(idOf).filter(Boolean).map(String).sort(), ['m-1', 'm-2', 'm-4'])
   await rig.untilIdle()
   await rig.stop()
 })

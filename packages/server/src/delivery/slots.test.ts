@@ -162,7 +162,11 @@ test('nobody waits while as many slots are free as the first in line needs, none
           }
           assert.equal(slots.free + users.reduce((sum, { taken }) => sum + taken, 0), count)
           // More than there are only by one that needs more than there are.
-          if (slots.free < 0) assert.equal(users.reduce((sum, { inFlight }) => sum + inFlight, 0), 1)
+          if (slots.free < 0)
+            assert.equal(
+              users.reduce((sum, { inFlight }) => sum + inFlight, 0),
+              1,
+            )
         }
         for (const user of users) user.useSlot()
         if (users.some(({ waiting }) => waiting > 0)) assert.ok(slots.free < 3)

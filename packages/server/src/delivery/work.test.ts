@@ -205,7 +205,10 @@ test('what is known is settled while the rest goes on, and each delivery once', 
   work.finish(second, results('temporary'))
   assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [false, true, 2])
   const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
-  assert.deepEqual([partial.done, partial.kept.map(({ shipment, parts }) => [shipment.id, idsOf(parts)])], [[], [[1, ['10-2', '11-0', '11-1']]]])
+  assert.deepEqual(
+    [partial.done, partial.kept.map(({ shipment, parts }) => [shipment.id, idsOf(parts)])],
+    [[], [[1, ['10-2', '11-0', '11-1']]]],
+  )
   assert.deepEqual([endedIds(partial), partial.remaining.map(({ parts }) => idsOf(parts))], [['10-0'], [['10-1']]])
   assert.deepEqual([work.isTouched, work.unrecorded, idsOf(work.shipments[0]?.shipment.parts ?? [])], [false, 0, ['10-2', '11-0', '11-1']])
 

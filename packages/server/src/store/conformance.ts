@@ -16,6 +16,7 @@ import { reading } from './conformance/reading.ts'
 import { replaySequences } from './conformance/replay-sequences.ts'
 import { replaying } from './conformance/replaying.ts'
 import { retaining } from './conformance/retaining.ts'
+import { settlingInParts } from './conformance/settling-in-parts.ts'
 import { suppressing } from './conformance/suppressing.ts'
 import { telling } from './conformance/telling.ts'
 
@@ -36,6 +37,7 @@ export function conformance(name: string, open: Open): void {
     const ground: Ground = { open, store: () => opened.store, reopen: () => opened.reopen() }
     suite('accepting', () => accepting(ground))
     suite('delivering', () => delivering(ground))
+    suite('settling in parts', () => settlingInParts(ground))
     suite('reading', () => reading(ground))
     suite('telling', () => telling(ground))
     suite('configuring', () => configuring(ground))

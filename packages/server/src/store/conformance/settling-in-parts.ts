@@ -1,0 +1,218 @@
+// Conformance: a shipment of which some deliveries are settled while the rest is on its way, under the same claim.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ClaimedShipment, ReplayJob, Settlement, Shipment, Store } from '../store.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  counts,
+  type Fate,
+  type Ground,
+  ledgerOf,
+  messageIdsOf,
+  NOW_MS,
+  newWay,
+  RecordingTaker,
+  settle,
+  settlementOf,
+  track,
+  tracks,
+  until,
+} from './ground.ts'
+import { ended, matching, replayAll } from './replay-ground.ts'
+
+/** By the last number of its name. */
+function byIndex(...fates: Fate[]): (delivery: string) => Fate {
+  return (delivery) => fates[Number(delivery.split('-').at(-1))] as Fate
+}
+
+/** Settles some of it, and gives what is held then. */
+async function settleSome(store: Store, claimed: ClaimedShipment, ...fates: Fate[]): Promise<ClaimedShipment> {
+  const settlement = settlementOf([claimed.shipment], byIndex(...fates))
+  await store.delivery.settle(settlement)
+  return held(claimed, settlement)
+}
+
+function held(claimed: ClaimedShipment, { kept: [kept] }: Settlement): ClaimedShipment {
+  assert.ok(kept !== undefined)
+  return { ...claimed, shipment: { ...claimed.shipment, parts: kept.parts } }
+}
+
+export function settlingInParts({ store, reopen }: Ground): void {
+  test('what ended is in the books at once, and the rest can be settled in as many steps as it takes', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(6, 'p'), [destinationId])
+    let now = await claimOne(store(), destinationId)
+    now = await settleSome(store(), now, 'delivered', 'kept', 'failed', 'kept', 'retry', 'kept')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 1, failed: 1, pending: 4 }))
+    const pending = await store().control.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })
+    assert.deepEqual(pending.data.map(({ messageId }) => String(messageId)).sort(), ['p-1', 'p-3', 'p-4', 'p-5'])
+    const again = await claim(store(), destinationId, { nowMs: NOW_MS * 2 })
+    assert.deepEqual(again.shipments.map(messageIdsOf), [['p-4']], 'what is kept is held; what failed for now can be claimed')
+    now = await settleSome(store(), now, 'kept', 'delivered', 'kept', 'kept', 'kept', 'kept')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, failed: 1, pending: 3 }))
+    await settle(store(), now, 'delivered')
+    await settle(store(), again.shipments[0] as ClaimedShipment, 'expired')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 4, failed: 1, expired: 1 }))
+    const delivered = await store().control.deliveries({ destinationId, state: 'delivered' }, { limit: 10, cursor: null })
+    assert.deepEqual(delivered.data.map(({ messageId }) => String(messageId)).sort(), ['p-0', 'p-1', 'p-3', 'p-5'])
+  })
+
+  test('after a crash only the rest can be claimed, as it was', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(4, 'c'), [destinationId])
+    const urls = ['https://example.com/second']
+    await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 7, firstAttemptAtMs: NOW_MS - 9, urls })
+    await settleSome(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS + 7 }), 'delivered', 'kept', 'kept', 'delivered')
+    await reopen()
+    const rest = await claimOne(store(), destinationId, { nowMs: NOW_MS + 7 })
+    const { attempt, firstAttemptAtMs, dueAtMs } = rest.shipment
+    assert.deepEqual(messageIdsOf(rest), ['c-1', 'c-2'])
+    assert.deepEqual([attempt, firstAttemptAtMs, dueAtMs, rest.shipment.urls], [1, NOW_MS - 9, NOW_MS + 7, urls])
+    await settle(store(), rest, 'delivered')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, delivered: 4 }))
+  })
+
+  test('given back in the middle, the rest can be claimed by another, and no longer be settled by the first', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(3, 'b'), [destinationId])
+    const mine = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept')
+    store().delivery.release([mine.shipment])
+    const other = await claimOne(store(), destinationId)
+    assert.deepEqual(messageIdsOf(other), ['b-1', 'b-2'])
+    await assert.rejects(settleSome(store(), mine, 'kept', 'delivered', 'kept'), 'it is held by another')
+    await assert.rejects(settle(store(), mine, 'delivered'), 'it is held by another')
+    await settle(store(), await settleSome(store(), other, 'kept', 'kept', 'failed'), 'delivered')
+    await assert.rejects(settleSome(store(), other, 'kept', 'delivered', 'kept'), 'it is settled')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 2, failed: 1 }))
+  })
+
+  test('what was settled in one step cannot be settled in the next', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(3), [destinationId])
+    const before = await claimOne(store(), destinationId)
+    const now = await settleSome(store(), before, 'delivered', 'kept', 'kept')
+    await assert.rejects(settleSome(store(), before, 'failed', 'kept', 'kept'))
+    await assert.rejects(settle(store(), before, 'delivered'))
+    const step = settlementOf([now.shipment], byIndex('kept', 'delivered', 'kept'))
+    await assert.rejects(store().delivery.settle({ ...step, kept: step.kept.map(({ shipment }) => ({ shipment, parts: shipment.parts })) }))
+    await assert.rejects(store().delivery.settle({ ...step, records: [] }))
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 1, pending: 2 }))
+    await settle(store(), now, 'failed')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 1, failed: 2 }))
+  })
+
+  test('of several shipments settled together, some go and some are kept', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (const name of ['x', 'y', 'z']) await accept(store(), sourceId, tracks(2, name), [destinationId])
+    const { shipments } = await claim(store(), destinationId)
+    const [x, y, z] = shipments as [ClaimedShipment, ClaimedShipment, ClaimedShipment]
+    const fateOf = (delivery: string): Fate => {
+      const isOf = ({ shipment }: ClaimedShipment): boolean => delivery.startsWith(`${String(shipment.parts[0]?.origin)}-`)
+      return isOf(x) || (isOf(y) && delivery.endsWith('-0')) ? 'delivered' : 'kept'
+    }
+    const settlement = settlementOf(
+      shipments.map(({ shipment }) => shipment),
+      fateOf,
+    )
+    assert.deepEqual([settlement.done.length, settlement.kept.length], [1, 2])
+    await store().delivery.settle(settlement)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 3, pending: 3 }))
+    const kept = settlement.kept.map(({ shipment, parts }): Shipment => Object.assign({}, shipment, { parts }))
+    await store().delivery.settle(settlementOf(kept, 'failed'))
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 3, failed: 3 }))
+    assert.equal(z.shipment.id, kept[1]?.id)
+  })
+
+  test('steps of many shipments at the same time are each made once', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    for (let at = 0; at < 20; at++) await accept(store(), sourceId, tracks(4, `s${at}`), [destinationId])
+    const { shipments } = await claim(store(), destinationId)
+    assert.equal(shipments.length, 20)
+    await Promise.all(
+      shipments.map(async (claimed) => {
+        const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
+        await settle(store(), await settleSome(store(), now, 'kept', 'failed', 'kept', 'kept'), 'expired')
+      }),
+    )
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 80, delivered: 20, failed: 20, expired: 40 }))
+  })
+
+  test('a destination that is deleted meanwhile: what is held can go on, and what is left of it is cancelled', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    await accept(store(), sourceId, tracks(5, 'd'), [destinationId])
+    const claimed = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept', 'kept', 'kept')
+    await store().control.deleteDestination(destinationId)
+    const now = await settleSome(store(), claimed, 'kept', 'delivered', 'kept', 'kept', 'retry')
+    const untilPending = (count: number): Promise<unknown> =>
+      until(
+        () => store().control.ledger(),
+        (rows) => rows.some((row) => row.destinationId === destinationId && row.pending === count),
+        `${count} are pending`,
+      )
+    await untilPending(2)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 2, cancelled: 1, pending: 2 }))
+    await settle(store(), now, byIndex('kept', 'kept', 'delivered', 'untouched'))
+    await untilPending(0)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 3, cancelled: 2 }))
+  })
+
+  test('messages that are purged meanwhile stay owed until their holder ends them, in whichever step', async () => {
+    const { sourceId, destinationId } = await newWay(store())
+    const taker = new RecordingTaker()
+    store().delivery.attach(taker)
+    const messages = ['stays', 'gone', 'stays', 'gone'].map((userId, at) => Object.assign(track(`u-${at}`), { userId }))
+    await accept(store(), sourceId, messages, [destinationId])
+    const claimed = taker.taken[0] as ClaimedShipment
+    const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
+    await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(
+      async () => taker.purges,
+      (purges) => purges.length > 0,
+      'the holder hears of the purge',
+    )
+    assert.deepEqual(taker.purges[0]?.[1], [1, 3])
+    const next = await settleSome(store(), now, 'kept', 'cancelled', 'kept', 'kept')
+    // With the message that tells of the deletion.
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 1, cancelled: 1, pending: 3 }))
+    await reopen()
+    const { shipments } = await claim(store(), destinationId)
+    const rest = shipments.find(({ shipment }) => shipment.parts[0]?.origin === next.shipment.parts[0]?.origin) as ClaimedShipment
+    assert.deepEqual(
+      [...rest.contents.values()].map(({ items }) => items.map((item) => item?.['messageId'] ?? null)),
+      [['u-0', null, 'u-2', null]],
+    )
+    await settle(store(), rest, byIndex('kept', 'kept', 'delivered', 'cancelled'))
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 2, cancelled: 2, pending: 1 }))
+  })
+
+  test('a replay is settled in steps as well, and what other URLs answer later changes nothing but its history', async () => {
+    const { destinationId } = await ended(store(), 'failed', 3, { together: true })
+    const job = await replayAll(store(), matching({ destinationId }))
+    const claimed = await claimOne(store(), destinationId)
+    assert.deepEqual([claimed.shipment.replay, claimed.shipment.parts[0]?.indexes], [true, [0, 1, 2]])
+    const first = settlementOf([claimed.shipment], byIndex('delivered', 'kept', 'kept'))
+    await store().delivery.settle(first)
+    const jobCounts = async (): Promise<number[]> => {
+      const { delivered, failed } = ((await store().control.replayJob(job.id)) as ReplayJob).ended
+      return [delivered, failed]
+    }
+    assert.deepEqual(await jobCounts(), [1, 0])
+    await settle(store(), held(claimed, first), byIndex('kept', 'delivered', 'failed'))
+    const url = 'https://example.com/late'
+    const [record] = first.records
+    assert.ok(record !== undefined)
+    const late = { ...record, requests: record.requests.map((request) => Object.assign({}, request, { url })), finals: [] }
+    await store().delivery.settle({ destinationId, done: [], kept: [], remaining: [], records: [late] })
+    assert.deepEqual(await jobCounts(), [2, 1])
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, failed: 4 }))
+    const [part] = claimed.shipment.parts
+    const detail = await store().control.delivery(`${String(part?.origin)}-0`)
+    assert.deepEqual(
+      [detail?.state, detail?.attempts, detail?.history.map((request) => request.url)],
+      ['delivered', 1, ['https://example.com/hook', url]],
+    )
+  })
+}
