@@ -98,6 +98,7 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
     ['RAMP_START', count(RAMP_START)],
     ['maxInFlight', count(given.maxInFlight)],
     ['maxInFlight', count(bounds('maxInFlight').maximum)],
+    ['SLOTS', count(constantIn('delivery/delivery.ts', 'SLOTS'))],
     ['batch.size', count(properties['size']?.maximum)],
     ['batch.bytes', `${count(given.batch.bytes)} bytes`],
     ['batch.lingerMs', `${count(given.batch.lingerMs)} ms`],

@@ -43,33 +43,33 @@ function held(claimed: ClaimedShipment, { kept: [kept] }: Settlement): ClaimedSh
 export function settlingInParts({ store, reopen }: Ground): void {
   test('what ended is in the books at once, and the rest can be settled in as many steps as it takes', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    await accept(store(), sourceId, tracks(6, 'p'), [destinationId])
+    await accept(store(), sourceId, tracks(6, 'step'), [destinationId])
     let now = await claimOne(store(), destinationId)
     now = await settleSome(store(), now, 'delivered', 'kept', 'failed', 'kept', 'retry', 'kept')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 1, failed: 1, pending: 4 }))
     const pending = await store().control.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })
-    assert.deepEqual(pending.data.map(({ messageId }) => String(messageId)).sort(), ['p-1', 'p-3', 'p-4', 'p-5'])
+    assert.deepEqual(pending.data.map(({ messageId }) => String(messageId)).sort(), ['step-1', 'step-3', 'step-4', 'step-5'])
     const again = await claim(store(), destinationId, { nowMs: NOW_MS * 2 })
-    assert.deepEqual(again.shipments.map(messageIdsOf), [['p-4']], 'what is kept is held; what failed for now can be claimed')
+    assert.deepEqual(again.shipments.map(messageIdsOf), [['step-4']], 'what is kept is held; what failed for now can be claimed')
     now = await settleSome(store(), now, 'kept', 'delivered', 'kept', 'kept', 'kept', 'kept')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, failed: 1, pending: 3 }))
     await settle(store(), now, 'delivered')
     await settle(store(), again.shipments[0] as ClaimedShipment, 'expired')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 4, failed: 1, expired: 1 }))
     const delivered = await store().control.deliveries({ destinationId, state: 'delivered' }, { limit: 10, cursor: null })
-    assert.deepEqual(delivered.data.map(({ messageId }) => String(messageId)).sort(), ['p-0', 'p-1', 'p-3', 'p-5'])
+    assert.deepEqual(delivered.data.map(({ messageId }) => String(messageId)).sort(), ['step-0', 'step-1', 'step-3', 'step-5'])
   })
 
   test('after a crash only the rest can be claimed, as it was', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    await accept(store(), sourceId, tracks(4, 'c'), [destinationId])
+    await accept(store(), sourceId, tracks(4, 'crash'), [destinationId])
     const urls = ['https://example.com/second']
     await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 7, firstAttemptAtMs: NOW_MS - 9, urls })
     await settleSome(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS + 7 }), 'delivered', 'kept', 'kept', 'delivered')
     await reopen()
     const rest = await claimOne(store(), destinationId, { nowMs: NOW_MS + 7 })
     const { attempt, firstAttemptAtMs, dueAtMs } = rest.shipment
-    assert.deepEqual(messageIdsOf(rest), ['c-1', 'c-2'])
+    assert.deepEqual(messageIdsOf(rest), ['crash-1', 'crash-2'])
     assert.deepEqual([attempt, firstAttemptAtMs, dueAtMs, rest.shipment.urls], [1, NOW_MS - 9, NOW_MS + 7, urls])
     await settle(store(), rest, 'delivered')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, delivered: 4 }))
@@ -77,11 +77,11 @@ export function settlingInParts({ store, reopen }: Ground): void {
 
   test('given back in the middle, the rest can be claimed by another, and no longer be settled by the first', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    await accept(store(), sourceId, tracks(3, 'b'), [destinationId])
+    await accept(store(), sourceId, tracks(3, 'back'), [destinationId])
     const mine = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept')
     store().delivery.release([mine.shipment])
     const other = await claimOne(store(), destinationId)
-    assert.deepEqual(messageIdsOf(other), ['b-1', 'b-2'])
+    assert.deepEqual(messageIdsOf(other), ['back-1', 'back-2'])
     await assert.rejects(settleSome(store(), mine, 'kept', 'delivered', 'kept'), 'it is held by another')
     await assert.rejects(settle(store(), mine, 'delivered'), 'it is held by another')
     await settle(store(), await settleSome(store(), other, 'kept', 'kept', 'failed'), 'delivered')
@@ -142,7 +142,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
 
   test('a destination that is deleted meanwhile: what is held can go on, and what is left of it is cancelled', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    await accept(store(), sourceId, tracks(5, 'd'), [destinationId])
+    await accept(store(), sourceId, tracks(5, 'deleted'), [destinationId])
     const claimed = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept', 'kept', 'kept')
     await store().control.deleteDestination(destinationId)
     const now = await settleSome(store(), claimed, 'kept', 'delivered', 'kept', 'kept', 'retry')
@@ -163,7 +163,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     const taker = new RecordingTaker()
     store().delivery.attach(taker)
-    const messages = ['stays', 'gone', 'stays', 'gone'].map((userId, at) => Object.assign(track(`u-${at}`), { userId }))
+    const messages = ['stays', 'gone', 'stays', 'gone'].map((userId, at) => Object.assign(track(`purged-${at}`), { userId }))
     await accept(store(), sourceId, messages, [destinationId])
     const claimed = taker.taken[0] as ClaimedShipment
     const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
@@ -177,7 +177,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     const rest = shipments.find(({ shipment }) => shipment.parts[0]?.origin === next.shipment.parts[0]?.origin) as ClaimedShipment
     assert.deepEqual(
       [...rest.contents.values()].map(({ items }) => items.map((item) => item?.['messageId'] ?? null)),
-      [['u-0', null, 'u-2', null]],
+      [['purged-0', null, 'purged-2', null]],
     )
     await settle(store(), rest, byIndex('kept', 'kept', 'delivered', 'cancelled'))
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 2, cancelled: 2, pending: 1 }))
