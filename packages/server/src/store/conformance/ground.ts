@@ -23,7 +23,6 @@ import type {
   Part,
   Plan,
   RequestRecord,
-  RowId,
   SegmentContent,
   Settlement,
   Shipment,
