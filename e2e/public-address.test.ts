@@ -48,7 +48,7 @@ test('a request with two Host headers is refused, on every kind of path', async 
   for (const path of [`/v1/projects/${service.writeKey}/settings`, '/metrics', '/api/sources', '/', '/docs']) {
     const answer = await raw(Number(port), `GET ${path} HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\nConnection: close\r\n\r\n`)
     assert.match(answer, /^HTTP\/1\.1 400 /, path)
-    assert.match(answer, /"code":"invalid_request","message":"The request has more than one Host header\."/, path)
+    assert.match(answer, /"code":"invalid_request","message":"The request has more than one Host header\. Send exactly one\."/, path)
   }
 })
 

@@ -87,7 +87,7 @@ describe('The signatures of a delivery', () => {
     const wiring = await wire(service, { urls: [await deadUrl()], ...SECRETS })
     const refused = await wiring.attempted(await wiring.track(), 1)
     assert.equal(refused.attempts[0]?.reason, 'connection_refused')
-    assert.match(refused.request?.note ?? '', /The receiver did not answer, .*: its signatures are not shown\.$/)
+    assert.match(refused.request?.note ?? '', /The receiver did not answer, .* its signatures are not shown\.$/)
     assert.deepEqual(signatures(refused), ['(not shown)', '(not shown)'])
   })
 })

@@ -81,18 +81,18 @@ Segment [documents](https://www.twilio.com/docs/segment/connections/sources/cata
 
 The codes are in the [reference of errors](../reference/errors.md).`
 
-/** Held by packages/server/src/ingest/paths.test.ts and packages/server/src/routing/plan.test.ts. */
-const OTHER_LANGUAGES = `## Clients of other languages
+/** Tested in packages/server/src/ingest/paths.test.ts and packages/server/src/routing/plan.test.ts. */
+const OTHER_LANGUAGES = `## Clients in other languages
 
-They are not run by the tests, but their requests are sent as their sources write them:
+The tests do not run these clients. They send requests in the form that the source code of each client produces:
 
-| | Accepted | Sent so by |
+| | Accepted | Sent by |
 |---|---|---|
-| Slashes at the end of a tracking path, or doubled in it | \`/v1/import/\`, \`//v1/batch\`, \`/v1//b\`: the same as without | \`analytics-java\`; every client whose host setting ends in a slash |
+| Trailing or doubled slashes in a tracking path | \`/v1/import/\`, \`//v1/batch\`, \`/v1//b\`: the same as without | \`analytics-java\`; every client whose host setting ends in a slash |
 | Content types | any, if the body is JSON: \`application/json\` with or without a charset, \`text/plain\` | \`text/plain\`: \`analytics-kotlin\`, \`Analytics-CSharp\`, browsers |
 | Bodies | with a length or chunked, plain or gzip, with or without \`Expect: 100-continue\` | gzip: \`analytics-kotlin\`, \`Analytics-CSharp\`, and as an option Java, Python and PHP |
 | The write key | as the user of Basic authentication, or as \`writeKey\` in the body | in the body: \`analytics-kotlin\`, \`Analytics-CSharp\`, \`analytics-swift\` |
-| \`All\` in \`integrations\` | in any capitalization; if it is there twice, the first counts. Names of destinations are case-sensitive | \`all\`: \`DisableAll()\` of \`analytics-go\` |`
+| \`All\` in \`integrations\` | in any capitalization; if it is there twice, the first one counts. Destination names are case-sensitive | \`all\`: \`DisableAll()\` of \`analytics-go\` |`
 
 if (import.meta.main) {
   if (process.argv.includes('--write')) writeFileSync(FILE, compatibilityPage())

@@ -170,7 +170,10 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     return this.flush({ timeout: options?.timeout, close: true })
   }
 
-  /** Adds plugins; resolves when all have loaded. Nothing is sent meanwhile. They also see what was called just before, without an await in between. */
+  /**
+   * Adds plugins; resolves when all have loaded. Nothing is sent until then. The plugins also see calls made right before, if there
+   * was no await in between.
+   */
   register(...plugins: Plugin[]): Promise<void> {
     this.#outbox.hold()
     const recalled = this.#outbox.recall()
@@ -247,7 +250,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       if (this.#pipeline.loading) await this.#pipeline.loaded()
       if (hold.isGivenUp) return
       const result = this.#pipeline.enrich(ctx, (plugin) => {
-        hold.where = `was still with plugin ${plugin}`
+        hold.where = `was still being processed by plugin ${plugin}`
       })
       current = result instanceof Context ? result : await result
       if (hold.isGivenUp) return
@@ -264,7 +267,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
       message.bytes = composed.bytes
       const piped: Piped = { destinations: undefined }
-      // Queued first: what the spool has no room for goes nowhere, not to destination plugins either.
+      // Queued first, so that destination plugins do not get a message that the spool has no room for.
       if (this.#put(composed, period, current, callback, piped)) piped.destinations = this.#pipeline.deliver(current)
     } catch (error) {
       if (hold.isGivenUp) return

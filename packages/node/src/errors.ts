@@ -13,11 +13,11 @@ export const CLIENT_ERRORS = {
   close_timeout: 'The client was closed before the message could be delivered.',
   delivery_failure: 'The tracking API refused the request, or every retry failed; reason says how.',
   oauth_failure: 'No access token could be had from the authorization server; reason says why.',
-  plugin_failed: 'A plugin threw, or was not done at close. In before and enrichment plugins an error stops the message.',
+  plugin_failed: 'A plugin threw, or was still running at close. If a before or enrichment plugin throws, the message is not sent.',
   plugin_cancelled: 'A plugin cancelled the message with ctx.cancel().',
   plugin_load_failed: 'A plugin’s load() or unload() failed; the plugin is not in use.',
   spool_failed: 'The spool folder could not be read or written; messages go on in memory.',
-  spool_without_key: 'The spool folder holds messages from version 0.1, which do not name their write key; they are not sent.',
+  spool_without_key: 'The spool folder holds messages from version 0.1, which do not contain their write key; they are not sent.',
   listener_failed: 'A callback or an event listener threw.',
 } as const
 
@@ -27,7 +27,7 @@ export type ClientErrorCode = keyof typeof CLIENT_ERRORS
 export type ErrorCode = ClientErrorCode | RefusalCode | (string & {})
 
 export interface AnalyticsErrorDetails {
-  /** The underlying error. What is thrown by plugins and HTTP clients may be anything; what is not an Error is wrapped in one. */
+  /** The underlying error. Plugins and HTTP clients may throw anything; a value that is not an Error is wrapped in one. */
   reason?: unknown
   ctx?: Context | undefined
   /** The field of the message at fault. */
@@ -38,7 +38,7 @@ export interface AnalyticsErrorDetails {
 
 export class AnalyticsError extends Error {
   readonly code: ErrorCode
-  /** The underlying error; where the client itself refused the message, an error with the same text. */
+  /** The underlying error. If the client itself refused the message, this is an error with the same text. */
   readonly reason: Error
   readonly ctx?: Context
   readonly field: string | undefined
@@ -62,7 +62,7 @@ export class AnalyticsError extends Error {
   }
 }
 
-/** By its tag as well: test runners such as Jest run code in a context whose Error is another than Node's own. */
+/** Also checks the tag, because test runners such as Jest run code in a context with its own Error class. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]'
 }

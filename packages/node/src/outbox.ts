@@ -46,7 +46,7 @@ export interface OutboxEvents {
 /** Below 500 KB however a kilobyte is counted. */
 const BATCH_BYTES = Math.min(MAX_BATCH_BYTES, 500_000)
 const SHUT_DOWN_MS = 10_000
-/** As long as the public client waits for everything at close. */
+/** The public client waits this long at close for everything. */
 const PLUGINS_AT_CLOSE_MS = 75_000
 
 export class Outbox implements ExitTarget {
@@ -152,19 +152,18 @@ export class Outbox implements ExitTarget {
     return true
   }
 
-  /** Takes back what was called just now and went past the plugins; it keeps its room and its place in the count. */
+  /** Takes back messages that were called just now and bypassed the plugins. They keep their room in the queue and still count. */
   recall(): Recalled[] {
     const recalled = this.#queue.recall()
     const spooled = recalled.flatMap(({ spooledAs }) => (spooledAs === undefined ? [] : [{ from: spooledAs, to: spooledAs }]))
     this.#onDisk -= spooled.length
-    // As for any message on its way through plugins: what is sent after a restart must be what they made of it.
+    // What is sent after a restart must be what the plugins made of the message.
     if (spooled.length > 0) this.#forget(spooled)
     return recalled
   }
 
   /**
-   * Ends a message, and tells whoever waits for it: after plugins when destination plugins are done, and the callback after
-   * both.
+   * Ends a message. After plugins run when destination plugins are done, and the callback is called after both.
    */
   conclude(
     period: Period,
@@ -180,7 +179,10 @@ export class Outbox implements ExitTarget {
     if (error) this.#events.failed(error, callback !== undefined)
   }
 
-  /** Gives a message up at close that is then still with a plugin. The function given back says that it no longer is; true if it was. */
+  /**
+   * Registers a message that a plugin holds: `giveUp` is called if the plugin still holds it at close. Call the returned function when the
+   * plugin is done; it returns false if the message was given up before.
+   */
   heldByPlugin(giveUp: () => void): () => boolean {
     this.#heldByPlugins.add(giveUp)
     return () => this.#heldByPlugins.delete(giveUp)
@@ -224,7 +226,7 @@ export class Outbox implements ExitTarget {
   async close(timeoutMs: number | undefined): Promise<FlushResult> {
     this.#isClosed = true
     this.#sender.closing()
-    // Everything else that a close waits for has an end of its own.
+    // Everything else that a close waits for has its own time limit.
     const isUnlimited = timeoutMs === undefined || Number.isNaN(timeoutMs)
     const timer = isUnlimited ? setTimeout(() => this.#giveUpPlugins(), PLUGINS_AT_CLOSE_MS) : undefined
     const result = await this.flush(timeoutMs)
@@ -276,12 +278,14 @@ export class Outbox implements ExitTarget {
     const leave = this.heldByPlugin(() => {
       const names = [...(run?.running ?? [])].join(', ')
       this.#events.failed(
-        new AnalyticsError('plugin_failed', `the client was closed while the message was still with plugin ${names}`, { ctx }),
+        new AnalyticsError('plugin_failed', `the client was closed while the message was still being processed by plugin ${names}`, {
+          ctx,
+        }),
         false,
       )
       tell()
     })
-    // A flush waits, though not for ever: it must not hang on other people's code.
+    // A flush waits, but only for a limited time: it must not hang on other people's code.
     const free = this.#periods.occupy(period)
     this.#freeAfter(
       finished.then(() => {
@@ -355,7 +359,7 @@ export class Outbox implements ExitTarget {
     }
   }
 
-  /** Ends what waits for plugins that do not come back. */
+  /** Gives up the messages that plugins still hold. */
   #giveUpPlugins(): void {
     const held = [...this.#heldByPlugins]
     this.#heldByPlugins.clear()
@@ -377,7 +381,7 @@ export class Outbox implements ExitTarget {
   }
 
   #openSpool(limits: SpoolLimits, { writeKey, url, historical }: CheckedSettings): Spool {
-    // Historical clients send no sentAt, by which times of the past would be corrected.
+    // A historical client sends no sentAt, because the service would shift past times by it. So its messages are kept apart.
     const place = { ...limits, sender: JSON.stringify([writeKey, url, historical]) }
     const spool = orRefuse('spool.dir', () => platform.spool(place, (error) => this.#spoolFailed(error)))
     // What is found at the start belongs to the period of the start, so that the first flush waits for it.

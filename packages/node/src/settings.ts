@@ -1,6 +1,6 @@
 // The settings: their meaning for people, their defaults, and their limits. Everything is checked once, in the
 // constructor, which is the only place where this library throws. A number outside of its limits is adjusted with a
-// warning, as the public client does without one; only what cannot be understood is refused.
+// warning (the public client adjusts without one); only what cannot be interpreted is refused.
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
@@ -66,7 +66,7 @@ export interface AnalyticsSettings {
   spool?: SpoolOptions | undefined
   /** Drain on SIGTERM and SIGINT before the process ends. Default: false. */
   handleSignals?: boolean | undefined
-  /** Most seconds from a batch's first request to its last retry, whatever `maxRetries` says. Default: 43,200 (12 hours). */
+  /** Most seconds from a batch's first request to its last retry, even if `maxRetries` is not reached. Default: 43,200 (12 hours). */
   maxTotalBackoffDuration?: number | undefined
   /** Most seconds that a batch waits because the service answers with Retry-After; then it has failed. Default: 43,200 (12 hours). */
   maxRateLimitDuration?: number | undefined
@@ -142,20 +142,20 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   }
 }
 
-/** `instead` is used for what is below `least`; by default `least` itself. */
+/** A value below `least` is replaced by `instead`, which is `least` by default. */
 function numberOf(name: string, given: unknown, fallback: number, least: number, instead = least): number {
   const value = given ?? fallback
   // Settings often come from environment variables, which are strings.
   const parsed = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  if (typeof parsed !== 'number' || Number.isNaN(parsed)) refuse(name, `must be a number of at least ${least}, and is ${shown(value)}`)
+  if (typeof parsed !== 'number' || Number.isNaN(parsed)) refuse(name, `must be a number of at least ${least}, but is ${shown(value)}`)
   const used = parsed < least ? instead : parsed
-  if (used !== value) warnOnce(`${name} must be a number of at least ${least}, and is ${shown(value)}; the client uses ${used}`)
+  if (used !== value) warnOnce(`${name} must be a number of at least ${least}, but is ${shown(value)}; the client uses ${used}`)
   return used
 }
 
 const warned = new Set<string>()
 
-/** Once in a process: some programs make a client for each request. */
+/** Once per process, because some programs create a client for each request. */
 function warnOnce(text: string): void {
   if (warned.has(text)) return
   warned.add(text)

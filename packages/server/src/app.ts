@@ -131,7 +131,9 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
   app.addHook('onRequest', (request, reply, next) => {
     if (!namesSeveralHosts(request.raw)) return next()
-    void reply.code(400).send(errorBody(new ApiError('invalid_request', { message: 'The request has more than one Host header.' })))
+    void reply
+      .code(400)
+      .send(errorBody(new ApiError('invalid_request', { message: 'The request has more than one Host header. Send exactly one.' })))
   })
   app.setNotFoundHandler((_request, reply) => reply.code(404).send(errorBody(new ApiError('not_found'))))
   app.setErrorHandler((error, request, reply) => {

@@ -183,7 +183,7 @@ test('--help and --version are asked for, whatever else is given', () => {
   assert.equal(readConfig({}, ['--version']).kind, 'version')
 })
 
-test('a short admin token is refused where others can reach the service, and taken on loopback', () => {
+test('a short admin token is refused if others can reach the service, and accepted on loopback', () => {
   assert.equal(config({ SWITCHYARD_ADMIN_TOKEN: 'short' }).adminToken, 'short')
   assert.equal(config({ SWITCHYARD_ADMIN_TOKEN: 'sixteen-letters!', SWITCHYARD_HOST: '0.0.0.0' }).adminToken, 'sixteen-letters!')
   for (const env of [{ SWITCHYARD_HOST: '0.0.0.0' }, { SWITCHYARD_PUBLIC_URL: 'https://events.example' }]) {
@@ -194,7 +194,7 @@ test('a short admin token is refused where others can reach the service, and tak
   assert.match(problems({ SWITCHYARD_HOST: '0.0.0.0' }, ['--admin-token', 'x'])[0] ?? '', /^--admin-token is too short/)
 })
 
-test('on loopback behind a proxy, each default that is made for one machine is warned of until it is set', () => {
+test('on loopback behind a proxy, each default that is meant for a single machine causes a warning until it is set', () => {
   const warnings = (env: Environment): string[] => {
     const result = readConfig(env, [])
     assert.equal(result.kind, 'config', JSON.stringify(result))

@@ -130,7 +130,7 @@ export const SETTINGS = {
     fallback: null,
     usual: "each request's own Host header",
     sentence:
-      'The address that senders and browsers use, such as https://events.example.com. Set it behind a proxy, above all one with TLS.',
+      'The address that senders and browsers use, such as https://events.example.com. Set it if there is a proxy in front, especially one that terminates TLS.',
   }),
   metrics: setting<'auto' | 'open' | 'token' | 'off'>({
     variable: 'SWITCHYARD_METRICS',
@@ -207,11 +207,11 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.')
 }
 
-/** A short token can be guessed by anybody who reaches the port, however slowly guessing is made. */
+/** Anybody who reaches the port can guess a short token, even though wrong tokens are slowed down. */
 function weakToken({ adminToken, host, publicUrl }: Config, at: string): ConfigProblem | null {
   if (adminToken === null || adminToken.length >= LEAST_TOKEN_CHARACTERS || (isLoopback(host) && publicUrl === null)) return null
   const message =
-    `${at} is too short: where others can reach the service it needs at least ${LEAST_TOKEN_CHARACTERS} characters. ` +
+    `${at} is too short: it needs at least ${LEAST_TOKEN_CHARACTERS} characters if others can reach the service, and has ${adminToken.length}. ` +
     'Make one with: openssl rand -hex 32'
   return { setting: at, message }
 }
@@ -225,10 +225,12 @@ function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, me
       'Webhooks may reach private addresses because the service listens on loopback. Set SWITCHYARD_PRIVATE_ADDRESSES to refuse or allow.',
     )
   if (metrics === 'auto')
-    warnings.push('GET /metrics needs no token for requests from this machine. Set SWITCHYARD_METRICS to token or open.')
+    warnings.push(
+      'GET /metrics needs no token for requests from this machine because the service listens on loopback. Set SWITCHYARD_METRICS to token or open.',
+    )
   if (adminToken !== null && adminToken.length < LEAST_TOKEN_CHARACTERS)
     warnings.push(
-      `SWITCHYARD_ADMIN_TOKEN has fewer than ${LEAST_TOKEN_CHARACTERS} characters, and others can reach the service through a proxy.`,
+      `SWITCHYARD_ADMIN_TOKEN has fewer than ${LEAST_TOKEN_CHARACTERS} characters, and others can reach the service through a proxy. Make a longer one with: openssl rand -hex 32`,
     )
   return warnings
 }
@@ -378,7 +380,7 @@ function parseChoice<T extends string>(text: string, choices: readonly T[]): Par
   return value === undefined ? { expected: `one of ${choices.join(', ')}` } : { value }
 }
 
-/** Its origin: nothing is served under a path. */
+/** An origin only: the service cannot be served under a path. */
 function parsePublicUrl(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : null
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`

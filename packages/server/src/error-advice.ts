@@ -23,7 +23,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   unsupported_encoding: 'Send the body with Content-Encoding: gzip or none; to the control API with none.',
   rate_limited: 'Wait as long as Retry-After says and send the same again. The limit is SWITCHYARD_RATE_LIMIT.',
   overloaded:
-    'Wait as long as Retry-After says and send the same again. It is caused by very many large requests that arrive slowly at once.',
+    'Wait as long as Retry-After says and send the same request again. The cause is a large number of request bodies that arrive slowly at the same time.',
   store_unavailable: 'Wait as long as Retry-After says and send the same again. The log of the service says why: often a full disk.',
   // Both
   not_found: 'Compare the path with this reference. Paths have no slash at their end.',
@@ -56,8 +56,9 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   too_many_tokens: 'Revoke tokens that nobody uses: GET /api/tokens shows when each was last used.',
   write_key_not_found: 'GET /api/sources/{id} shows the write keys of the source.',
   last_write_key: 'Add the key that replaces it first: POST /api/sources/{id}/write-keys.',
-  name_taken: 'Choose another name, or change the one that is there. If `switchyard apply` says so, run it again.',
-  changed_since_read: 'Read it again, decide again, and send If-Match with its new ETag. If a command says so, run it again.',
+  name_taken: 'Choose another name, or change the existing entry. If `switchyard apply` reports this, run it again.',
+  changed_since_read:
+    'Read the resource again, check whether your change still applies, and send it with the new ETag in If-Match. If a command reports this, run it again.',
   write_key_taken: 'Choose another key, or leave it out to get a new one.',
   too_many_write_keys: 'Remove the keys that are no longer used.',
   too_many_listeners: 'Close a stream that nobody watches: a dashboard in a forgotten tab, a switchyard tail that still runs.',

@@ -63,8 +63,11 @@ export const API_ERRORS = {
   backup_running: [409, 'A copy is being made or waits to be fetched. Remove it first, or wait.'],
   backup_not_ready: [409, 'The copy is not ready.'],
   backup_unsupported: [409, 'This store is PostgreSQL, which is backed up with tools of its own: pg_dump or pg_basebackup.'],
-  name_taken: [409, 'Something of this kind has this name already, and uniqueName was asked for.'],
-  changed_since_read: [412, 'It was changed since it was read, so nothing was changed. Read it again, and send the change once more.'],
+  name_taken: [409, 'The name is already in use, and uniqueName=true allows it only once.'],
+  changed_since_read: [
+    412,
+    'The resource was changed after it was read, so this request changed nothing. Read it again and repeat the change.',
+  ],
   same_names: [409, 'Several have the same name, and a configuration file tells entries apart by their names.'],
   destination_gone: [409, 'The destination of this delivery was deleted, so the message cannot be sent to it again.'],
 } as const satisfies Record<string, readonly [status: number, message: string]>

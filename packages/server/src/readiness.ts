@@ -11,7 +11,7 @@ export interface Readiness {
   authorize: (request: IncomingMessage) => boolean
 }
 
-const NOT_READY = 'The store cannot be written now. The log says why, and so does this path to a request with a control token.'
+const NOT_READY = 'The store cannot be written to. See the log for the reason, or send this request with a control token.'
 
 export function registerReadiness(app: FastifyInstance, { check, authorize }: Readiness): void {
   let checking: ReturnType<Readiness['check']> | null = null

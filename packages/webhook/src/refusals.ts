@@ -10,7 +10,7 @@ export const REFUSALS = {
   signature_invalid: [401, 'The signature does not match the body.'],
   batch_unproven: [
     401,
-    'X-Signature proves only the first message of a batch, and there are others. Require Standard Webhooks with signingSecrets.',
+    'X-Signature proves only the first message of a batch, and this batch has more. Set signingSecrets to require Standard Webhooks.',
   ],
   // 500, not 4xx: the fault is in the receiver's wiring, and Switchyard retries a 5xx, so nothing is lost meanwhile.
   body_already_read: [500, 'The body was read before verification, and nothing on the request still holds it.'],

@@ -11,7 +11,7 @@ export interface VerifyOptions {
   signingSecrets?: string | readonly string[]
   /**
    * Accepts a batch of which X-Signature proves only the first message, with `coverage: 'first_message'`. Anybody who has
-   * seen one signed message can put others behind it. False unless set: such a batch is refused.
+   * seen one signed message can append others. Default: false, which refuses such a batch.
    */
   allowUnprovenMessages?: boolean | undefined
   /** How far webhook-timestamp may lie from now, in either direction. 300 unless set. */
@@ -51,7 +51,7 @@ export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
     // An environment variable that is not set: the other secret alone would verify less than was meant.
     if (name in options && options[name] === undefined) throw new TypeError(`${name} is given, but undefined.`)
   }
-  // 'false', as an environment variable gives it, must not allow it.
+  // The string 'false', as read from an environment variable, must not count as true.
   if (typeof allowUnprovenMessages !== 'boolean') throw new TypeError('allowUnprovenMessages must be true or false.')
   requireNumber('toleranceSeconds', toleranceSeconds, 0, Number.MAX_SAFE_INTEGER)
   requireNumber('maxBodyBytes', maxBodyBytes, 1, Number.MAX_SAFE_INTEGER)

@@ -40,7 +40,7 @@ test('a batch comes back whole, and says how much of it is proven', () => {
   assert.deepEqual(byBoth, { ...expected, coverage: 'body', webhookId: 'msg_1' })
 })
 
-test('a batch of which X-Signature proves the first message alone is refused, whoever wrote the others', () => {
+test('a batch of which X-Signature proves only the first message is refused, genuine or forged', () => {
   const forged = `[${ONE},{"type":"track","messageId":"forged"}]`
   for (const options of [{ sharedSecret }, { sharedSecret, allowUnprovenMessages: false }]) {
     assert.equal(codeOf(xHeaders(BATCH), BATCH, options), 'batch_unproven')
@@ -52,7 +52,7 @@ test('a batch of which X-Signature proves the first message alone is refused, wh
   assert.deepEqual(result.ok ? result : [result.status, result.header, 'messages' in result], [401, 'x-signature', false])
 })
 
-test('a batch of one message is proven whole by X-Signature', () => {
+test('X-Signature proves the whole of a batch of one message', () => {
   const result = verifyWebhook({ headers: xHeaders(`[${ONE}]`), body: `[${ONE}]` }, { sharedSecret })
   assert.deepEqual(result.ok && [result.messages.length, result.coverage], [1, 'body'])
 })

@@ -28,7 +28,7 @@ export interface VerifiedWebhook {
   payload: WebhookMessage | WebhookMessage[]
   /** The messages, always as an array. */
   messages: WebhookMessage[]
-  /** What is proven: all messages, or only the first, which needs the option `allowUnprovenMessages`. */
+  /** Which messages are proven: all of them, or only the first (possible only with `allowUnprovenMessages`). */
   coverage: 'body' | 'first_message'
   /** X-Attempt, from 1. No signature covers it. */
   attempt: number | undefined

@@ -30,8 +30,8 @@ export function signBody(body: RawBody, sharedSecret: string): string {
 }
 
 /**
- * Whether the header is the X-Signature of the body; of a batch this proves the first message alone. False, never an error, for whatever a sender can do wrong: no
- * header or several, a malformed one, a batch that is empty or not JSON.
+ * Whether the header is the X-Signature of the body; for a batch this proves only the first message. False, never an error, for
+ * whatever a sender can do wrong: no header or several, a malformed one, a batch that is empty or not JSON.
  */
 export function verifySignature(
   body: RawBody,

@@ -74,7 +74,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
   message_deleted: { says: 'The message was deleted, as was asked for its user.', advice: 'There is nothing left that could be sent.' },
   message_unreadable: {
     says: 'The stored message is damaged and cannot be read.',
-    advice: 'Check the disk of the store, and send the message again from where it came.',
+    advice: 'Check the disk that the store is on, and have the sender send the message again.',
   },
 }
 

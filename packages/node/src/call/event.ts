@@ -152,7 +152,7 @@ function isJsonObject(value: unknown): boolean {
   return json !== undefined && json.startsWith('{')
 }
 
-/** The event of a message's text, as plugins written for the public client expect it: a Date, and objects to set fields of. */
+/** The event of a message's text, in the form that plugins written for the public client expect: a Date as timestamp, and objects whose fields they can set. */
 export function revive(event: AnalyticsEvent): AnalyticsEvent {
   const ms = parseTime(event.timestamp)
   // One that was enqueued may have no time, or one that is none.
@@ -162,7 +162,7 @@ export function revive(event: AnalyticsEvent): AnalyticsEvent {
   return event
 }
 
-/** The event as it is sent: `integrations` that say nothing are left out. A copy, because the event is still in plugins' hands. */
+/** The event as it is sent, without empty `integrations`. A copy, because plugins still hold the event. */
 export function withoutEmptyIntegrations(event: AnalyticsEvent): AnalyticsEvent {
   const { integrations } = event
   const isEmpty = integrations != null && Object.getPrototypeOf(integrations) === Object.prototype && Object.keys(integrations).length === 0

@@ -1,10 +1,10 @@
 // Whether requests must go through global fetch instead of node:http, because somebody has changed what fetch does: test
 // suites replace it (msw, nock 14, vi.fn), tools wrap it, and undici's dispatcher behind it is replaced for proxies
-// (NODE_USE_ENV_PROXY=1) and mocks (MockAgent). Asked before each request, because a test changes it at any time.
+// (NODE_USE_ENV_PROXY=1) and mocks (MockAgent). This is checked before each request, because a test may change it at any time.
 
-/** How every Node.js since 18 writes it. Its text and not its identity at import: a mock may have come before. */
+/** The source text of the runtime's own fetch, the same in every Node.js since 18. Remembering the function at import would not do: a mock may already be installed. */
 const RUNTIME_FETCH = /^(async )?function fetch\(input, init = undefined\) \{[^]*undici/i
-/** Where undici keeps it; version 7 began to keep it in both places. */
+/** Where undici keeps its global dispatcher; since version 7 it is in both places. */
 const DISPATCHERS = [Symbol.for('undici.globalDispatcher.1'), Symbol.for('undici.globalDispatcher.2')] as const
 
 let seenFetch: unknown
@@ -14,13 +14,13 @@ export function isFetchChanged(): boolean {
   const { fetch } = globalThis
   if (fetch !== seenFetch) {
     seenFetch = fetch
-    // Without fetch (--no-experimental-fetch) there is nothing to go through.
+    // There is no fetch with --no-experimental-fetch.
     isRuntimeFetch = typeof fetch !== 'function' || RUNTIME_FETCH.test(Function.prototype.toString.call(fetch))
   }
   return !isRuntimeFetch || isDispatcherChanged()
 }
 
-/** The runtime sets EnvHttpProxyAgent where it is to use a proxy; what undici sets by itself is an Agent. */
+/** The runtime sets an EnvHttpProxyAgent to use a proxy; undici's default is an Agent. */
 function isDispatcherChanged(): boolean {
   for (const key of DISPATCHERS) {
     const dispatcher = (globalThis as { [key: symbol]: object | undefined })[key]
@@ -31,7 +31,7 @@ function isDispatcherChanged(): boolean {
 
 let isProxyChecked = false
 
-/** Tells people, once, that the proxy they ask for is not one that the runtime uses. */
+/** Warns once if a proxy is configured that the runtime does not use. */
 export function warnOfUnusedProxy(): void {
   if (isProxyChecked) return
   isProxyChecked = true

@@ -1,6 +1,6 @@
 // HTTP by node:http with keep-alive: the default where it exists, because a request costs a fraction of what one by
-// global fetch does (npm run bench:transport prints both). A global fetch that somebody has changed is used instead. What
-// node:http gives is also treated with care: mocks such as nock replace http.request, and their requests do less.
+// global fetch does (npm run bench:transport prints both). A global fetch that somebody has changed is used instead. Mocks
+// such as nock replace http.request, and their requests lack some features, so nothing here relies on those.
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'
@@ -26,7 +26,7 @@ export function httpTransport(maxConnections: number): Transport {
       return secure
     }
     if (plain) return plain
-    // The default export: mocks replace functions of that object, and the names of the module do not follow.
+    // The default export, because mocks replace functions of that object, and named imports do not see the replacement.
     const { default: module } = await import('node:http')
     plain ??= { module, agent: new module.Agent(options) }
     return plain
@@ -74,7 +74,7 @@ export function httpTransport(maxConnections: number): Transport {
 
 class StaleSocketError extends Error {}
 
-/** `deadline` is on the clock of performance.now(): a request sent once more has only the time that the first left it. */
+/** `deadline` is on the clock of performance.now(): a request that is resent has only the time that is left. */
 function exchange(
   module: typeof Http | typeof Https,
   options: Http.RequestOptions,

@@ -86,7 +86,7 @@ export function claimLeft(dir: string, owner: Owner, silentMs: number): Claim[] 
   return claims
 }
 
-/** What writers that are gone have left here and nobody has taken over. */
+/** Files whose writers are gone and that nobody has taken over. */
 export function leftSegments(dir: string, silentMs: number): string[] {
   return fs.readdirSync(dir).flatMap((name) => {
     const [, writer, holder] = OWNER_FILE.exec(name) ?? []

@@ -5,7 +5,7 @@
 //   SENDER/TOKEN-N.messages  a message a line
 //   SENDER/TOKEN-N.done      lines "FROM TO": places in TOKEN-N.messages, from 0, whose outcome is known; other lines mean nothing
 //
-// SENDER is a hash of the write key and address: a line does not say what it is to be sent with, so its folder has to.
+// SENDER is a hash of the write key and address: a line contains neither, so its folder has to tell.
 // Who TOKEN is, and whether it still lives, is node-spool-owner.ts.
 
 import { createHash } from 'node:crypto'
@@ -224,7 +224,7 @@ export function openSpool(
   }
 }
 
-/** Not the key itself: it has no business on a disk. */
+/** A hash, because the write key itself must not be written to disk. */
 export function senderFolder({ dir, sender }: Pick<SpoolPlace, 'dir' | 'sender'>): string {
   return join(dir, createHash('sha256').update(sender).digest('hex').slice(0, 32))
 }
@@ -235,7 +235,7 @@ function enter(dir: string): Owner {
     try {
       return createOwner(dir)
     } catch (error) {
-      // The last one who left may have removed the folder in between.
+      // Another client, the last to leave the folder, may have removed it in between.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 5) throw error
     }
   }
@@ -246,15 +246,15 @@ function leave(dir: string, owner: Owner): void {
   try {
     fs.rmdirSync(dir)
   } catch {
-    // Others are in it, or it is gone.
+    // Other clients still use it, or it is gone already.
   }
 }
 
-/** Version 0.1 kept the messages of all senders in one folder, so nobody knows what these are to be sent with. */
+/** Version 0.1 kept the messages of all senders in one folder, so their write key and address are not known. */
 function withoutKey(files: number, from: string, to: string): MessagesWithoutKey {
   const held = `${files} file${files === 1 ? '' : 's'} of messages from version 0.1`
   return new MessagesWithoutKey(
-    `${from} holds ${held}, which do not name their write key and are not sent. If all are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
+    `${from} holds ${held}, which do not contain their write key and are not sent. If all of them are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
   )
 }
 

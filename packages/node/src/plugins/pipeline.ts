@@ -9,11 +9,11 @@ import type { PluginOf, PluginType } from './plugin.ts'
 
 const TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
-/** Plugins at work on one message, side by side. */
+/** Plugins that process one message concurrently. */
 export interface PluginRun {
   /** Names of those that are not done. */
   readonly running: ReadonlySet<string>
-  /** Resolves when all are done, whatever came of them. */
+  /** Resolves when all are done, whether they succeeded or failed. */
   readonly done: Promise<void>
 }
 
@@ -88,8 +88,8 @@ export class Pipeline<Instance> {
   }
 
   /**
-   * Runs before and enrichment plugins. Throws an AnalyticsError where one of them stops the message. `waitsFor` is told
-   * the name of a plugin that takes its time.
+   * Runs before and enrichment plugins. Throws an AnalyticsError where one of them stops the message. `waitsFor` is called
+   * with the name of a plugin that returned a promise.
    */
   enrich(ctx: Context, waitsFor: (plugin: string) => void): Context | Promise<Context> {
     const { type } = ctx.event
@@ -97,7 +97,7 @@ export class Pipeline<Instance> {
     return runInTurn(plugins, 0, type, ctx, waitsFor)
   }
 
-  /** Hands the message to destination plugins, each on its own. */
+  /** Gives the message to each destination plugin, independently of the others. */
   deliver(ctx: Context): PluginRun | undefined {
     return this.#runApart('destination', ctx)
   }
@@ -120,7 +120,7 @@ export class Pipeline<Instance> {
     }
   }
 
-  /** Never throws, also not for a context that a plugin has broken: that must not keep its message from ending. */
+  /** Never throws, even if a plugin has corrupted the context: the message must still get its outcome. */
   #runApart(role: 'destination' | 'after', ctx: Context): PluginRun | undefined {
     try {
       const { type, integrations } = ctx.event

@@ -134,7 +134,7 @@ export class FlushPeriods {
       const { delivered, failed } = this.#open.shift() as Period
       this.#over.delivered += delivered
       this.#over.failed += failed
-      // Before the next one is added up: a flush reports no calls that were made after it.
+      // Before the next period is added: a flush does not report calls that were made after it.
       const { number } = this.#open[0] as Period
       resolveWhile(this.#waiting, ({ upTo }) => upTo < number)
       resolveWhile(this.#waitingForMessages, ({ upTo }) => upTo < number)

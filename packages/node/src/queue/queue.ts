@@ -65,7 +65,7 @@ export class Queue {
   #bytes = 0
   #toldFull = false
   #isSealing = false
-  /** How many of the last messages were added by the code that is running now. */
+  /** How many messages at the end of the queue were added by the code that is running now (in this microtask run). */
   #fresh = 0
   #ready: Batch[] = []
   #head = 0
@@ -146,7 +146,7 @@ export class Queue {
     this.#fresh = 0
   }
 
-  /** Takes back what the code that is running now has added: sending begins when that is done, so none of it is sent yet. */
+  /** Takes back what the code that is running now has added. Sending begins only after that code has finished, so none of it was sent. */
   recall(): Recalled[] {
     const fresh = this.#fresh
     if (fresh === 0) return []

@@ -8,7 +8,7 @@ export interface SpoolRange {
 }
 
 export interface SpoolOptions {
-  /** A folder of its own; made if missing. Several processes, write keys and hosts may share it. */
+  /** A folder used for nothing else; created if missing. Several processes, write keys and hosts may share it. */
   dir: string
   /** Most bytes kept at once. Default 64 MiB. */
   maxBytes?: number | undefined
@@ -22,7 +22,7 @@ export interface SpoolLimits {
 
 /** Where the messages of one client are kept. */
 export interface SpoolPlace extends SpoolLimits {
-  /** What its messages are sent with (write key, address): none is ever given to a client that sends with anything else. */
+  /** The write key and address that its messages are sent with. A client with another key or address never gets them. */
   sender: string
 }
 

@@ -99,7 +99,7 @@ export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
 }
 
 async function exchange(client: HTTPClient, request: OutgoingRequest, signal: AbortSignal): Promise<Answer> {
-  // Text, as mocks of fetch and clients of others expect it. Only global fetch is given bytes, one part of them: gzip is
+  // Text, as mocks of fetch and third-party clients expect it. Only global fetch is given bytes, as one part: gzip is
   // refused with a custom client.
   const isCompressed = request.headers['Content-Encoding'] !== undefined
   const response = await client.makeRequest({

@@ -98,7 +98,7 @@ export class TokenSource {
       if (retry >= maxRetries) throw failure(problem)
       const leftMs = (pauseLimitAt ?? Infinity) - performance.now()
       if (waitMs > leftMs) {
-        // Not at once: the batch that asks next would disregard the pause.
+        // Not at once: otherwise the batch that asks next would ignore the pause.
         await pause(Math.max(leftMs, 0))
         throw failure(problem)
       }

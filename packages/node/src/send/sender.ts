@@ -145,7 +145,7 @@ export class Sender {
     const startedAt = performance.now()
     let retries = 0
     let tokenRenewed = false
-    /** When the batch has waited for as long as it may on a service that asks for pauses. */
+    /** The time at which the batch has used up maxRateLimitDuration. */
     let pauseLimitAt: number | undefined
     let lastError: AnalyticsError | undefined
     for (let attempts = 1; ; attempts++) {
@@ -201,7 +201,7 @@ export class Sender {
     return [HEAD, ...parts, platform.encode(`${this.#tail}${sentAt}}`)]
   }
 
-  /** False at the limit, if the pause is not over by then. */
+  /** Resolves to false if the limit comes before the end of the pause. */
   async #waitOutPause(limitAt: number): Promise<boolean> {
     while (!this.#stopped) {
       const now = performance.now()
@@ -251,7 +251,7 @@ export class Sender {
   }
 }
 
-/** fetch says only that it failed; why is in the cause. */
+/** The message of a fetch error only says that it failed; the reason is in its cause. */
 function withCause(error: unknown): string {
   const cause = (error as { cause?: { message?: unknown; code?: unknown } } | null | undefined)?.cause
   const why = cause?.message || cause?.code
@@ -267,7 +267,7 @@ function broken(error: unknown): BatchResult {
   }
 }
 
-/** For a batch that has no answer of its own, because the service asked for the pause when it answered another. */
+/** For a batch that got no answer itself: the service asked for the pause when it answered another batch. */
 function pausedTooLong(limitMs: number): AnalyticsError {
   const message = `the tracking API asked for a pause (Retry-After) that is longer than maxRateLimitDuration, ${limitMs / 1000} s`
   return new AnalyticsError('delivery_failure', message)

@@ -55,7 +55,7 @@ export function isTemporary(status: number): boolean {
 export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   const text = value.trim()
-  // An HTTP date is in GMT, also in the one form that does not say so and that Date.parse would take for local time.
+  // An HTTP date is always in GMT. One of its forms does not say so, and Date.parse would read that as local time.
   const date = text.endsWith('GMT') ? text : `${text} GMT`
   const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * 1000 : /^[A-Za-z]{3}/.test(text) ? Date.parse(date) - now : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS)

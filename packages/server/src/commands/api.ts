@@ -14,7 +14,7 @@ export interface Api {
   /** `path` begins with /api. Rejects with a CommandProblem that says what the service answered, or that there is none. */
   get(path: string, query?: Query): Promise<JsonObject>
   post(path: string, body?: object, query?: Query): Promise<JsonObject>
-  /** With the thing as it was read, nothing is changed if it was changed since: `changed_since_read`. */
+  /** `read`: the resource as it was read. If it was changed since, nothing is changed: `changed_since_read`. */
   patch(path: string, body: object, read?: JsonObject): Promise<JsonObject>
   delete(path: string, query?: Query, read?: JsonObject): Promise<JsonObject | undefined>
   /** An answer that is a file's bytes. */

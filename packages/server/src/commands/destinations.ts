@@ -95,7 +95,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       if (name !== undefined) body['name'] = name
       if (urls.length > 0) body['urls'] = urls
       if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change was given.', EXIT.usage)
-      // Headers and the filter are sent whole, with what was read of them: that must not undo what somebody else changes meanwhile.
+      // Headers and the filter are sent as a whole, merged with what was read. That must not undo what somebody else has changed since.
       const isMerged = body['headers'] !== undefined || body['filter'] !== undefined
       show(call, await call.api.patch(path, body, isMerged ? read : undefined))
       return EXIT.ok

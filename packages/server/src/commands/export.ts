@@ -29,7 +29,7 @@ export const exportCommand: Command = {
       return EXIT.ok
     }
     try {
-      // It has write keys: for its owner alone. Made anew, because one that is left of an earlier try may be readable by others.
+      // The file contains write keys, so only its owner may read it. A leftover of an earlier attempt may be readable by others, so it is removed first.
       rmSync(`${path}.new`, { force: true })
       writeFileSync(`${path}.new`, text, { mode: 0o600, flag: 'wx', flush: true })
       renameSync(`${path}.new`, path)

@@ -224,7 +224,7 @@ async function sizeOf(path: string): Promise<number> {
 function openRejects(path: string | undefined, keptBytes: number): number | null {
   if (path === undefined) return null
   try {
-    // Messages of people are in it: a new file is for its owner alone.
+    // It contains people's messages, so only its owner may read a new file.
     if (keptBytes === 0) return openSync(path, 'w', 0o600)
     const file = openSync(path, 'a')
     ftruncateSync(file, keptBytes)

@@ -1,6 +1,6 @@
 // What a command says: results on stdout, so that they can be piped, progress and remarks on stderr. Messages and answers
 // hold what strangers sent, so no control character of theirs reaches a terminal and no line break of theirs makes a line that
-// looks like ours (terminal-text.ts). Our own colours are marked with what a stranger cannot guess until they are written.
+// looks like ours (terminal-text.ts). Our own colours are marked with a random text, which a stranger cannot guess.
 
 import { randomBytes } from 'node:crypto'
 import { harmless } from '../terminal-text.ts'
@@ -146,7 +146,7 @@ function drawn(done: number, total: number): string {
 const MARK = `\x1b<${randomBytes(8).toString('hex')}>`
 const COLOUR = new RegExp(`${MARK}\\d+m`, 'g')
 
-/** Without anything that works on a terminal, but with our colours. */
+/** Escapes everything that a terminal would act on, except our own colours. */
 function plain(text: string): string {
   return text.split(MARK).map(harmless).join(MARK)
 }

@@ -118,7 +118,7 @@ export async function startReceiver(
 
   function judge(headers: Record<string, string>, body: Buffer): Signature {
     if (secrets === null) return { verdict: 'unchecked', carried: 'x-signature' in headers || 'webhook-signature' in headers }
-    // A tool to look with: it says how much of a batch is proven instead of refusing it.
+    // This is a tool for inspection: it shows how much of a batch is proven instead of refusing it.
     const result = verify({ headers, body }, { ...secrets, allowUnprovenMessages: true, maxBodyBytes: MAX_BODY_BYTES })
     if (result.ok) return { verdict: 'good', coverage: result.coverage }
     const { code, message } = result

@@ -16,7 +16,7 @@ export const rotateKey: Command = {
     'end-tokens': {
       placeholder: null,
       sentence:
-        'Ends all sessions of the dashboard and all OAuth access tokens, too, with new keys to sign them. For when somebody had the store and its key.',
+        'Also ends all dashboard sessions and all OAuth access tokens, by replacing the keys that sign them. Use it if somebody may have copied the store and its key.',
     },
     generate: { placeholder: null, sentence: 'Prints a new key for SWITCHYARD_NEW_SECRET_KEY, and changes nothing.' },
   },
@@ -47,7 +47,9 @@ export const rotateKey: Command = {
             : `The new key is in ${keyFile}, for its owner alone. Start the service as before.`,
         )
         if (call.has('end-tokens'))
-          call.out.line('Sessions and OAuth access tokens from before are refused: log in to the dashboard again; clients get new tokens.')
+          call.out.line(
+            'Earlier dashboard sessions and OAuth access tokens are now refused. Log in to the dashboard again; clients request new tokens by themselves.',
+          )
         call.out.remark('Backups from before need the old key. Make a new backup.')
       }
       return EXIT.ok

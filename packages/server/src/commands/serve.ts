@@ -5,7 +5,7 @@ import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './command.ts'
 
-/** The whole stop takes no longer, whatever it waits for: ten seconds are promised, and the process needs a moment to end. */
+/** A stop takes no longer than this, whatever it waits for. The documentation promises ten seconds, and the process needs a moment to exit. */
 const STOP_MS = 9_000
 
 export const serve: Command = {
@@ -61,7 +61,9 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
       log.info({ signal }, 'stopping')
       giveUp.abort()
       setTimeout(() => {
-        log.warn('stopping took too long, probably because the store does not answer: what was in flight will be sent again')
+        log.warn(
+          `stopping took longer than ${STOP_MS / 1_000} s, probably because the store does not answer: exiting now, and what was in flight will be sent again`,
+        )
         log.flush()
         resolve(EXIT.ok)
       }, STOP_MS).unref()

@@ -97,7 +97,7 @@ const DELIVERY_DETAIL = object({
         headers: record(
           string({
             description:
-              "A viewer sees (hidden) in the place of signatures and of the values of the destination's own headers. An admin sees signatures only where they are those that were sent; otherwise (added when sent) or (not shown).",
+              "Viewers see (hidden) in place of signatures and of the values of the destination's own headers. Admins see a signature only if it is the one that was sent; otherwise they see (added when sent) or (not shown).",
           }),
         ),
         body: string(),
@@ -138,7 +138,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     // All URLs of an attempt get the same request.
     const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
     if (last !== undefined && !answered && isSigned(headers)) {
-      notes.push('The receiver did not answer, so the request may not have reached it: its signatures are not shown.')
+      notes.push('The receiver did not answer, so the request may not have reached it. For this reason its signatures are not shown.')
     }
     const note = notes.length === 0 ? null : notes.join(' ')
     if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination.headers), HIDDEN), body, note }
@@ -146,10 +146,10 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     return { headers: notes.length === 0 ? headers : replaceSignatures(headers, NOT_AS_SENT), body, note }
   }
 
-  /** How the request as it is made again may differ from what was sent. */
+  /** How the reconstructed request may differ from what was sent. */
   async function requestNotes({ destinationId, history, gathered }: DeliveryDetail, missing: number): Promise<string[]> {
     const last = history.at(-1)
-    if (last === undefined) return ['It was not sent yet: so it would look now.']
+    if (last === undefined) return ['It was not sent yet. This is the request as it would be sent now.']
     const notes: string[] = []
     // The destination's settings of the time are not kept, but that they were changed is.
     const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }

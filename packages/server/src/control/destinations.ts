@@ -66,7 +66,7 @@ const TEST_ANSWER = object({
     { headers: record(string()), body: string() },
     {
       description:
-        'As it went out to each URL; Host and Content-Length come on top. Signatures are (not shown) if no URL answered, because the request may not have been sent.',
+        'The request as sent to each URL, without Host and Content-Length. Signatures are (not shown) if no URL answered, because the request may not have been sent.',
     },
   ),
   attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),

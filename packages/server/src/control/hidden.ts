@@ -4,7 +4,7 @@
 import { HIDDEN, hiddenUrl } from '../hidden-url.ts'
 import type { Destination, RequestRecord, Role } from '../store/store.ts'
 
-/** Stand for a signature: of a request that was not made yet, and of one that may differ from what was sent. */
+/** Placeholders for the signatures of a request that was not sent yet, and of one that may differ from what was sent. */
 export const ADDED_WHEN_SENT = '(added when sent)'
 export const NOT_AS_SENT = '(not shown)'
 
@@ -23,7 +23,7 @@ export function isSigned(headers: Readonly<Record<string, string>>): boolean {
   return Object.keys(headers).some((name) => SIGNATURE_HEADERS.has(name.toLowerCase()))
 }
 
-/** A signature makes a receiver trust a message, so nobody is given one of a message that was not sent. */
+/** A receiver trusts a message that is signed, so nobody gets the signature of a message that was not sent. */
 export function replaceSignatures(headers: Readonly<Record<string, string>>, text: string): Record<string, string> {
   return withValue(headers, SIGNATURE_HEADERS, text)
 }

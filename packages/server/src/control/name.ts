@@ -1,5 +1,5 @@
-// Names that people give to sources and destinations: anything that can be read on one line. Several may have the same one, unless who
-// creates one asks for a name of its own.
+// Names that people give to sources and destinations: anything that can be read on one line. Several may have the same name,
+// unless the request that creates one asks for a unique name.
 
 import { ApiError } from '../errors.ts'
 import { queryBoolean } from './query.ts'
@@ -7,14 +7,19 @@ import { object, withDefault } from './schema.ts'
 
 export const CREATION_QUERY = object({
   uniqueName: withDefault(
-    queryBoolean({ description: 'Creates nothing if something of this kind has the name already: `name_taken`.' }),
+    queryBoolean({ description: 'If true and the name is already in use, nothing is created and the answer is `name_taken`.' }),
     false,
   ),
 })
 
 /** Throws when the name must be unique and is not. */
 export function checkName({ uniqueName }: { uniqueName: boolean }, name: string, others: ReadonlyMap<string, { name: string }>): void {
-  if (uniqueName && [...others.values()].some((other) => other.name === name)) throw new ApiError('name_taken', { field: 'name' })
+  if (uniqueName && [...others.values()].some((other) => other.name === name)) {
+    throw new ApiError('name_taken', {
+      field: 'name',
+      message: `The name ${JSON.stringify(name)} is already in use, and uniqueName=true allows it only once.`,
+    })
+  }
 }
 
 /** What is wrong with a name, completing "The field …". */

@@ -41,7 +41,7 @@ export interface Route<Body = unknown, Query = unknown> {
   stream?: true
   /** The answer is a file's bytes instead of JSON: `handle` returns a stream of them. */
   bytes?: true
-  /** Its answer is one thing, which has an ETag; or it changes one, and can be told by If-Match to do so only if it is still as it was read. */
+  /** The answer is one resource with an ETag; a route that changes or deletes one accepts If-Match. */
   tagged?: true
   /** What it can refuse with, beyond what every route can: authorization, form, store. */
   errors?: readonly ApiErrorCode[]
@@ -61,7 +61,7 @@ export function route<Body = undefined, Query = undefined>(route: Route<Body, Qu
   return route
 }
 
-/** Throws when the request has an If-Match that does not name the thing as it is stored now. */
+/** Throws when the request has an If-Match that does not match the resource as it is stored now. */
 export function checkIfMatch({ request }: Exchange, shown: unknown): void {
   const header = request.headers['if-match']
   if (header !== undefined && !isNamedIn(header, entityTag(shown))) throw new ApiError('changed_since_read')

@@ -67,8 +67,8 @@ export function RequestView({ request, url }: { request: Request; url: string | 
               )}
               {!isAdmin && (
                 <Text size="sm">
-                  Signatures, values of the destination's own headers and values of the URL's query are hidden from viewers: put the values
-                  in where it says (hidden).
+                  Signatures, the values of the destination's own headers and the values in the URL's query string are hidden from viewers.
+                  Replace each (hidden) with the real value.
                 </Text>
               )}
               <Code

@@ -437,7 +437,7 @@ function payloadMistakes({ code }: Verdict): Mistake[] {
       {
         title: 'Only the first message of the batch is proven',
         advice:
-          'X-Signature says nothing about the other messages: anybody who has seen the first one signed can add to it. Give the destination a signing secret, whose signature is over the whole body, and have the receiver require that. With allowUnprovenMessages packages/webhook accepts such a batch.',
+          'X-Signature does not cover the other messages: anybody who has seen one signed message can append others. Give the destination a signing secret, whose signature covers the whole body, and make the receiver require it. With allowUnprovenMessages, @switchyard/webhook accepts such a batch.',
         isProved: true,
       },
     ]

@@ -121,7 +121,7 @@ export async function standardDigest(key: Uint8Array, id: string, timestamp: str
   return base64(await hmac('SHA-256', key, signed))
 }
 
-/** `isBodySigned`: a signature of the other kind is there for what X-Signature leaves out of a batch. */
+/** `isBodySigned`: a Standard Webhooks signature covers the messages of a batch that X-Signature does not. */
 export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: string, isBodySigned = false): Promise<Verdict> {
   const received = valuesOf(headers, 'x-signature')
   const computed = await xDigest(body, utf8(sharedSecret))

@@ -241,7 +241,7 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, isOfOtherSecret },
         {isValid && (
           <Text size="sm">
             {scheme === 'x-signature' && isBatchOfSeveral(body)
-              ? 'The first message is as it was sent. X-Signature says nothing about the others of a batch: they are proven only if the Standard Webhooks signature is valid, too.'
+              ? 'The first message is unchanged. X-Signature does not cover the other messages of a batch: they are proven only if the Standard Webhooks signature is valid, too.'
               : scheme === 'x-signature'
                 ? 'The body is as it was sent, and the secret is that of the destination.'
                 : 'Body, id and time are as they were sent, the secret is that of the destination, and the time is close enough to now.'}

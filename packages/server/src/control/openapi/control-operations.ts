@@ -16,7 +16,8 @@ const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
   required: false,
-  description: 'The ETag of an answer that showed it. If it was changed since, nothing is changed: `changed_since_read`.',
+  description:
+    'The ETag from an earlier answer. If the resource was changed since then, this request changes nothing and the answer is `changed_since_read`.',
   schema: { type: 'string' },
 }
 
