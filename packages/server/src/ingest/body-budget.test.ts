@@ -156,3 +156,15 @@ test('broken and refused bodies give back what they held', async (t) => {
     await once(broken.resume(), 'close')
   }
 })
+
+test('gzip bodies count while they wait to be inflated, however small they came', async (t) => {
+  const api = await trackingApi(t, { maxBodiesBytes: 10_000 })
+  const bomb = gzipSync(JSON.stringify({ batch: [], writeKey: 'nobody' }).padEnd(490_000))
+  const one = Buffer.concat([Buffer.from(head({ 'Content-Encoding': 'gzip', 'Content-Length': String(bomb.length) })), bomb])
+  const last = Buffer.from(head({ ...BASIC, 'Content-Length': String(small.length), Connection: 'close' }) + small)
+  const text = await api.exchange(Buffer.concat([...Array.from({ length: 40 }, () => one), last]))
+  const statuses = Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status)
+  assert.equal(statuses.pop(), '200')
+  assert.equal(statuses.length, 40)
+  assert.deepEqual(new Set(statuses), new Set(['401', '503']))
+})

@@ -1,16 +1,17 @@
 // Reads a request's body, and inflates gzip. Invariant: it ends, by the body's end, the limit, the deadline or a broken
 // connection, and never holds more than the limit: what is declared too long is refused before it is read, and inflation
-// stops at the limit, so a small bomb stays small. All bodies together stay within a budget. Callbacks, not promises: this
-// runs for every request.
+// stops at the limit, so a small bomb stays small. All bodies together stay within a budget, also while they wait to be
+// inflated. Callbacks, not promises: this runs for every request.
 
 import type { IncomingMessage } from 'node:http'
-import { gunzip } from 'node:zlib'
 import type { ArrivingBody, BodyBudget } from './body-budget.ts'
+import type { Inflate } from './inflate.ts'
 
 export interface BodyLimits {
   maxBytes: number
   timeoutMs: number
   budget: BodyBudget
+  inflate: Inflate
 }
 
 export type BodyFailure = 'too_large' | 'timeout' | 'no_room' | 'bad_gzip' | 'unknown_encoding' | 'gone'
@@ -25,7 +26,7 @@ const EMPTY: Buffer = Buffer.alloc(0)
  */
 export function readBody(
   request: IncomingMessage,
-  { maxBytes, timeoutMs, budget }: BodyLimits,
+  { maxBytes, timeoutMs, budget, inflate }: BodyLimits,
   isKnown: boolean,
   done: (body: Buffer, failure: BodyFailure | null) => void,
 ): void {
@@ -38,6 +39,7 @@ export function readBody(
   let bytes = 0
   let over = false
   let arriving: ArrivingBody | undefined
+  let cancelInflation: (() => void) | undefined
 
   const fail = (failure: BodyFailure): void => {
     if (over) return
@@ -45,6 +47,7 @@ export function readBody(
     first = EMPTY
     chunks = undefined
     if (arriving !== undefined) budget.remove(arriving)
+    cancelInflation?.()
     // The rest of a refused body is read and thrown away, until the deadline. Closing instead would reset the connection,
     // and the sender would never see the answer that says why.
     request.resume()
@@ -64,11 +67,17 @@ export function readBody(
   request.on('end', () => {
     clearTimeout(timer)
     if (over) return
-    over = true
-    if (arriving !== undefined) budget.remove(arriving)
     const body = chunks === undefined ? first : Buffer.concat(chunks, bytes)
-    if (!gzipped) done(body, null)
-    else gunzip(body, { maxOutputLength: maxBytes }, (error, inflated) => done(inflated ?? EMPTY, error ? gzipFailure(error) : null))
+    const finish = (whole: Buffer, failure: BodyFailure | null): void => {
+      if (over) return
+      over = true
+      if (arriving !== undefined) budget.remove(arriving)
+      done(whole, failure)
+    }
+    if (!gzipped) return finish(body, null)
+    const inflated = (error: NodeJS.ErrnoException | null, whole: Buffer): void =>
+      finish(error ? EMPTY : whole, error && gzipFailure(error))
+    cancelInflation = inflate({ body, maxBytes, isKnown, done: inflated })
   })
   if (encoding !== undefined && !gzipped && !/^\s*(?:identity)?\s*$/i.test(encoding)) fail('unknown_encoding')
   else if (declaredBytes > limit) fail('too_large')
@@ -84,7 +93,7 @@ export function readBody(
       else if (chunks === undefined) chunks = [first, chunk]
       else chunks.push(chunk)
       // What came whole is used at once. Most requests come so, and cost nothing here.
-      if (bytes === declaredBytes) return
+      if (bytes === declaredBytes && !gzipped) return
       arriving ??= { isKnown, giveUp: () => fail('no_room'), heldBytes: 0 }
       budget.add(arriving, chunk.length)
     })

@@ -21,6 +21,7 @@ import { parseTraceContext } from '../trace-context.ts'
 import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
 import { createBodyBudget } from './body-budget.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'
+import { createInflate } from './inflate.ts'
 import {
   type Body,
   countOf,
@@ -117,8 +118,9 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   const rateLimit = rateLimitOf(settings.rateLimitPerSecond, store.nodes, clock)
   const { bodyTimeoutMs: timeoutMs } = settings
   const budget = createBodyBudget(settings.maxBodiesBytes)
-  const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs, budget }
-  const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs, budget }
+  const inflate = createInflate()
+  const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs, budget, inflate }
+  const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs, budget, inflate }
   const sourceOf = createKeyLookup(() => store.configuration())
 
   function receive(exchange: Exchange, bytes: Buffer): void {

@@ -1,0 +1,49 @@
+// Inflates gzip bodies, a few at a time. A body of 500 bytes can inflate to 500 KB, and zlib would work on all of them in turn, each
+// with its own memory: thousands that are sent at once would hold gigabytes. Those of known senders go first.
+
+import { gunzip } from 'node:zlib'
+
+export interface InflateJob {
+  body: Buffer
+  maxBytes: number
+  /** Whether the head of the request has the key of a source. */
+  isKnown: boolean
+  /** Called once, unless it is cancelled while it waits. */
+  done: (error: NodeJS.ErrnoException | null, inflated: Buffer) => void
+}
+
+/** Gives what cancels a job that waits. */
+export type Inflate = (job: InflateJob) => () => void
+
+/** As many as the threads that Node.js has for it. */
+const MAX_AT_ONCE = 4
+
+export function createInflate(): Inflate {
+  const known = new Set<InflateJob>()
+  const strangers = new Set<InflateJob>()
+  let running = 0
+
+  function start(job: InflateJob): void {
+    running++
+    gunzip(job.body, { maxOutputLength: job.maxBytes }, (error, inflated) => {
+      running--
+      startNext()
+      job.done(error, inflated)
+    })
+  }
+
+  function startNext(): void {
+    const waiting = known.size > 0 ? known : strangers
+    for (const job of waiting) {
+      waiting.delete(job)
+      return start(job)
+    }
+  }
+
+  return (job) => {
+    const waiting = job.isKnown ? known : strangers
+    if (running < MAX_AT_ONCE) start(job)
+    else waiting.add(job)
+    return () => waiting.delete(job)
+  }
+}
