@@ -82,7 +82,8 @@ export async function runCommandLine(process: Process): Promise<void> {
         stderr.write(`${error.message.split('\n').map(harmless).join('\n')}\n`)
         return error.exit
       }
-      stderr.write(`switchyard ${command.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+      const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      stderr.write(`switchyard ${command.name} failed: ${trace.split('\n').map(harmless).join('\n')}\n`)
       return EXIT.failed
     }
   }

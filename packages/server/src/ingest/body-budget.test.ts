@@ -14,11 +14,11 @@ const WRONG = { Authorization: `Basic ${Buffer.from('nobody:').toString('base64'
 const LARGE_BYTES = 400_000
 
 /** A request of which most has been sent. */
-function begin(api: TrackingApi, headers: Record<string, string>): { answer: Promise<Answer>; finish: () => void } {
-  const text = JSON.stringify({ batch: [good], writeKey: 'key-1' }).padEnd(LARGE_BYTES)
-  const { request, answer } = openRequest(api, '/v1/batch', { ...headers, 'Content-Length': String(LARGE_BYTES) })
-  request.write(text.slice(0, LARGE_BYTES - 1_000))
-  return { answer, finish: () => request.end(text.slice(LARGE_BYTES - 1_000)) }
+function begin(api: TrackingApi, headers: Record<string, string>, bytes = LARGE_BYTES): { answer: Promise<Answer>; finish: () => void } {
+  const text = JSON.stringify({ batch: [good], writeKey: 'key-1' }).padEnd(bytes)
+  const { request, answer } = openRequest(api, '/v1/batch', { ...headers, 'Content-Length': String(bytes) })
+  request.write(text.slice(0, bytes - 1_000))
+  return { answer, finish: () => request.end(text.slice(bytes - 1_000)) }
 }
 
 /** Writes to a bare connection, and waits for what is expected to come back each time. */
@@ -138,6 +138,17 @@ test('bodies without a key in the headers are given up before those with one', a
   assert.equal((await known.answer).status, 200)
   const statuses = await Promise.all(strangers.map(async ({ answer }) => (await answer).status))
   assert.equal(statuses.filter((status) => status === 503).length, 3, statuses.join())
+})
+
+test('bodies with a key in the headers that drip in do not keep out one that has its key in the body', async (t) => {
+  const api = await trackingApi(t, { maxBodiesBytes: 2.5 * LARGE_BYTES })
+  const dripping = [begin(api, BASIC), begin(api, BASIC)]
+  const stranger = begin(api, {}, 0.6 * LARGE_BYTES)
+  const first = await Promise.race([stranger, ...dripping].map(async ({ answer }, index) => ({ index, status: (await answer).status })))
+  assert.equal(first.status, 503)
+  assert.notEqual(first.index, 0)
+  stranger.finish()
+  assert.equal((await stranger.answer).status, 200)
 })
 
 test('a body in tiny pieces counts for the memory that they take', async (t) => {
