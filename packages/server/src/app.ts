@@ -126,7 +126,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   }) as unknown as FastifyInstance
   if (parts.onRoute) app.addHook('onRoute', parts.onRoute)
   const { silent } = boundConnections(app)
-  // Bodies for paths that there are not, or that take none, are not read: they would be kept in memory only to be thrown away.
+  // Bodies for unknown paths, and for paths that expect none, are not read: they would take memory only to be discarded.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
   app.addHook('onRequest', (request, reply, next) => {

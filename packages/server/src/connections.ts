@@ -1,33 +1,33 @@
-// What one connection may make the service hold. Node.js parses all requests of a chunk that were sent ahead (pipelined) and keeps their
-// answers until they are read, for as long as the other side likes. So a connection may have so many requests unanswered, and is
-// closed when it has not read for a while. One that waits for an answer, or for the next request, is not concerned.
+// Limits how much memory one connection can make the service hold. Node.js parses all pipelined requests of a chunk and keeps their
+// answers until the client reads them, however long that takes. So the number of unanswered requests of a connection is limited, and a
+// connection is closed if it does not read for a while. One that waits for an answer, or sends no request, is not affected.
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 export interface Connections {
-  /** Those that have not sent the head of a request. Node.js counts as idle only those that have. */
+  /** Connections that have not sent the headers of a request yet. Node.js does not count these as idle. */
   silent: ReadonlySet<Socket>
-  /** Closes those whose answers were not read for too long. Called by itself every few seconds. */
+  /** Closes connections that have not read their answers for too long. A timer calls it every few seconds. */
   sweep: (nowMs: number) => void
 }
 
 interface Watched {
   unanswered: number
-  /** How far the answers had come when they last moved, and when that was. */
+  /** How much of the answers had been sent when that last changed, and when that was. */
   sentBytes: number
   queuedBytes: number
   sinceMs: number
 }
 
-/** Clients that pipeline at all send a handful. */
+/** Clients that use pipelining send only a few at a time. */
 export const MAX_UNANSWERED = 64
-/** In which not one byte of what is waiting has left. */
+/** A connection is closed when no byte of its pending answers was sent for this long. */
 export const UNREAD_MS = 30_000
 const SWEEP_EVERY_MS = 5_000
 
-/** To be called before routes and plugins are added, so that it comes before them. */
+/** Call it before routes and plugins are added, so that its hooks run first. */
 export function boundConnections(app: FastifyInstance): Connections {
   const watched = new Map<Socket, Watched>()
   const silent = new Set<Socket>()
@@ -83,7 +83,7 @@ export function boundConnections(app: FastifyInstance): Connections {
   return { silent, sweep }
 }
 
-/** What of the write under way the kernel has not taken yet: only so a large answer is seen to move before all of it has left. */
+/** The bytes of the current write that the kernel has not accepted yet. Without them, a large answer would seem stuck until all of it has been sent. */
 export function queuedIn(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null }
   return handle?.writeQueueSize ?? 0

@@ -1,9 +1,9 @@
-// The tag of a thing as an answer of the control API shows it: equal as long as the answer is. The service sends it as ETag and compares it
-// with If-Match; a command computes it from an entry of a list. So nobody has to store versions, and no hash of what a viewer may not see is shown to one.
+// The tag of a resource as the control API shows it: it is the same as long as the answer is the same. The service sends it as ETag and compares
+// it with If-Match; a command computes it from an entry of a list. So no versions are stored, and a viewer gets no hash of what it may not see.
 
 import { createHash } from 'node:crypto'
 
-/** With its quotes, as it stands in a header. */
+/** Includes the quotes, as in the header. */
 export function entityTag(shown: unknown): string {
   return `"${createHash('sha256')
     .update(JSON.stringify(inOrder(shown)))
@@ -11,12 +11,12 @@ export function entityTag(shown: unknown): string {
     .slice(0, 22)}"`
 }
 
-/** Whether the tag is one of those in the header If-Match. A proxy that compresses answers marks tags as weak; that is let pass. */
+/** Whether the tag is one of those in the header If-Match. A proxy that compresses answers marks tags as weak; those are accepted. */
 export function isNamedIn(header: string, tag: string): boolean {
   return header.split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')))
 }
 
-/** The order of fields says nothing. */
+/** The order of fields does not matter. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder)
   if (typeof value !== 'object' || value === null) return value

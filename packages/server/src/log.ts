@@ -28,7 +28,7 @@ export function createLog(level: LogLevel, stream: NodeJS.WriteStream = process.
 
 const COLOURS = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
-/** One line each, without anything that works on a terminal: a log line may quote what a stranger sent. */
+/** One line each, with everything escaped that a terminal would act on, because a log line may quote what a stranger sent. */
 function readable({ level, time, msg = '', ...fields }: Line): string {
   const label = styleText(COLOURS[level as keyof typeof COLOURS] ?? 'gray', level.padEnd(5))
   const rest = Object.entries(fields).map(([name, value]) => `${harmless(name)}=${harmless(JSON.stringify(value) ?? '')}`)

@@ -34,7 +34,7 @@ export interface RotateOptions {
   oldKey: string | null
   /** Null: a new one is made, which is possible only where it is kept in the file. */
   newKey: string | null
-  /** Removes every stored secret that lets somebody in, too: sessions and access tokens from before are refused, and so are forged ones. */
+  /** Also removes every stored secret that gives access, so that earlier sessions and access tokens are refused, and forged ones too. */
   endTokens?: boolean
   /** For tests: called after each step, at any of which the process may end. */
   onStep?: (step: RotateStep) => void

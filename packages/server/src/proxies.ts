@@ -12,8 +12,8 @@ export interface Proxies {
 }
 
 /**
- * Takes addresses and CIDR blocks, and throws for what is neither. `publicUrl` is the origin that every sender asks for, whatever a
- * request says.
+ * Takes addresses and CIDR blocks, and throws for what is neither. If `publicUrl` is set, it is used as the
+ * origin of every request, whatever its headers say.
  */
 export function createProxies(trusted: readonly string[], publicUrl: string | null = null): Proxies {
   const list = new BlockList()
@@ -56,8 +56,8 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
 }
 
 /**
- * Node.js takes the first of two Host headers; a proxy before it may have judged the other. Such a request is nobody's honest one
- * (RFC 9112 has it refused).
+ * Node.js uses the first of two Host headers; a proxy in front may have checked the other. RFC 9112 requires that such a request is
+ * refused.
  */
 export function namesSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
@@ -88,7 +88,7 @@ function withoutPort(hop: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
 }
 
-/** A proxy that adds to a list adds on the right: what stands before may be the sender's own. */
+/** A proxy appends on the right; the values before that may come from the sender. */
 function lastOf(header: string | string[] | undefined): string | undefined {
   return (typeof header === 'string' ? header : header?.at(-1))?.split(',').at(-1)?.trim() || undefined
 }

@@ -20,8 +20,8 @@ export function writeStoredBody(body: StoredBody): Buffer {
 }
 
 /**
- * `absent` are the indexes that are in the bytes and do not count: duplicates. Does not throw: one damaged body must not keep
- * others, which are read with it, from being sent, listed or purged.
+ * `absent` are the indexes of duplicates, which are in the bytes but do not count. Does not throw, because one damaged body must not keep
+ * others that are read with it from being sent, listed or purged.
  */
 export function readStoredBody(
   bytes: Uint8Array,

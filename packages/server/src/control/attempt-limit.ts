@@ -20,7 +20,7 @@ const OVERALL_BURST = 200
 const OVERALL_PER_SECOND = 1
 const MAX_ADDRESSES = 10_000
 const REMEMBERED_GUESSES = 8
-/** By size of the network, smallest first: larger ones may hold several customers, so a failure costs them this part of it. */
+/** By size of the network, smallest first. Larger networks may have several customers, so a failure costs them only this share. */
 const IPV6_NETWORKS = [
   { bits: 64, share: 1 },
   { bits: 56, share: 4 },
@@ -37,7 +37,7 @@ interface Failures {
 export class AttemptLimit {
   readonly #nowMs: () => number
   readonly #maxAddresses: number
-  /** For each size of network, in the order of the last failure. Apart, so that failures from many small ones do not push out a large one. */
+  /** One map for each size of network, in the order of the last failure, so that failures from many small networks do not evict a large one. */
   readonly #failures = IPV6_NETWORKS.map(() => new Map<string, Failures>())
   #overall = OVERALL_BURST
   #overallAtMs: number

@@ -17,6 +17,6 @@ export interface LiveFilter {
 }
 
 export interface Live {
-  /** Until the iteration is left. Null when as many listen as may, in all or with this token. */
+  /** Until the iteration is left. Null if the limit of listeners is reached, in all or for this token. */
   listen(filter: LiveFilter, tokenId: string): AsyncIterable<StreamEvent> | null
 }

@@ -193,7 +193,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       answer: OAUTH_APP,
       errors: ['oauth_app_not_found'],
       handle({ params, actor }) {
-        // One later than now: a token that was issued in this millisecond is revoked too.
+        // One millisecond later than now, so that a token issued in this millisecond is revoked too.
         const revoked = ({ revokedBeforeMs }: OAuthApp) => ({ revokedBeforeMs: Math.max(clock.wallMs(), revokedBeforeMs ?? 0) + 1 })
         return change('oauth-app.revoke-tokens', params['id'], revoked, actor)
       },
@@ -201,7 +201,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
   ]
 }
 
-/** A key that is there already, under the same id, stays as old as it is. */
+/** A key that already exists under the same id keeps its creation time. */
 function keepingAge(given: readonly OAuthKey[], stored: readonly OAuthKey[]): OAuthKey[] {
   return given.map((key) => stored.find(({ id, publicKeyPem }) => id === key.id && publicKeyPem === key.publicKeyPem) ?? key)
 }

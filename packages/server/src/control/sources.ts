@@ -1,4 +1,4 @@
-// Sources and their write keys. Reads come from the configuration in memory; changes are judged on what is stored.
+// Sources and their write keys. Reads come from the configuration in memory; changes are checked against what is stored.
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
@@ -167,7 +167,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
   ]
 }
 
-/** For what names sources by id. */
+/** Throws if one of these ids is not the id of a source. */
 export function checkSources({ sources }: Configuration, sourceIds: readonly string[] = []): void {
   for (const [index, id] of sourceIds.entries()) {
     if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')

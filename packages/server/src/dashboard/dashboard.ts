@@ -18,7 +18,7 @@ const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta na
 <p>The service runs. Its dashboard has not been built: run <code>npm run build:dashboard</code> and reload.</p>
 <p>The API is described at <a href="/docs/api">/docs/api</a>.</p></html>`
 
-/** Gives whether there is a build to serve; without one, its pages say how to make one. */
+/** Returns whether there is a build to serve; without one, the pages say how to make one. */
 export function registerDashboard(app: FastifyInstance, { folder }: DashboardDeps): boolean {
   const files = new BuiltFiles(folder)
 

@@ -181,7 +181,7 @@ export class Work {
     this.#untouched.push(...this.units.splice(0))
   }
 
-  /** Messages whose users were deleted while the work waited are not sent. */
+  /** Drops messages whose users were deleted while the work waited. */
   delete(isDeleted: IsDeleted): void {
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit

@@ -14,12 +14,12 @@ export interface DocsDeps {
   site: string
 }
 
-/** The page's script puts the address in its place under which the page was opened. */
+/** The page's script replaces it with the address under which the page was opened. */
 const DEFAULT_ORIGIN = 'http://localhost:8080'
 
 export function registerDocs(app: FastifyInstance, { document, site }: DocsDeps): void {
-  // Made when somebody asks for them first, and only then: the page has half a megabyte, and anybody may ask as often as they like.
-  // So nothing of a request may get into them.
+  // Rendered once, at the first request: the page has half a megabyte, and anybody may ask for it as often as they like. So they must
+  // not contain anything from a request.
   let made: ReferenceDocument | undefined
   let page: BuiltFile | undefined
   let json: BuiltFile | undefined

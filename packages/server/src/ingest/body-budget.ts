@@ -1,11 +1,11 @@
-// The bytes of all bodies that are being read, and a bound for them. Only bytes that have arrived count: what a sender declares costs
-// nothing. Over the bound it is not the newest body that is given up but the one that has been arriving the longest: a body
-// that drips in makes room for those that come at once, so whoever drips many cannot keep the others out. Bodies whose
-// key is not known yet go first, as long as they hold more than their share: a write key may be public, and whoever drips bodies
-// with one must not keep out the senders that have their key in the body.
+// A limit for the bytes of all bodies that are being read. Only bytes that have arrived count; a declared length costs nothing. Above
+// the limit, the service gives up the body that has been arriving the longest, not the newest. So slow bodies make room for fast
+// ones, and an attacker with many slow bodies cannot keep the others out. Bodies whose key is not known yet are given up first, as long
+// as they hold more than their share: a write key may be public, so slow bodies with one must not keep out senders with their key in
+// the body.
 
 export interface BodyBudget {
-  /** Counts a piece that arrived. May give up bodies, also this one. */
+  /** Counts a chunk that has arrived. May give up bodies, including this one. */
   add: (body: ArrivingBody, bytes: number) => void
   /** It has arrived, or was given up. */
   remove: (body: ArrivingBody) => void
@@ -16,14 +16,14 @@ export interface ArrivingBody {
   readonly isKnown: boolean
   /** Must remove it from the budget. */
   readonly giveUp: () => void
-  /** The budget's. */
+  /** Maintained by the budget. */
   heldBytes: number
 }
 
-/** Beside its bytes, a piece is a Buffer with memory of its own: 626 bytes of a process for each piece of one byte, in Node.js 24. */
+/** A chunk is a Buffer, which takes memory besides its bytes: in Node.js 24 a chunk of one byte takes 626 bytes. */
 const PIECE_BYTES = 600
 
-/** Of the bound, which bodies without a known key may always hold together. */
+/** The share of the limit that bodies without a known key may always hold together. */
 const STRANGERS_SHARE = 1 / 4
 
 interface Pool {

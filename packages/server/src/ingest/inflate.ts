@@ -1,5 +1,5 @@
-// Inflates gzip bodies, a few at a time. A body of 500 bytes can inflate to 500 KB, and zlib would work on all of them in turn, each
-// with its own memory: thousands that are sent at once would hold gigabytes. Those of known senders go first.
+// Inflates gzip bodies, a few at a time. A body of 500 bytes can inflate to 500 KB, and zlib allocates memory for every job that it is
+// given: thousands of bodies at once would hold gigabytes. Bodies of known senders go first.
 
 import { gunzip } from 'node:zlib'
 
@@ -12,10 +12,10 @@ export interface InflateJob {
   done: (error: NodeJS.ErrnoException | null, inflated: Buffer) => void
 }
 
-/** Gives what cancels a job that waits. */
+/** Returns a function that cancels the job while it waits. */
 export type Inflate = (job: InflateJob) => () => void
 
-/** As many as the threads that Node.js has for it. */
+/** The number of threads that Node.js uses for this by default. */
 const MAX_AT_ONCE = 4
 
 export function createInflate(): Inflate {

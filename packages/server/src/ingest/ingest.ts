@@ -1,7 +1,7 @@
 // The tracking API's paths. They are taken over from Fastify before it looks at a content type, because a body that is JSON
 // is accepted whatever it is called; what happens to a request then is the receiver's. Nothing under /v1 is answered in
-// another shape than the API's own, nor without letting pages of any origin read it. Slashes at the end of a path or doubled
-// in it do not matter: Segment's Java client posts to /v1/import/, and an address that ends in a slash gives //v1/batch.
+// another shape than the API's own, nor without letting pages of any origin read it. Trailing and doubled slashes in a
+// path are ignored: Segment's Java client posts to /v1/import/, and a host setting that ends in a slash gives //v1/batch.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
@@ -29,7 +29,7 @@ const POST_PATHS: ReadonlyMap<string, Route> = new Map<string, Route>([
   ...MESSAGE_TYPES.map((type): [string, Route] => [`/${SHORT_FORMS[type]}`, type]),
 ])
 
-/** For Fastify's `rewriteUrl`: the address under which a tracking path is registered. Other addresses are left as they are. */
+/** For Fastify's `rewriteUrl`: returns the URL under which a tracking path is registered. Other URLs stay as they are. */
 export function rewriteTrackingUrl({ url = '/' }: { url?: string | undefined }): string {
   const query = url.indexOf('?')
   const end = query === -1 ? url.length : query

@@ -1,6 +1,6 @@
 // How fast a source may send: a bucket of one second's messages for each source. A batch is let in whole while the bucket
 // has anything in it, and what it takes too much is owed, so a batch larger than the limit passes too, only more rarely.
-// Only what was accepted is charged, so whether a request may pass is asked first and what it held is charged later.
+// Only accepted messages are charged. So a request is first checked, and charged later for its messages.
 // Where several nodes take its messages, each lets in what the others leave of the limit, and its even part in any case.
 
 import type { Nodes } from '../store/store.ts'
@@ -8,7 +8,7 @@ import type { Nodes } from '../store/store.ts'
 export interface RateLimit {
   /** Seconds to wait before trying again; 0 when a request of the source may pass. */
   waitSeconds(sourceId: string, nowMs: number): number
-  /** Charges messages to a source that was just let in. A negative number gives back what was not stored after all. */
+  /** Charges messages to a source whose request may pass. A negative number refunds messages that were not stored after all. */
   charge(sourceId: string, messages: number): void
 }
 

@@ -92,7 +92,7 @@ export function readBody(
       if (first.length === 0) first = chunk
       else if (chunks === undefined) chunks = [first, chunk]
       else chunks.push(chunk)
-      // What came whole is used at once. Most requests come so, and cost nothing here.
+      // A body that arrived in one piece is used at once. Most do, and cost nothing here.
       if (bytes === declaredBytes && !gzipped) return
       arriving ??= { isKnown, giveUp: () => fail('no_room'), heldBytes: 0 }
       budget.add(arriving, chunk.length)
@@ -100,7 +100,7 @@ export function readBody(
   }
 }
 
-/** For a request that was answered by its head alone: its body is thrown away as it comes, until the deadline. `sampled` is called once, with its start. */
+/** For a request that was answered because of its headers: its body is discarded as it arrives, until the deadline. `sampled` is called once, with its start. */
 export function discardBody(request: IncomingMessage, timeoutMs: number, sampled: (start: Buffer) => void): void {
   let isSampled = false
   const sample = (start: Buffer): void => {

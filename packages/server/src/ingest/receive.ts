@@ -47,7 +47,7 @@ export interface IngestSettings {
   maxBodiesBytes: number
 }
 
-/** Of 130 batches of the largest size. An ordinary request arrives whole, and does not count. */
+/** Room for 130 batches of the largest size. An ordinary request arrives in one piece and does not count. */
 export const MAX_BODIES_BYTES = 64 * 1024 * 1024
 
 export interface IngestDeps {
@@ -166,7 +166,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const users = configuration.suppressions.get(source.id)
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
     const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID)
-    // A request counts for the messages in it that are good, and for one if none is: what it claims to hold costs nothing.
+    // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)
     if (!parsed.ok) return refuse(exchange, parsed)
@@ -276,12 +276,12 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     return key !== undefined && sourceOf(key) === undefined
   }
 
-  /** Answered before the body is read: strangers get no room for it. Its start is only for the record. */
+  /** Answered before the body is read, so that a request with a wrong key takes no memory for it. The start of the body is kept for the record of rejections. */
   function refuseStranger(exchange: Exchange): void {
     const { request, response } = exchange
     const { expect, 'content-encoding': encoding } = request.headers
     if (settings.lenientKeys) answerSuccess(response)
-    // Whoever waits to be asked for the body is not asked, so nobody can tell what would come next on this connection.
+    // A client that sent Expect: 100-continue is not asked for the body. What it sends next on this connection is unknown, so it is closed.
     else answerError(response, 'invalid_write_key', { headers: expect === undefined ? [] : ['Connection', 'close'] })
     discardBody(request, timeoutMs, (start) => record(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''))
   }
@@ -374,7 +374,7 @@ function createKeyLookup(configuration: () => Configuration): (writeKey: string)
   }
 }
 
-/** An alias is of the user before, too, as it is for a deletion. */
+/** An alias also belongs to the previous user, as for a deletion. */
 function isOfUsers({ userId, previousId }: JsonObject, users: ReadonlySet<string>): boolean {
   return users.has(userId as string) || users.has(previousId as string)
 }

@@ -42,7 +42,7 @@ export interface Relay {
 export interface LiveOptions {
   wallMs: () => number
   maxListeners?: number
-  /** Of one token, so that nobody can take all of them. */
+  /** For one token, so that nobody can use up all of them. */
   maxPerToken?: number
   eventsPerSecond?: number
   bufferEvents?: number
@@ -94,7 +94,7 @@ export class LiveFeed implements Watcher {
     for (const listener of this.#listeners) if (listener.key === key) listener.drop(count, null)
   }
 
-  /** Null when as many listen as may, in all or with this token. Until the iteration is left, or the feed is closed. */
+  /** Null if the limit of listeners is reached, in all or for this token. Until the iteration is left, or the feed is closed. */
   listen(filter: LiveFilter, tokenId: string): AsyncIterable<LiveEvent> | null {
     const { maxListeners = MAX_LISTENERS, maxPerToken = MAX_PER_TOKEN } = this.#options
     const { eventsPerSecond = EVENTS_PER_SECOND, bufferEvents = BUFFER_EVENTS } = this.#options

@@ -22,14 +22,14 @@ export class NamedSeries {
     return this.#names.has(id)
   }
 
-  /** Something happened there: it gets a place if one is free. Answers under which label it is counted. */
+  /** Records activity: gives it its own series if there is room. Returns the label under which it is counted. */
   keyOf(id: string, nowMs: number): string {
     this.#activeMs.set(id, nowMs)
     if (this.#names.size < this.#most) this.#names.add(id)
     return this.#names.has(id) ? id : OTHER
   }
 
-  /** Chooses again among all there are. Those that need attention come first, then those with the latest traffic. */
+  /** Chooses again among all. Those that need attention come first, then those with the latest traffic. */
   choose(known: Pick<ReadonlySet<string>, 'has' | 'size' | 'keys'>, attention: ReadonlySet<string>, nowMs: number): void {
     for (const id of this.#names) if (!known.has(id)) this.#names.delete(id)
     for (const id of this.#activeMs.keys()) if (!known.has(id)) this.#activeMs.delete(id)
@@ -47,7 +47,7 @@ export class NamedSeries {
     for (const id of [...wanting, ...active.sort(latestFirst)]) {
       if (this.#names.size >= this.#most) {
         const last = leaving.at(-1)
-        // One that is active does not make room for another that is only active, too.
+        // An active one does not lose its series to another that is merely active.
         if (last === undefined || (isActive(last) && !attention.has(id))) continue
         leaving.pop()
         this.#names.delete(last)
@@ -75,7 +75,7 @@ export class CounterOfAll {
       if (isNamed) samples.push({ labels: { [label]: id }, value })
       else others += 1
       const last = before?.get(id)
-      // Nothing is known of what was counted before the first time that somebody asked.
+      // Counts from before the first scrape are not known.
       if (before !== null && !(last?.isNamed ?? isNamed)) this.#other += Math.max(0, value - (last?.value ?? 0))
       seen.set(id, { value, isNamed })
     }

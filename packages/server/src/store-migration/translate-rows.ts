@@ -32,7 +32,7 @@ export interface Translation {
 /** Undefined: it stays behind. */
 export type Translate = (row: LeavingRow) => ArrivingRow | undefined
 
-/** Of SQLite's own: the last number that it gave, how old its keys are, the mark of this move, and what it has still to do, which is done on the way. */
+/** Only SQLite has these: the last number that it assigned, the age of its keys, the mark of this migration, and whether credentials still have to be encrypted, which the migration does. */
 const STAYING = new Set(['last_id', KEY_AGE_SETTING, MOVED_SETTING, PLAIN_CREDENTIALS])
 const SEED = 'dedup_seed'
 const SCHEDULE = 'schedule_ms'

@@ -396,7 +396,7 @@ export interface StoreInspection {
 
 // ── The port ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** May refuse, by throwing, to delete the thing as it is stored. */
+/** Throws to refuse the deletion of the resource as it is stored. */
 export type Check<Thing> = (before: Thing) => void
 
 export interface ControlStore {

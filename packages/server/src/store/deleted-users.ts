@@ -1,7 +1,7 @@
-// Users whose messages are not to be sent any more, from the moment a deletion is known here until its purge is over: a purge
-// takes its time, and what it has not reached is still in the store, in memory, or on its way from one to the other. Everything
-// that goes to whoever sends passes here. What is deleted comes without its content, as if it had been purged already. What is
-// in flight at that moment is not called back. The same for every store.
+// Users whose messages must not be sent any more, from the moment this node knows of a deletion until its purge is over. A purge
+// takes time, and messages that it has not reached yet are still in the store, in memory, or on their way from one to the other.
+// Every message that the store hands to delivery passes through here; a deleted one comes without its content, as if it had been
+// purged already. A message that is in flight at that moment is not called back. Used by every store.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { isOfUsers } from './encoding/purged-content.ts'
@@ -12,7 +12,7 @@ export interface DeletedMessages {
   /** Null: of every source. */
   sourceIds: ReadonlySet<string> | null
   userIds: ReadonlySet<string>
-  /** Whether the deletion is about what was accepted in this segment: what came later may stay. */
+  /** Whether the deletion covers messages accepted in this segment. Later ones are not deleted. */
   covers: (segment: RowId, sourceId: string, message: JsonObject) => boolean
 }
 
@@ -32,13 +32,13 @@ export class DeletedUsers {
     return this.#open.keys()
   }
 
-  /** When it returns, nothing that the deletion is about will be sent any more. */
+  /** When it returns, no message that the deletion covers will be sent any more. */
   add(deletion: RowId, deleted: DeletedMessages): void {
     this.#open.set(deletion, deleted)
     this.#taker()?.deleted((...message) => isDeleted(deleted, ...message))
   }
 
-  /** Its purge is over, and so is every reading that began before. */
+  /** Call it when the purge is over, and every read that began before has ended. */
   remove(deletion: RowId): void {
     this.#open.delete(deletion)
   }
@@ -56,7 +56,7 @@ export class DeletedUsers {
     return { ...claimed, contents }
   }
 
-  /** Between the store and the taker. */
+  /** Wraps a taker so that it gets no content of deleted messages. */
   guard(taker: Taker): Taker {
     return {
       wants: (destinationId, bytes) => taker.wants(destinationId, bytes),
@@ -76,7 +76,7 @@ export class DeletedUsers {
 }
 
 function isDeleted({ sourceIds, userIds, covers }: DeletedMessages, ...[sourceId, segment, message]: Parameters<IsDeleted>): boolean {
-  // The message that tells of a deletion is no message of the user.
+  // The message that announces a deletion to receivers does not count as a message of the user.
   if (message['type'] === 'delete' || !isOfUsers(message, userIds)) return false
   return (sourceIds === null || sourceIds.has(sourceId)) && covers(segment, sourceId, message)
 }

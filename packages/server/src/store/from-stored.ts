@@ -1,18 +1,18 @@
 // Changes of the configuration that depend on it. What a caller read before may be older than what is stored: another node or another
 // request may have changed it since. So a change is given as a function, which the store calls with what is stored, under the lock
-// that all changes take. Limits, merges and 'does it exist' are judged there, and a refusal is thrown.
+// that all changes take. The function checks limits and existence, merges fields, and throws to refuse the change.
 
 import type { Configuration } from './model.ts'
 
 /**
- * What is wanted, or a function that says it from what is stored. The function must have no effects: it is called again when the
- * transaction is repeated.
+ * The value, or a function that computes it from what is stored. The function must have no side effects: it is called again when the
+ * transaction is retried.
  */
 export type FromStored<Wanted, Stored extends readonly unknown[] = [configuration: Configuration]> =
   | Wanted
   | ((...stored: Stored) => Wanted)
 
-/** Of an update: the fields to change, from the thing as it is stored. */
+/** For an update: the fields to change, computed from the resource as it is stored. */
 export type ChangeOf<Thing, New> = FromStored<Partial<New>, [before: Thing, configuration: Configuration]>
 
 export function resolve<Wanted extends object, Stored extends readonly unknown[]>(

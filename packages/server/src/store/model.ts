@@ -125,7 +125,7 @@ export interface SegmentContent {
   trace: TraceContext | null
   /** By their index. Null where a message was a duplicate or has been purged. */
   items: readonly (JsonObject | null)[]
-  /** The stored bytes are damaged: there are no items, and nothing of what came with them. */
+  /** The stored bytes are damaged: there are no items, and nothing else from the request either. */
   isUnreadable?: true
 }
 

@@ -17,8 +17,8 @@ export interface OAuthStore {
 }
 
 /**
- * The secrets that the service makes for itself. `letsIn`: whoever has a copy of the store and the key can get in with it, by
- * forging a session or an access token, or as a sender. These are removed by `rotate-key --end-tokens`.
+ * The secrets that the service makes for itself. `letsIn`: with a copy of the store and its key, somebody can use this secret
+ * to forge a session or an access token, or to send messages. `rotate-key --end-tokens` removes these.
  */
 export const STORED_SECRETS = {
   /** Signs sessions of the dashboard. */

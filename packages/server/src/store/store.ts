@@ -152,7 +152,7 @@ export interface Claim {
 }
 
 /** The taker of new work, so that the usual way is accept → deliver from memory → settle, with nothing read back. */
-/** Of a message as it was accepted, or of those of its fields that tell whose it is: type, userId, previousId. */
+/** Takes a message as it was accepted, or only the fields that tell whose it is: type, userId, previousId. */
 export type IsDeleted = (sourceId: string, segment: RowId, message: JsonObject) => boolean
 
 export interface Taker {
@@ -162,7 +162,7 @@ export interface Taker {
   take(claimed: ClaimedShipment): void
   /** The commit failed: what was wanted does not exist. */
   lost(destinationId: string, bytes: number): void
-  /** Messages of users who were deleted: what was not started is not sent any more. */
+  /** Messages of these users were deleted: those that are not in flight must not be sent any more. */
   deleted(isDeleted: IsDeleted): void
   /** New work that was not asked for came to the store: retries by replay, deletions, shipments left in the store. */
   wake(destinationId: string): void

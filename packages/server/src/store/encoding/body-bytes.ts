@@ -15,7 +15,7 @@ export function packBody(bytes: Uint8Array): Uint8Array {
   return packed.length < bytes.length ? packed : bytes
 }
 
-/** What is damaged is given as it is stored, and no JSON then: readStoredBody tells. */
+/** A damaged body is returned as it is stored, and is then not JSON; readStoredBody detects that. */
 export function unpackBody(stored: Uint8Array): Uint8Array {
   if (stored[0] !== ZSTD_FIRST) return stored
   try {

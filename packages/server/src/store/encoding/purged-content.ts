@@ -24,7 +24,7 @@ export function withoutUsers(
   const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
   const { isUnreadable } = content
   const items = isUnreadable ? Array.from({ length: row.keys.length / (KEY_WORDS * 4) }, () => null) : [...content.items]
-  // What is damaged and may be theirs goes as a whole: nobody can read the rest, and somebody might read theirs in the bytes.
+  // A damaged body that may contain messages of the users is removed as a whole: the rest cannot be read, and its bytes may still show theirs.
   const theirs = isUnreadable ? possible : possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
   if (theirs.length === 0) return undefined
   // A copy of its own, whatever kind of bytes came.
@@ -45,7 +45,7 @@ export function withoutUsers(
   }
 }
 
-/** A message is of its user, and an alias of the user before, too. */
+/** A message belongs to its user, and an alias also to the previous user. */
 export function isOfUsers({ userId, previousId }: JsonObject, userIds: ReadonlySet<string>): boolean {
   return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
 }

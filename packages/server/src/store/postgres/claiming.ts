@@ -182,7 +182,7 @@ export class Claiming {
     return this.#releasing
   }
 
-  /** Rows that were held under this node's name, and never in its memory: whoever looks for work may take them. */
+  /** Releases rows that this node held only in the database, not in memory. Any node may claim them then. */
   async free(ids: readonly string[], destinationIds: readonly string[]): Promise<void> {
     for (let at = 0; at < ids.length; at += FREED_AT_ONCE) {
       await this.#parts.database.query('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [

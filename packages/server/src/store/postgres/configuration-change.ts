@@ -79,7 +79,7 @@ export class Change {
     await this.ask(`DELETE FROM ${table} WHERE id = $1`, [id])
   }
 
-  /** All nodes are to know of it before it is over, though it is no part of the configuration. Tells the version by which they do. */
+  /** For something that is not part of the configuration but that all nodes have to learn of. Returns the version at which they know it. */
   announce(): number {
     this.#made = true
     return this.#version

@@ -1,7 +1,7 @@
 // The delete messages of a request, owed inside the transaction that makes it: each is alone in its segment, so that none is ever
 // in a batch with others, and its shipments are named right after it, where origins.ts looks for them. Thousands go in
-// a handful of statements. They are held by the node that makes the request, for until all nodes know of it no delete message may be
-// sent: a node could still send what the receiver was told to delete. If that node dies they are free like all it held.
+// a handful of statements. They are held by the node that received the request, because no delete message may be sent before all
+// nodes know of it: a node could still send a message of the user afterwards. If that node dies they are released like everything it held.
 
 import { writeStoredBody } from '../../stored-messages.ts'
 import { KEY_WORDS } from '../encoding/segment-keys.ts'
@@ -29,7 +29,7 @@ export interface DeleteMessages {
   holder: string
 }
 
-/** Tells the shipments that it made. */
+/** Returns the shipments that it created. */
 export async function oweDeleteMessages(ask: Ask, ids: RowIds, messages: DeleteMessages): Promise<string[]> {
   const { userIds, sources } = messages
   const origins: string[] = []

@@ -1,9 +1,9 @@
 // Deletion requests and suppressions: a request is written as a whole, under the lock of the configuration, and its purge goes
-// on in steps that any node takes up: see purging.ts. Users stand by pseudonym in what is kept for long.
+// on in steps that any node takes up: see purging.ts. What is kept for a long time contains only pseudonyms of users.
 //
-// A request is announced like a change of the configuration. It is answered, and its delete messages can be had, when every node that
-// is alive has said that it goes by it: that it sends nothing more of the users (see deleted-users.ts), and, with suppression, that
-// whatever of theirs it was accepting has been committed. A node that does not say so is waited for until its lease is over.
+// A request is announced like a change of the configuration. It is answered, and its delete messages can be claimed, when every live
+// node has confirmed that it sends no more messages of the users (see deleted-users.ts) and, with suppression, that it has committed
+// those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
 import { randomUUID } from 'node:crypto'
 import type { DeletedUsers } from '../deleted-users.ts'
@@ -59,13 +59,13 @@ interface Tools {
   deleted: DeletedUsers
 }
 
-/** Also a request whose purge is over concerns a node that has not heard of it and holds messages of its users; after a lease it holds nothing. */
+/** Requests are loaded for this long even after their purge, because a node that has not seen them yet may hold messages of the users. After its lease it holds nothing. */
 const RECENT_MS = 300_000
-/** Longer than anything that was read from the store before a purge was over can take to come here, and than a request is recent. */
+/** How long requests are remembered: longer than RECENT_MS, and longer than a read that began before the end of a purge can take. */
 const KEPT_MS = RECENT_MS + 60_000
-/** Somebody may be waiting to hear that this node knows of a request for so long. */
+/** For this long after a request, another node may be waiting for the confirmation of this one. */
 const WAITED_FOR_MS = 2 * LEASE_MS
-/** A node that does not say that it knows of a request is given up before. */
+/** By then, a node that has not confirmed a request has lost its lease. */
 const WAIT_MS = LEASE_MS + 5_000
 const ASK_AGAIN_MS = 20
 
@@ -75,10 +75,10 @@ export class Deleting implements Deletions {
   readonly #configuring: Configuring
   readonly #reads: DeletionReads
   readonly #purging: Purging
-  /** When this node learned of each of those that it keeps in mind. */
+  /** When this node learned of each request that it remembers. */
   readonly #learnedAt = new Map<string, number>()
   #pseudonymKey: Promise<string> | undefined
-  /** The version that this node goes by, and the one that it has told the others it goes by. */
+  /** The configuration version that this node has, and the one that it has confirmed to the others. */
   #version = -1
   #told = -1
   #telling: Promise<void> | null = null
@@ -220,13 +220,13 @@ export class Deleting implements Deletions {
     return this.#tell()
   }
 
-  /** This node goes by this version of the configuration, and is to know of every request that was made before it. */
+  /** This node has this version of the configuration now, and must learn of every request that was made before it. */
   follow(version: number): void {
     this.#version = version
     this.#parts.run(this.#tell())
   }
 
-  /** What fails is made good at the next beat. One at a time, and again for what came meanwhile. */
+  /** If it fails, the next heartbeat tries again. Runs one at a time, and repeats if the version has changed meanwhile. */
   #tell(): Promise<void> {
     this.#telling ??= this.#tellOnce().finally(() => {
       this.#telling = null
@@ -249,7 +249,7 @@ export class Deleting implements Deletions {
     }
   }
 
-  /** From here on, nothing that they are about is sent from this node, unless it is in flight. */
+  /** Loads new requests. Afterwards this node sends none of the messages that they cover, unless one is in flight. */
   async #learn(): Promise<void> {
     const { database, names, configuration } = this.#parts
     const { membership, deleted } = this.#tools
@@ -271,7 +271,7 @@ export class Deleting implements Deletions {
       deleted.add(num, {
         sourceIds: every_source ? null : new Set((JSON.parse(sources) as string[]).flatMap((source) => names.id('sources', source) ?? [])),
         userIds: new Set(JSON.parse(user_ids) as string[]),
-        // In its tail only those go who are suppressed still: see purging.ts.
+        // After the mark, only messages of users who are still suppressed are purged: see purging.ts.
         covers: (segment, sourceId, { userId, previousId }) => {
           if ((segment as string) < mark) return true
           const suppressed = (segment as string) < purge_end ? configuration().suppressions.get(sourceId) : undefined
@@ -281,7 +281,7 @@ export class Deleting implements Deletions {
     }
   }
 
-  /** Resolves when every node that is alive goes by the version. */
+  /** Resolves when every live node has confirmed the version. */
   async #untilKnown(version: number): Promise<void> {
     const deadline = performance.now() + WAIT_MS
     while (!(await this.#tools.membership.isKnown(version)) && performance.now() < deadline && !this.#parts.isClosed()) {

@@ -20,7 +20,7 @@ const MARK_EVERY_MS = 5_000
 const SCHEDULE_SETTING = 'schedule_ms'
 /** Work held by nobody that there is, which only a commit at the moment of its node's end can leave, is looked for after so many leases. */
 const ORPHANS_EVERY = 1.5
-/** The version of the configuration that a node goes by, among what it tells. */
+/** The field of a heartbeat with the configuration version that the node has. */
 const KNOWN_VERSION = 'configuration'
 
 export interface MembershipOptions {
@@ -59,7 +59,7 @@ export class Membership {
   /** Since when it has been beating without a gap. */
   #assuredSince = 0
   #nodes: NodeSummary[] = []
-  /** From the start it says that no version of the configuration is known: others wait for those who do not know theirs. */
+  /** At first it says that this node knows no version of the configuration, so that requests wait for it. */
   readonly #told = new Map<string, unknown>([[KNOWN_VERSION, -1]])
   readonly #listeners: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
@@ -140,16 +140,16 @@ export class Membership {
     else this.#told.set(key, value)
   }
 
-  /** That it goes by this version of the configuration; at once if others wait for it, else with the next beat. */
+  /** Confirms this version of the configuration to the other nodes: at once if they wait for it, otherwise with the next heartbeat. */
   async tellVersion(version: number, atOnce: boolean): Promise<void> {
     this.#told.set(KNOWN_VERSION, version)
     if (!atOnce) return
-    // One that is under way may have been sent without it.
+    // A heartbeat that is under way may have been sent without it.
     await this.#renewing?.catch(() => {})
     await this.#renewOnce()
   }
 
-  /** Whether every node that is alive goes by this version or a later one. */
+  /** Whether every live node has confirmed this version or a later one. */
   async isKnown(version: number): Promise<boolean> {
     const { rows } = await this.#database.query<{ known: boolean }>(
       `SELECT NOT EXISTS (SELECT FROM nodes WHERE expires_at > now() AND (doc::json->>'${KNOWN_VERSION}')::bigint < $1) AS known`,

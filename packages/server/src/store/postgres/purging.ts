@@ -87,7 +87,7 @@ export class Purging {
     return String(suppress ? mark + TAIL : mark)
   }
 
-  /** Takes up those that can go on. One small question when there are none; what is begun goes on by itself. Tells which are not over. */
+  /** Continues purges that can go on; costs one small query if there are none. Returns those that are not over. */
   async resume(): Promise<ReadonlySet<string>> {
     const { rows } = await this.#parts.database.query<{ num: string; ready: boolean }>({
       name: 'open-purges',
@@ -97,7 +97,7 @@ export class Purging {
     return new Set(rows.map(({ num }) => num))
   }
 
-  /** Goes through what there is, unless another node is at it. */
+  /** Purges step by step, unless another node is doing it. */
   begin(num: string): void {
     if (this.#running.has(num) || this.#parts.isClosed()) return
     this.#running.add(num)
@@ -190,7 +190,7 @@ export class Purging {
     return possible
   }
 
-  /** How many messages it took out. */
+  /** Returns how many messages it removed. */
   async #rewrite(ask: Ask, purge: Purge, possible: readonly Found[]): Promise<number> {
     const all = new Set(purge.userIds)
     const late = possible.some(({ seq }) => seq >= purge.mark) ? await suppressedOf(ask, purge) : undefined

@@ -16,7 +16,7 @@ export interface SharedOptions {
   secretBox: SecretBox
   /** Called on every node that sees it: what the destination is still owed is to be cancelled. */
   onDestinationDeleted: (id: string) => void
-  /** This node goes by this version now. */
+  /** This node has this version now. */
   onVersion: (version: number) => void
 }
 

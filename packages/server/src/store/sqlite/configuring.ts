@@ -227,7 +227,7 @@ export class Configuring implements Changes {
     })
   }
 
-  /** For what goes by the configuration and is not part of it: no change is made before `work` is over. */
+  /** For work that depends on the configuration without being part of it: no change is made until `work` is done. */
   exclusive<T>(work: (configuration: Configuration) => Promise<T>): Promise<T> {
     return this.#inTurn(() => work(this.#configuration))
   }

@@ -30,7 +30,7 @@ export function openProblem(error: unknown, path: string): unknown {
  */
 export function lockStore(path: string): { release(): void } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  // Whoever can open it can hold the lock and keep the service from starting.
+  // Anybody who can open the file can hold the lock and keep the service from starting.
   closeSync(openSync(`${path}.lock`, 'a', 0o600))
   const lock = new DatabaseSync(`${path}.lock`)
   try {

@@ -90,8 +90,8 @@ export class Deleting implements Deletions {
     })
     if (deletion.suppress) configuring.suppress(sourceIds, userIds)
     run(this.purge({ ...deletion, num, userIds, end }))
-    // Whoever holds messages of the users has heard of the deletion: its delete messages can be had. When this is answered, everything that
-    // was on its way to the store has been stored, and will be purged, or has failed.
+    // Delivery knows of the deletion now, so the delete messages can be claimed. When this is answered, every message that was on its way to
+    // the store has been stored, and will be purged, or has failed.
     await release(held)
     for (const id of new Set(targets.flatMap(({ destinationIds }) => destinationIds))) taker()?.wake(id)
     const detail = await reader.ask('deletions', 'one', id)
@@ -151,10 +151,10 @@ export class Deleting implements Deletions {
     return pseudonymOf(userId, await this.#key())
   }
 
-  /** From its call on, nothing that it is to purge is sent any more. */
+  /** From this call on, no message that it will purge is sent any more. */
   async purge({ num, userIds, sourceIds, suppress, end }: UnfinishedPurge): Promise<void> {
     const { writer, deleted, isClosed } = this.#parts
-    // With suppression, the first step says what the end is: see write-deletions.ts.
+    // With suppression, the first step sets the end of the purge: see write-deletions.ts.
     let before = suppress ? Number.POSITIVE_INFINITY : end
     deleted.add(num, {
       sourceIds: sourceIds === null ? null : new Set(sourceIds),

@@ -1,7 +1,7 @@
-// How old message keys are, by the time that the service has run. The clock cannot say: at a restart it may have been set, by days,
-// and keys that look old to it are minutes old. What is measured by running time alone is remembered for the time asked for at
-// least, and longer by the time that the service was down, which does no harm. Once an hour it is noted how far the segments had
-// come; what lies before a note that is old enough is old.
+// The age of message keys, measured by how long the service has run. The clock is no help: between two starts it may have been changed
+// by days, and keys that look old by the clock may be minutes old. By running time, keys are remembered for at least the time asked
+// for, and longer by the downtime of the service, which does no harm. Once an hour the newest segment is recorded; segments up to a
+// record that is old enough are old.
 
 import { msOfRowId, rowIdAt } from './ids.ts'
 
@@ -22,7 +22,7 @@ export class KeyAge {
   readonly #ages: Ages
   #countedAt: number
 
-  /** `stored` is what `mark` gave before. Without it, from a version before this, the segments' own times have to do. */
+  /** `stored` is an earlier result of `mark`. Stores of earlier versions have none; then the times of the segments are used. */
   constructor(stored: string | undefined, newestSegment: number, keptMs: number, now: () => number = () => performance.now()) {
     this.#keptMs = keptMs
     this.#now = now
@@ -38,7 +38,7 @@ export class KeyAge {
     return upTo
   }
 
-  /** To be stored now and then: what was not stored did not pass, for the next start. */
+  /** To be stored regularly: the next start does not count running time that was not stored. */
   mark(newestSegment: number): string {
     this.#count()
     const { notes, ranMs } = this.#ages

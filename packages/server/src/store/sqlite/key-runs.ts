@@ -123,8 +123,8 @@ export class KeyRuns {
   }
 
   /**
-   * Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. One that still stops duplicates stays: by
-   * a clock that is wrong everything is old.
+   * Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. A run that still stops duplicates
+   * stays, because with a wrong clock everything looks old.
    */
   dropStep(oldestSegment: number, chunks: number): boolean {
     const run = this.#runs.at(-1)

@@ -63,7 +63,7 @@ export class DeletionWriter {
     this.#forgetCall = database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?')
   }
 
-  /** The delete messages are held: nobody is to send one before whoever has messages of the users in memory knows of the deletion. */
+  /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
   create(id: string, { userIds, sourceIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
     const { database, ids, sources, claims } = this.#parts
     // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
@@ -124,8 +124,8 @@ export class DeletionWriter {
   }
 
   /**
-   * The first step of a request with suppression moves the end of its purge to now. It is asked for after new messages of the users
-   * are dropped, so whatever of theirs was on its way to the store when the request was made has been stored by then.
+   * The first step of a request with suppression moves the end of its purge to now. By then, new messages of the users
+   * are dropped, so every message that was on its way to the store when the request was made has been stored.
    */
   purgeStep(deletion: number): { over: boolean; end: number } {
     const { database, ids } = this.#parts
