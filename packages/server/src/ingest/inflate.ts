@@ -1,5 +1,6 @@
 // Inflates gzip bodies, a few at a time. A body of 500 bytes can inflate to 500 KB, and zlib allocates memory for every job that it is
-// given: thousands of bodies at once would hold gigabytes. Bodies of known senders go first.
+// given: thousands of bodies at once would hold gigabytes. Three of four turns go to bodies of known senders, the
+// fourth to others, so that neither keeps the other waiting.
 
 import { gunzip } from 'node:zlib'
 
@@ -17,11 +18,13 @@ export type Inflate = (job: InflateJob) => () => void
 
 /** The number of threads that Node.js uses for this by default. */
 const MAX_AT_ONCE = 4
+const STRANGERS_TURN = 4
 
 export function createInflate(): Inflate {
   const known = new Set<InflateJob>()
   const strangers = new Set<InflateJob>()
   let running = 0
+  let turn = 0
 
   function start(job: InflateJob): void {
     running++
@@ -33,7 +36,8 @@ export function createInflate(): Inflate {
   }
 
   function startNext(): void {
-    const waiting = known.size > 0 ? known : strangers
+    const isStrangers = known.size === 0 || (strangers.size > 0 && ++turn % STRANGERS_TURN === 0)
+    const waiting = isStrangers ? strangers : known
     for (const job of waiting) {
       waiting.delete(job)
       return start(job)
