@@ -1,6 +1,6 @@
 // The configuration of an installation as one YAML file, for `switchyard export` and for whoever asks the control API for it: sources,
-// destinations and OAuth applications by name, in an order that does not change, with references in the place of secrets
-// and of whatever may be one: values of headers and of URLs' queries. Which fields there are and what their defaults are is said by the schema of the file.
+// destinations and OAuth applications by name, in an order that does not change, with references in place of secrets
+// and of values that may be secret: header values and query values of URLs. Which fields there are and what their defaults are is said by the schema of the file.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { escapeReferences, VariableNames } from './references-to-secrets.ts'
@@ -83,7 +83,7 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyM
         ? Object.fromEntries(
             Object.entries((stored['headers'] ?? {}) as Record<string, string>).map(([header, value]) => [
               header,
-              // An empty variable counts as one that is not set, so an empty value stands for itself.
+              // An empty variable counts as not set, so an empty value is written as it is.
               value === '' ? '' : reference(name, header),
             ]),
           )
@@ -106,7 +106,7 @@ export function keysOf(stored: JsonObject): { id: string; publicKeyPem: string }
   return ((stored['keys'] ?? []) as { id: string; publicKeyPem: string }[]).map(({ id, publicKeyPem }) => ({ id, publicKeyPem }))
 }
 
-/** With something else in the place of each value of the query. A part without a name is a value as a whole. */
+/** Replaces each query value. A part without a name counts as a value. */
 export function urlText(url: string, instead: (parameter: string) => string): string {
   const [start = '', query] = url.split(/\?(.*)/s)
   if (query === undefined) return escapeReferences(url)

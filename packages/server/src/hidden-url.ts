@@ -1,12 +1,12 @@
-// A URL without what may be a credential in it: the values of its query, and what stands before an @. It is what viewers and
-// the audit log are shown, and all that the store keeps of a URL outside of the destination's own sealed settings.
+// A URL without possible credentials: the values of its query, and the user and password before an @. This is what viewers and the
+// audit log get, and all that the store keeps of a URL outside of the destination's own sealed settings.
 
-/** Stands for a value. It is not taken as one, so that what a viewer was shown is never stored in its place. */
+/** A placeholder for a value. It is refused as a value, so that it is never stored in place of the real one. */
 export const HIDDEN = '(hidden)'
 
-/** The same for what is hidden already. Names of parameters stay: they tell what was set. */
+/** Leaves a URL that is hidden already as it is. Names of parameters stay, because they tell what was set. */
 export function hiddenUrl(text: string): string {
-  // Asked for every attempt, and most URLs have nothing to hide.
+  // Called for every attempt, and most URLs have nothing to hide.
   if (!/[?@]/.test(text)) return text
   if (!URL.canParse(text)) return HIDDEN
   const { protocol, host, pathname, search } = new URL(text)

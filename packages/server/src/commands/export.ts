@@ -9,7 +9,7 @@ export const exportCommand: Command = {
   name: 'export',
   summary: 'Writes the configuration as one YAML file, without secrets',
   details:
-    'Sources, destinations and OAuth applications, in an order that does not change, so that git shows what did. In the place of a secret stands the name of a variable, and so it does in the place of every value of a header and of the query of a URL, which may be a credential.\n\nWrite keys are in it: they are in every page and app that sends, and a copy of the installation needs them. --without-keys leaves them out.',
+    'Sources, destinations and OAuth applications, in a stable order, so that git shows only real changes. Secrets are replaced by the name of a variable, and so is every header value and every query value of a URL, because it may be a credential.\n\nWrite keys are in it: they are in every page and app that sends, and a copy of the installation needs them. --without-keys leaves them out.',
   arguments: [{ name: 'FILE', sentence: 'Where to write it; stdout without.', optional: true }],
   flags: {
     'without-keys': { placeholder: null, sentence: 'Leaves write keys out.' },

@@ -9,7 +9,7 @@ const MS = nullable(number())
 export const ATTEMPT_FIELDS = {
   url: string({
     description:
-      'The values of its query are not stored with an attempt. An admin sees those that the destination has now, if it has one such URL; otherwise, and for a viewer, (hidden) stands in their place.',
+      'An attempt is stored without the query values of its URL. Admins see the values that the destination has now, if exactly one of its URLs matches; otherwise, and for viewers, they are shown as (hidden).',
   }),
   address: nullable(string({ description: 'The address that was dialled; null where none was.' })),
   startedAt: time(),

@@ -42,7 +42,7 @@ export function urlFor(role: Role): (url: string) => string {
   return role === 'admin' ? (url) => url : hiddenUrl
 }
 
-/** The URL of an attempt, of which the store keeps no values: an admin sees those of the one URL of the destination that it must be. */
+/** The URL of an attempt, which is stored without query values. An admin sees the values of the destination's URL that matches, if there is exactly one. */
 export function attemptUrlFor(role: Role, destination: Pick<Destination, 'urls'> | undefined): (url: string) => string {
   if (role !== 'admin') return hiddenUrl
   return (url) => {

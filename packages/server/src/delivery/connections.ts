@@ -17,7 +17,7 @@ const ANNOUNCED_IDLE_MARGIN_MS = 1_000
 /** How long one of several addresses may take before the next is tried. node:net's 250 ms gives up on far continents. */
 const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
 
-/** As many as requests may be in flight: beyond, one that is idle is closed for each that is opened. */
+/** As many as there may be requests in flight. Above that, an idle connection is closed for each new one. */
 const MAX_OPEN = 2_000
 
 export interface ConnectionsOptions {
@@ -223,7 +223,7 @@ export class Connections {
   readonly #ca: string | undefined
   readonly #maxOpen: number
   readonly #all = new Set<Connection>()
-  /** Of all origins, the one used last at the end. */
+  /** Idle connections of all origins, the most recently used last. */
   readonly #idle = new Set<Connection>()
   readonly #lookups = new Map<string, Promise<readonly string[]>>()
   #origins = new Map<string, Origin>()

@@ -16,7 +16,7 @@ export interface Flight {
   results: UnitOutcome[]
   /** URLs that have not answered: requests that are in flight, each with its slot. */
   left: number
-  /** One URL has taken it. */
+  /** One URL has accepted it. */
   delivered: boolean
   /** The URLs that have not answered no longer hold up what comes next. */
   trailing: boolean
@@ -108,7 +108,7 @@ export function slotsFor(destination: Destination, unit: Unit): number {
   return Math.max(1, urlsFor(destination, unit).length)
 }
 
-/** The URLs that are left of those the destination has now; if it has been given others, all of them. The store keeps no values of queries. */
+/** The URLs that are left to try, of those that the destination has now; all of them if its URLs were replaced. The store keeps no query values. */
 function urlsFor(destination: Destination, unit: Unit): readonly string[] {
   const { shipment } = unit.members[0] as Member
   if (shipment.urls === null) return destination.urls

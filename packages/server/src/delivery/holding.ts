@@ -1,6 +1,6 @@
-// What a lane holds of the store's shipments, and how it ends: recorded in the ledger, or given back. Counts the memory that
-// it takes. What is sent, and when, is the lane's. Invariants: what is held is settled or released once; a work is settled by
-// one settlement at a time; memory is given back when the store has what it was held for.
+// The shipments that a lane holds, and how they end: recorded in the ledger, or given back to the store. Counts the memory that they
+// take. The lane decides what is sent, and when. Invariants: what is held is settled or released once; a work has at most one
+// settlement in progress; memory is given back when the store has recorded what it was held for.
 
 import type { Clock } from '../clock.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../store/store.ts'
@@ -132,7 +132,7 @@ export class Holding {
   expire(overdue: readonly ClaimedShipment[]): void {
     this.charge(overdue)
     const { destination, clock } = this.#deps
-    // Together they may be hundreds of thousands of deliveries, which no store records at once in good time.
+    // Together they may be hundreds of thousands of deliveries, too many for a store to record at once.
     for (const some of cut(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination().id, some, clock.wallMs()), chargeOfAll(some))
   }
 
@@ -183,7 +183,7 @@ export class Holding {
 
   #record(settlement: Settlement, charge: number, over: (recorded: boolean) => void = () => undefined): void {
     this.#recording++
-    // Held until it is recorded: a store that falls behind is not sent still more to record.
+    // Held until it is recorded, so that a store that falls behind does not get even more to record.
     this.#recorder.record(settlement, (recorded) => {
       this.#recording--
       this.giveBack(charge)

@@ -39,7 +39,7 @@ const LANE_BYTES = 4 * 1024 * 1024
 const CLAIM_BYTES = 256 * 1024
 /** What a lane may claim though others have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
-/** Requests to URLs that have not answered what another has taken; beyond, their deliveries count as in flight. */
+/** The most requests to URLs that have not answered although another URL has accepted the message. Above that, their deliveries count as in flight. */
 const MAX_TRAILING = 500
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
@@ -255,7 +255,7 @@ export class Lane implements SlotUser {
     this.#flights.start(this.destination, work, unit)
   }
 
-  /** One URL has answered, and others have not yet. A success delivers: the others have their time, and nothing waits for them. */
+  /** One URL has answered, and others have not yet. After a success the message is delivered, and nothing waits for the other URLs. */
   #answered(flight: Flight): void {
     const { work, unit, results, left, trailing } = flight
     if (trailing) this.#trailing--

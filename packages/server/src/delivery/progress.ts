@@ -1,14 +1,13 @@
-// What came of works that are still under way: says when it is to be recorded, so that a process that is killed has sent no
-// more than 100 messages, of the last second, whose outcome is not in the store. A work that is over in less, which is the
-// usual case, is recorded once, by the lane. Invariant: one settlement of a work is under way at a time, since each builds
-// on the one before.
+// Decides when the outcomes of works that are still in progress are recorded, so that when a process is killed, at most 100 messages, all of
+// the last second, have an outcome that is not in the store. A shorter work, which is the usual case, is recorded once, by the lane.
+// Invariant: a work has at most one settlement in progress, because each builds on the previous one.
 
 import type { CancelTimer, SetTimer } from './timers.ts'
 import type { Work } from './work.ts'
 
 /** A work of no more messages than this is not recorded for its number of outcomes while it is the only one. */
 const SMALL_WORK = 100
-/** Half of what is promised: the other half is for what comes in while the store commits. */
+/** Half of what is promised. The other half is for outcomes that arrive while the store commits. */
 const RECORD_AT = 50
 const RECORD_AFTER_MS = 500
 
@@ -32,7 +31,7 @@ export class Progress {
     return this.#recording.has(work)
   }
 
-  /** So many more of the work's deliveries have an outcome, and the work goes on. */
+  /** This many more deliveries of the work have an outcome, and the work goes on. */
   came(work: Work, count: number): void {
     this.#works.add(work)
     this.#count += count

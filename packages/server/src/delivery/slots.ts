@@ -1,6 +1,6 @@
-// How many requests may be in flight in all, each of which has a socket, shared out fairly: a lane that finds too few free
-// waits its turn and gets those of one delivery at a time, so that a lane with much to send does not stand in the way of one
-// with little. Invariant: nobody waits while there are as many free as the first in line needs.
+// Limits how many requests, each with its own socket, may be in flight in all, and shares them fairly: a lane that finds too few free
+// slots waits in line and gets the slots of one delivery at a time, so that a lane with much to send does not block one
+// with little. Invariant: nobody waits while as many slots are free as the first in line needs.
 
 export interface SlotUser {
   /** Slots have become free: take them, if there is something to send. */
@@ -35,8 +35,8 @@ export class Slots {
   }
 
   /**
-   * Whether so many that were taken may trail: their delivery is made, and the lane goes on without them. Together they are no
-   * more than half of all, so that URLs which hang beside one that answers leave room for other destinations.
+   * Whether this many slots may trail: their message is delivered already, and the lane goes on without waiting for them. At most
+   * half of all slots may trail, so that hanging URLs of destinations that answer at another URL leave room for other destinations.
    */
   trail(count: number): boolean {
     if (this.#trailing + count > this.#count / 2) return false
@@ -57,7 +57,7 @@ export class Slots {
   }
 
   #serve(): void {
-    // Whoever wants more is put at the end, where this comes by again while there are enough.
+    // A lane that wants more goes to the end of the line, which this loop reaches again if slots are left.
     for (const [user, needed] of this.#waiting) {
       if (!this.#fits(needed)) return
       this.#waiting.delete(user)
@@ -67,7 +67,7 @@ export class Slots {
     }
   }
 
-  /** One that needs more than there are goes when nothing else does. */
+  /** A delivery that needs more slots than there are runs when nothing else does. */
   #fits(needed: number): boolean {
     return needed <= this.#free || this.#free === this.#count
   }

@@ -142,7 +142,7 @@ export class Work {
     return unit
   }
 
-  /** One URL has taken it: that is delivered, whatever the others answer. Once for each unit at most. */
+  /** One URL has accepted it, so it is delivered, whatever the others answer. At most once for each unit. */
   deliver(unit: Unit, results: readonly UnitOutcome[]): void {
     this.#running.delete(unit)
     this.#trailing++
@@ -170,7 +170,7 @@ export class Work {
     this.#untouched.push(unit)
   }
 
-  /** What was to be recorded is not: the shipments are no longer this work's, and nothing more comes of it. */
+  /** The settlement was refused: the shipments no longer belong to this work, which sends nothing more. */
   lose(): void {
     this.#lost = true
     this.stop()

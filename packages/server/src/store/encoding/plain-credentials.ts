@@ -1,6 +1,6 @@
 // Receivers' credentials that earlier versions stored in plain text: in the URLs and headers of destinations, in the URLs of attempts,
-// and in the oldest audit entries. Each function turns a stored text into what is written today, so that both adapters and the move
-// between them do the same. Where such texts are found is theirs to know.
+// and in the oldest audit entries. Each function turns a stored text into its current form, so that both adapters and the migration
+// between them do the same. The adapters know where such texts are.
 
 import { HIDDEN, hiddenUrl } from '../../hidden-url.ts'
 import type { SecretBox } from '../../secret-box.ts'
@@ -11,7 +11,7 @@ import { emptiedDestination, resealDestination, type Sealing, type StoredDestina
 export interface DestinationSealing {
   /** Seals what was plain. */
   seal: Sealing
-  /** What becomes of what was sealed before. */
+  /** What to do with a text that is sealed already. */
   reseal: Sealing
 }
 
@@ -29,7 +29,7 @@ export function sealingWith(box: SecretBox): DestinationSealing {
 /** The doc of a destination, plain or sealed, as it is stored now. Throws SecretBoxError. */
 export function sealedDoc(text: string, isDeleted: boolean, { seal, reseal }: DestinationSealing): string {
   const doc = JSON.parse(text) as Destination | StoredDestination
-  // Those that were deleted before secrets were taken out of them may have some that no key opens any more.
+  // Destinations that were deleted before this version may have secrets that no key opens any more.
   if (isDeleted) return JSON.stringify(emptiedDestination(doc))
   if ('sealedUrls' in doc) return JSON.stringify(resealDestination(doc, reseal))
   const { urls, headers, ...rest } = doc

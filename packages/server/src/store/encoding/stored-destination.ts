@@ -1,5 +1,5 @@
-// A destination as it lies in the store. Whatever may be a credential of a receiver is sealed, each bound to its place: both kinds
-// of secrets, the values of headers, and URLs as a whole, since a URL may hold one in its query or its path.
+// A destination as it is stored. Everything that may be a credential of a receiver is sealed, and bound to its place: both kinds
+// of secrets, header values, and URLs as a whole, because a URL may have a credential in its query or its path.
 
 import type { SecretBox } from '../../secret-box.ts'
 import { type Destination, NO_FILTER } from '../model.ts'
@@ -30,7 +30,7 @@ export function resealDestination(stored: StoredDestination, reseal: Sealing): S
   return withTexts(stored, reseal)
 }
 
-/** Of one that was deleted: for what still refers to it, and with nothing that could be read with the key. */
+/** A deleted destination: kept for what still refers to it, without anything that could be decrypted. */
 export function emptiedDestination(destination: Destination | StoredDestination): StoredDestination {
   const { urls: _, headers: __, ...rest } = destination as Partial<Destination> & StoredDestination
   return { ...rest, sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [] }

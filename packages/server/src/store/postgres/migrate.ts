@@ -1,7 +1,7 @@
 // Brings the schema up to date. Nodes that start at once wait for each other; each step is a transaction with its number.
 // A node of the version before that is still running goes on: a step says from which version on code can work with it, and
 // steps are made so that the version before can. A step that must be made alone waits until no node runs.
-// A database that is too new for this code is refused with words.
+// A database that is too new for this code is refused with an explanation.
 // Nodes that run meanwhile are not made to wait: a lock that is not to be had is asked for again later, the whole step with it.
 
 import type { SecretBox } from '../../secret-box.ts'
@@ -38,7 +38,7 @@ export interface MigrateOptions {
   migrations?: readonly Migration[]
   /** For how long a lock is asked for again. */
   lockedMs?: number
-  /** For how long nodes that a step cannot go with are waited for. */
+  /** How long to wait for nodes that must be stopped before a step. */
   nodesGoneMs?: number
   /** What a step seals with. Not needed for a database that is new. */
   secretBox?: SecretBox
@@ -92,7 +92,10 @@ async function take(ask: Ask, step: number, migration: Migration, options: Migra
       await ask('BEGIN')
       await ask(sql)
       if (work !== undefined && (await hasDestinations(ask))) {
-        if (secretBox === undefined) throw new SchemaProblem(`A node has to bring this database to schema ${step} first: start one.`)
+        if (secretBox === undefined)
+          throw new SchemaProblem(
+            `This database has to be migrated to schema ${step} first, and only a node can do that: run switchyard serve once.`,
+          )
         await work(ask, secretBox)
       }
       await ask(
@@ -115,7 +118,7 @@ async function take(ask: Ask, step: number, migration: Migration, options: Migra
   }
 }
 
-/** Nodes of the version before cannot go on with the step, and would spoil what it makes. */
+/** Nodes of the previous version cannot work with the new schema, and would corrupt its data. */
 async function nodesGone(ask: Ask, step: number, { nodesGoneMs = NODES_GONE_MS }: MigrateOptions): Promise<void> {
   for (const untilMs = performance.now() + nodesGoneMs; ; await pause(PAUSE_MS)) {
     const { rows } = await ask<{ name: string }>('SELECT name FROM nodes WHERE expires_at > now() ORDER BY num')

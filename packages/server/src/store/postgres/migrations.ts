@@ -10,7 +10,7 @@ import { sealCredentials } from './seal-credentials.ts'
 export interface Migration {
   /** The lowest step whose code can go on working when this one has been applied: itself, where nothing older can. */
   worksFrom: number
-  /** Nodes that run would spoil it or be spoilt by it: they are waited for, and it is not made while there are any. */
+  /** The step is run only when no node is running: nodes of the previous version cannot work with its result. */
   alone?: true
   sql: string
   /** What SQL cannot do, after it and in the same transaction. */

@@ -1,5 +1,5 @@
-// Takes out of a database what earlier versions wrote in plain text: see ../encoding/plain-credentials.ts. Made once, in the transaction
-// of the schema's step, while no node runs. The versions of rows before it are the server's to remove: see docs/operations/upgrade.md.
+// Encrypts or removes what earlier versions wrote to the database in plain text: see ../encoding/plain-credentials.ts. Runs once, in the
+// transaction of the schema step, while no node runs. PostgreSQL removes the old row versions later: see docs/operations/upgrade.md.
 
 import type { SecretBox } from '../../secret-box.ts'
 import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../encoding/plain-credentials.ts'

@@ -275,7 +275,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX stats_by_age ON stats (step, at);
   `,
   `
-  -- Receivers' credentials are sealed from here on. What is still plain is sealed at the next start, by who has the key: see seal-credentials.ts.
+  -- Receivers' credentials are sealed from here on. What is still plain is sealed at the next start that has the key: see seal-credentials.ts.
   INSERT INTO settings (name, value) VALUES ('plain_credentials', 'true');
   `,
 ]

@@ -1,6 +1,6 @@
-// Takes out of a file what earlier versions wrote in plain text: see ../encoding/plain-credentials.ts. Made once, at the first start of a
-// version that seals it, before anything else is done with the file. Ended in the middle, the next start does it again. Afterwards
-// the old texts are nowhere in the file: pages that SQLite has freed are overwritten too.
+// Encrypts or removes what earlier versions wrote to the file in plain text: see ../encoding/plain-credentials.ts. Runs once, at the first
+// start of a version that seals it, before anything else is done with the file. If it is interrupted, the next start does it again.
+// Afterwards the old texts are nowhere in the file: pages that SQLite has freed are overwritten too.
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../secret-box.ts'
@@ -15,7 +15,7 @@ const PAGE_ROWS = 1_000
 /** 16 MB at a time, so that the log stays small. */
 const PAGES_AT_ONCE = 4_096
 
-/** To be called by whoever holds the store's lock. Throws SecretBoxError when the key is not the store's, and changes nothing then. */
+/** The caller must hold the store's lock. Throws SecretBoxError, and changes nothing, if the key is not the store's. */
 export function sealCredentials(path: string, box: SecretBox): void {
   const database = openWriter(path)
   try {
