@@ -204,7 +204,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
 }
 
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+  // Not a name that only begins so: 127.example.com can be any address.
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 /** Anybody who reaches the port can guess a short token, even though wrong tokens are slowed down. */
