@@ -151,10 +151,10 @@ export interface Claim {
   nextRetryAtMs: number | null
 }
 
-/** The taker of new work, so that the usual way is accept → deliver from memory → settle, with nothing read back. */
 /** Takes a message as it was accepted, or only the fields that tell whose it is: type, userId, previousId. */
 export type IsDeleted = (sourceId: string, segment: RowId, message: JsonObject) => boolean
 
+/** The taker of new work, so that the usual way is accept → deliver from memory → settle, with nothing read back. */
 export interface Taker {
   /** Asked before the commit: whether the new shipment is to be taken at once rather than left in the store. */
   wants(destinationId: string, bytes: number): boolean
