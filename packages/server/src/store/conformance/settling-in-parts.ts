@@ -163,7 +163,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     const taker = new RecordingTaker()
     store().delivery.attach(taker)
-    const messages = ['stays', 'gone', 'stays', 'gone'].map((userId, at) => Object.assign(track(`purged-${at}`), { userId }))
+    const messages = ['stays', 'gone', 'stays', 'gone'].map((userId, at) => Object.assign(track(`parts-purged-${at}`), { userId }))
     await accept(store(), sourceId, messages, [destinationId])
     const claimed = taker.taken[0] as ClaimedShipment
     const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
@@ -177,7 +177,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     const rest = shipments.find(({ shipment }) => shipment.parts[0]?.origin === next.shipment.parts[0]?.origin) as ClaimedShipment
     assert.deepEqual(
       [...rest.contents.values()].map(({ items }) => items.map((item) => item?.['messageId'] ?? null)),
-      [['purged-0', null, 'purged-2', null]],
+      [['parts-purged-0', null, 'parts-purged-2', null]],
     )
     await settle(store(), rest, byIndex('kept', 'kept', 'delivered', 'cancelled'))
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 2, cancelled: 2, pending: 1 }))
