@@ -151,7 +151,7 @@ test('the page shows every operation, error and setting, and each link in it lea
   assert.doesNotMatch(page, /undefined|\[object Object\]|%ORIGIN%|%STYLE%|%SCRIPT%|%ICON%/)
 })
 
-test('a page that is asked for very often at once on one connection ends that connection, and nothing else', async () => {
+test('too many pipelined requests for a page close that connection, and nothing else', async () => {
   const { hostname, port } = new URL(service.url)
   const socket = connect(Number(port), hostname)
   let answered = ''
@@ -168,7 +168,7 @@ test('a page that is asked for very often at once on one connection ends that co
   assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
 })
 
-test('a body for a path that there is not is not waited for', async () => {
+test('the service does not wait for the body of a request to an unknown path', async () => {
   const head = `POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000\r\nconnection: close\r\n\r\n`
   assert.match(await exchange(`${head}{"a":`), /^HTTP\/1.1 404 /)
 })

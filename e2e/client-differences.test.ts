@@ -1,4 +1,4 @@
-// The README's table of what stays different from the public client: both clients do the same thing, and each does what
+// The README's table of differences from the public client: both clients make the same calls, and each does what
 // its column says. Rows that are about the shape of a result only are tested in packages/node/test.
 
 import assert from 'node:assert/strict'
@@ -12,7 +12,7 @@ import { gate, type PlannedAnswer, type ReceivedRequest, startTrackingServer } f
 const readme = readFileSync(new URL('../packages/node/README.md', import.meta.url), 'utf8')
 const section = readme.split('\n## ').find((part) => part.startsWith('Different from the public client\n')) ?? ''
 
-/** That the README has the row, so that a row which is taken out takes its test with it. */
+/** Checks that the README has the row, so that a row cannot be removed without its test. */
 function row(name: string): string {
   assert.ok(section.includes(`\n| ${name} | `), `the README has no row "${name}"`)
   return name

@@ -112,7 +112,7 @@ for (const [scheme, host] of Object.entries(hosts)) {
   })
 }
 
-test('a proxy that is asked for where the runtime does not use it is a warning', async () => {
+test('the client warns if a proxy is configured that the runtime does not use', async () => {
   const { asked, stderr } = await send(hosts.http, proxies, `process.env.NODE_USE_ENV_PROXY = '1'`)
   assert.deepEqual(asked, [])
   assert.match(stderr, /SwitchyardWarning: NODE_USE_ENV_PROXY=1 has no effect in this process .*HTTP_PROXY is not used/)

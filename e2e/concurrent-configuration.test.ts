@@ -1,4 +1,4 @@
-// Changes of the configuration that are made at the same moment: on two nodes that share a PostgreSQL database, and on one service with
+// Concurrent changes of the configuration: on two nodes that share a PostgreSQL database, and on one service with
 // SQLite. Every change that was acknowledged must be there afterwards, and what was removed must stay removed.
 
 import assert from 'node:assert/strict'
@@ -36,7 +36,7 @@ interface Source {
   writeKeys: string[]
 }
 
-/** What is looked at, of whatever it is. */
+/** The fields that these tests look at. */
 interface Shown extends Source {
   name: string
   keys: { id: string }[]
@@ -85,7 +85,7 @@ async function refused(call: Promise<unknown>, code: string): Promise<void> {
   await assert.rejects(call, (error: Error) => error.message.includes(`"${code}"`) || assert.fail(error.message))
 }
 
-/** A command, with something done by somebody else when it has had the answer of `path`. What it said. */
+/** Runs a command, and makes another change as soon as it has read `path`. Returns its output. */
 async function ran(
   command: Command | undefined,
   given: { url: string; arguments: string[]; flags: Record<string, string[]> },
@@ -125,7 +125,7 @@ async function ran(
   }
 }
 
-/** `switchyard apply` of a file, with something done by somebody else after it has read and planned, and before it changes anything. */
+/** Runs `switchyard apply`, and makes another change after it has read and planned, and before it changes anything. */
 function applied(url: string, file: object, flags: Record<string, string[]>, meanwhile: () => Promise<unknown>): Promise<string> {
   const path = join(folder, 'switchyard.yaml')
   writeFileSync(path, JSON.stringify({ version: 1, ...file }))
@@ -170,7 +170,7 @@ for (const [name, start] of [
       assert.deepEqual(new Set(writeKeys), new Set(['kept', ...times(10, (nth) => `new-${nth}`)]))
     })
 
-    test('of two who remove one of the last two write keys each, one is refused', async () => {
+    test('when two clients each remove one of the last two write keys, one of them is refused', async () => {
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'the last', writeKeys: ['first', 'second'] } })
       await settled(pair, `/sources/${id}`, () => true)
       const results = await Promise.allSettled([
@@ -182,7 +182,7 @@ for (const [name, start] of [
       await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.length === 1)
     })
 
-    test('a limit holds for both together', async () => {
+    test('a limit holds for both sides together', async () => {
       const writeKeys = times(95, (nth) => `key-${nth}`)
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'limited', writeKeys } })
       await settled(pair, `/sources/${id}`, () => true)
@@ -214,7 +214,7 @@ for (const [name, start] of [
       )
     })
 
-    test('fields of one destination that two change are both changed, within batch too', async () => {
+    test('concurrent changes of different fields of a destination are both made, also within batch', async () => {
       const body = { name: 'orders', urls: ['https://example.com/'] }
       const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
       await settled(pair, `/destinations/${id}`, () => true)
@@ -235,7 +235,7 @@ for (const [name, start] of [
       }
     })
 
-    test('apply does not overwrite what somebody else changed since it read, and says so; again it works', async () => {
+    test('apply does not overwrite what somebody else changed after it read, and says so; the next run works', async () => {
       const made = { name: 'applied', writeKeys: ['applied-1'] }
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: made })
       await settled(pair, `/sources/${id}`, () => true)
@@ -249,7 +249,7 @@ for (const [name, start] of [
       await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-2')
     })
 
-    test('apply makes nothing twice that somebody else made since it read', async () => {
+    test('apply does not create a second entry if somebody else created one of that name after it read', async () => {
       const destination = { name: 'made at once', urls: ['https://example.com/'] }
       const making = (): Promise<unknown> => pair.one('/destinations', { method: 'POST', body: destination })
       const said = await applied(pair.url, { destinations: [destination] }, {}, making)
@@ -258,7 +258,7 @@ for (const [name, start] of [
       assert.equal(data.filter((known) => known.name === destination.name).length, 1)
     })
 
-    test('apply --prune deletes nothing that was changed since it read', async () => {
+    test('apply --prune deletes nothing that was changed after it read', async () => {
       const body = { name: 'pruned', urls: ['https://example.com/'] }
       const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
       await settled(pair, `/destinations/${id}`, () => true)
@@ -271,7 +271,7 @@ for (const [name, start] of [
       assert.ok(await pair.one(`/destinations/${id}`))
     })
 
-    test('a command that adds a header does not undo a header that somebody else adds meanwhile', async () => {
+    test('a command that adds a header does not remove a header that somebody else has just added', async () => {
       const body = { name: 'headers', urls: ['https://example.com/'] }
       const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
       await settled(pair, `/destinations/${id}`, () => true)
@@ -284,7 +284,7 @@ for (const [name, start] of [
       await settled(pair, `/destinations/${id}`, ({ headers }) => JSON.stringify(headers) === '{"X-Other":"2","X-Mine":"1"}')
     })
 
-    test('what one has just made, the other can change, use and delete before it has heard of it', async () => {
+    test('what one node has just created, the other can change, use and delete before it is notified', async () => {
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'fresh' } })
       const destination = { name: 'orders', urls: ['https://example.com/'], sourceIds: [id] }
       const made = await pair.other<{ id: string }>('/destinations', { method: 'POST', body: destination })

@@ -1,5 +1,5 @@
-// The service behind a proxy: at which address it thinks it is, where its webhooks may go while it listens on loopback, and what it
-// makes of a request that names two hosts.
+// The service behind a proxy: which address it uses as its own, where its webhooks may go while it listens on loopback, and how it
+// handles a request with two Host headers.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'

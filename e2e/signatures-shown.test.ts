@@ -1,4 +1,4 @@
-// Who is shown a signature: a receiver trusts whatever carries one, so the control API must not be a way to have something signed.
+// Who sees signatures. A receiver trusts whatever is signed, so it must not be possible to have something signed through the control API.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

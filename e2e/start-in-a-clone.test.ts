@@ -99,7 +99,7 @@ test('when the dashboard cannot be built, npm start says why in one line, prints
   assert.match(page, /npm run build:dashboard/)
 })
 
-test('where the pinned runtime has no binary, the Node.js that started it goes on', (t) => {
+test('if the pinned runtime has no binary, the Node.js that started the script is used', (t) => {
   const { clone } = copyRepository(t)
   rmSync(join(clone, 'node_modules', 'node'))
   const version = execFileSync(process.execPath, [join(clone, 'scripts', 'run.mjs'), 'packages/server/src/cli.ts', '--version'], {

@@ -14,18 +14,18 @@ const folder = join(root, 'packages', 'dashboard')
 const dist = join(folder, 'dist')
 const stampFile = join(dist, '.built-from')
 
-/** Gives whether there is a build of these sources now. Says so once when it has to be made; if that fails, why: in one line, or with all of the output. */
+/** Returns whether there is an up-to-date build now. If the build fails, prints why: in one line if `brief`, otherwise with the full output. */
 export function buildDashboard({ brief = false }: { brief?: boolean } = {}): boolean {
   const stamp = hashOfSources()
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
   const failed = (output: string): false => {
-    const instead = existsSync(stampFile) ? 'The service shows the dashboard as it was built before' : 'The service runs without it'
+    const instead = existsSync(stampFile) ? 'The service shows the dashboard of the last build' : 'The service runs without it'
     const line = `The dashboard could not be built: ${reasonOf(output)}. ${instead}.`
-    process.stderr.write(brief ? `${line} All of the output: npm run build:dashboard\n` : `${output}${line}\n`)
+    process.stderr.write(brief ? `${line} For the full output: npm run build:dashboard\n` : `${output}${line}\n`)
     return false
   }
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
-  // Where only what runs is installed, what was built elsewhere is what there is.
+  // Without development dependencies it cannot be built here; a build from elsewhere is used.
   if (!existsSync(vite)) return existsSync(stampFile) || failed('vite is not installed: npm ci installs it\n')
   // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
   const fresh = join(folder, `dist-${process.pid}`)

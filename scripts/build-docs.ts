@@ -22,8 +22,8 @@ export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; si
   if (!existsSync(join(root, 'node_modules', 'vitepress'))) return existsSync(stampFile)
   if (!quiet) process.stderr.write('Building the documentation …\n')
   const failed = (output: string): false => {
-    const line = `The documentation could not be built: ${reasonOf(output)}.${existsSync(stampFile) ? ' What was built before stays.' : ''}`
-    process.stderr.write(quiet ? `${line} All of the output: npm run build:docs\n` : `${output}${line}\n`)
+    const line = `The documentation could not be built: ${reasonOf(output)}.${existsSync(stampFile) ? ' The last build stays in use.' : ''}`
+    process.stderr.write(quiet ? `${line} For the full output: npm run build:docs\n` : `${output}${line}\n`)
     return false
   }
   // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.

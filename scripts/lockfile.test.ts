@@ -1,5 +1,5 @@
-// The lockfile is good for every platform on which Switchyard is developed. npm leaves out platform packages that it did not find, without
-// a word, and then nobody on such a platform can install them: on a Mac there was no dashboard for that reason.
+// The lockfile is good for every platform on which Switchyard is developed. npm silently leaves out platform packages that it
+// did not find, and then nobody on such a platform can install them. This once kept the dashboard from being built on macOS.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ const PLATFORMS: [os: string, cpu: string, libc?: string][] = [
 /** A platform package is recognized by its name, because one that is missing from the lockfile has nothing else. */
 const NAMES_A_PLATFORM = /(^|[-/])(darwin|linux|win32|windows|android|freebsd|openbsd|netbsd|sunos|aix|openharmony)-/
 
-/** Each package that has platform packages, with those that the lockfile has of them and the names of those that it has not. */
+/** Each package that has platform packages, with those that are in the lockfile and the names of those that are missing. */
 function withPlatformPackages(): { name: string; locked: Locked[]; missing: string[] }[] {
   return Object.entries(packages).flatMap(([place, { optionalDependencies = {} }]) => {
     const names = Object.keys(optionalDependencies).filter((name) => NAMES_A_PLATFORM.test(name))
@@ -73,7 +73,7 @@ test('every platform package that a package names is in the lockfile', () => {
       `${name} is not recognized as a package with platform packages`,
     )
   for (const { name, missing } of all)
-    assert.deepEqual(missing, [], `${name} ${packages[name]?.version} has no such release for: ${missing.join(', ')}`)
+    assert.deepEqual(missing, [], `${name} ${packages[name]?.version} has no platform package in the lockfile for: ${missing.join(', ')}`)
 })
 
 test('packages with platform packages have one for each platform that Switchyard is developed on', () => {

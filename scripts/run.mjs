@@ -93,7 +93,7 @@ function ensureInstalled() {
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  // Somebody else has installed: a person, or an image's layer.
+  // The packages were installed in another way: by hand, or in a layer of an image.
   if (isInstalled()) return writeStamp(stamp)
   console.error('Installing dependencies (npm ci) …')
   const npm = npmCommand()
@@ -108,7 +108,7 @@ function ensureInstalled() {
   writeStamp(stamp)
 }
 
-// npm leaves a list of what it installed. It is newer than the lockfile, or says the same: the times of copies and checkouts tell nothing.
+// npm leaves a list of what it installed. Installed is what is listed there if it is newer than the lockfile or has the same content: file times of copies and checkouts mean nothing.
 function isInstalled() {
   const [lockfile, listFile] = [join(root, 'package-lock.json'), join(modules, '.package-lock.json')]
   if (!existsSync(listFile)) return false
@@ -125,12 +125,12 @@ function writeStamp(stamp) {
   try {
     writeFileSync(stampFile, stamp)
   } catch {
-    // The clone is read-only, or another user's. It is looked at again at the next start.
+    // The clone is read-only, or belongs to another user. The next start checks again.
   }
 }
 
 // The registry package `node` fetches its binary in an install script. Where scripts are switched off, run that one here. It has none for
-// musl, and a release may lack one for another platform: it is an optional dependency, and then this Node.js has to do.
+// musl, and a release may lack one for another platform: it is an optional dependency, and then the Node.js that runs this script is used.
 function findRuntime() {
   if (runs(pinned)) return pinned
   if (!existsSync(pinned) && existsSync(join(modules, 'node'))) {

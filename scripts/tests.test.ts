@@ -1,4 +1,4 @@
-// The runner of the tests, on files that fail when they are told to.
+// The test runner, on test files that fail on purpose.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -28,7 +28,7 @@ test('${name}', () => {
 }
 
 async function runTests(...args: string[]): Promise<{ code: number | null; output: string }> {
-  // These files ask for no database: nothing is started for them, and nothing is dialled.
+  // These files use no database, so none is started for them.
   const env: NodeJS.ProcessEnv = { ...process.env, SWITCHYARD_TEST_POSTGRES: 'postgres://127.0.0.1:1/unused', NO_COLOR: '1' }
   delete env['NODE_TEST_CONTEXT']
   const child = spawn(process.execPath, [join(import.meta.dirname, 'tests.ts'), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -61,7 +61,7 @@ test('a file whose process does not end after its tests fails, and does not hold
   assert.match(output, /still running after 1 s[^]*failed: \S*leaking\.test\.ts\n$/)
 })
 
-test('a run in which everything passes ends with 0, and one of nothing or of no number of times is refused', async () => {
+test('a run in which everything passes exits with 0; no matching file and an invalid --repeat are refused', async () => {
   const steady = fileThatFailsIn('passing', 0)
   assert.equal((await runTests(steady, '--repeat', '2')).code, 0)
   for (const args of [['no-such-file'], [steady, '--repeat', 'often'], [steady, '--timeout', '0']])

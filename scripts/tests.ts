@@ -19,7 +19,7 @@ const root = join(import.meta.dirname, '..')
 const HUNG_SECONDS = 300
 /** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
 const FILES_AT_ONCE = availableParallelism() + 2
-/** Two for each core, so that a test gets a third of the processor or less. */
+/** Two busy loops for each core, so that a test gets at most a third of the processor. */
 const BUSY_LOOPS = availableParallelism() * 2
 const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
 /** What takes longest, first. The order of the others hardly matters. */
@@ -60,7 +60,7 @@ if (files.length === 0) {
 const [runs = 1, timeoutSeconds = 1] = [values.repeat, values.timeout].map(Number)
 for (const [flag, value] of Object.entries({ repeat: runs, timeout: timeoutSeconds })) {
   if (Number.isInteger(value) && value >= 1) continue
-  console.error(`--${flag} must be a whole number from 1.`)
+  console.error(`--${flag} must be a whole number of at least 1.`)
   process.exit(2)
 }
 
@@ -71,7 +71,7 @@ if (server !== null) {
   process.env['SWITCHYARD_TEST_TEMPLATE'] = await createTemplate(server.url())
 }
 
-// Where the programs had to be copied for the server's user, one copy is enough.
+// If the programs had to be copied for the server's user, all test files share one copy.
 process.env['SWITCHYARD_TEST_POSTGRES_BIN'] ??= programs()
 
 // Compiling the service takes as long as many a file's tests: each process leaves what it compiled to the next.
@@ -118,7 +118,7 @@ function asked(parts: readonly string[]): string[] {
   ]
 }
 
-/** Tells of each run in a line, and prints the output of those that failed. */
+/** Prints a line for each run, and the output of those that failed. */
 async function repeat(): Promise<void> {
   let failedRuns = 0
   for (let at = 1; at <= runs; at++) {

@@ -89,7 +89,7 @@ test('a node that is cut off from the database answers 503 in time, others are u
   }
 })
 
-test('a node that is told to stop while the database does not answer ends within 10 s, and another sends what it held', async (t) => {
+test('a node that gets SIGTERM while the database does not answer exits within 10 s, and another node sends what it held', async (t) => {
   await using cluster = await startCluster({ nodes: 2, proxied: true })
   const node = cluster.node(1)
   await using held = await holdMessage(cluster, node.url, 'not settled')

@@ -262,7 +262,7 @@ async function launch(): Promise<Chromium> {
   }
 }
 
-/** Once per version and user. Other files may be at it in the same moment: who is done first is right. */
+/** Once per version and user. Other test files may do it at the same time; the first to finish wins. */
 async function unpacked(): Promise<string> {
   const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '..')
   const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8')) as { version: string }

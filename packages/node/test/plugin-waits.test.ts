@@ -114,7 +114,7 @@ test('a message that waits for a plugin to load fails at close', async () => {
 })
 
 for (const role of ['destination', 'after'] as const) {
-  test(`a message that a ${role} plugin never gives back is delivered, and told at close with an error that names the plugin`, async () => {
+  test(`a message that a ${role} plugin never gives back is delivered, and an error at close names the plugin`, async () => {
     await using server = await startTrackingServer()
     for (const timeout of [undefined, 20]) {
       const { analytics, track, errors } = client({ host: server.url, flushAt: 1, httpRequestTimeout: 1_000 })

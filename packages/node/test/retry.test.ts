@@ -244,7 +244,7 @@ for (const value of ['0', 'Sun, 15 Nov 2020 12:00:00 GMT']) {
   })
 }
 
-test('a request sent once more because its connection was stale has only the time that the first left it', async () => {
+test('a request that is resent because its connection was stale has only the time that is left', async () => {
   // The second comes over the connection of the first, which is cut late; the third is the second once more, and is not answered.
   await using server = await startTrackingServer((_request, number) =>
     number === 1 ? undefined : number === 2 ? { delayMs: 1_500, reset: true } : { after: new Promise(() => {}) },

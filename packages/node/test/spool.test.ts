@@ -272,7 +272,7 @@ test('what was kept for one write key and host is never sent with another key or
   assert.deepEqual(readdirSync(place.dir), [])
 })
 
-test('messages of version 0.1, which name no write key, are an error event and stay on disk', async () => {
+test('messages of version 0.1, which contain no write key, cause an error event and stay on disk', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   writeFileSync(join(place.dir, 'abc.owner'), '{"pid":0}')
@@ -419,7 +419,7 @@ test('a message that could not be written to disk is lost at close, and says so,
   assert.deepEqual(ids(server), ['disk'])
 })
 
-test('a message that a plugin registered right after the call is to see is not on disk without what the plugin makes of it', async () => {
+test('a message is not on disk unchanged if a plugin that is registered right after the call will change it', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const program = (load: string, end: string): string => `

@@ -68,7 +68,7 @@ async function backlogged(server: Socket): Promise<void> {
   while (server.writableLength === 0) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('requests that are sent ahead are answered, again and again', async (t) => {
+test('pipelined requests are answered, again and again', async (t) => {
   const { open, handled } = await rig(t)
   const { client } = await open()
   for (let round = 0; round < 3; round++) {
@@ -79,7 +79,7 @@ test('requests that are sent ahead are answered, again and again', async (t) => 
 })
 
 for (const path of ['/small', '/large', '/never']) {
-  test(`a connection with too many unanswered requests for ${path} is closed, and those beyond are not looked at`, async (t) => {
+  test(`a connection with too many unanswered requests for ${path} is closed, and the requests above the limit are not handled`, async (t) => {
     const { open, handled } = await rig(t)
     const { client, server } = await open()
     const closed = once(server, 'close')
@@ -92,7 +92,7 @@ for (const path of ['/small', '/large', '/never']) {
   })
 }
 
-test('requests to paths that there are not count as well', async (t) => {
+test('requests to unknown paths count as well', async (t) => {
   const { open } = await rig(t)
   const { client, server } = await open()
   const closed = once(server, 'close')
@@ -112,7 +112,7 @@ test('a connection that does not read its answer is closed after a while', async
   assert.ok(server.destroyed)
 })
 
-test('a connection that reads slowly is left alone, and one that waits for its answer', async (t) => {
+test('a connection that reads slowly stays open, and so does one that waits for its answer', async (t) => {
   const { open, sweep, handled } = await rig(t)
   const slow = await open()
   slow.client.pause().write(requests('/large', 1))

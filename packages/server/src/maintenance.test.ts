@@ -173,7 +173,7 @@ test('tokens from before outlive a change of the key, unless they are to end wit
   }
 })
 
-test('sessions, also forged ones, outlive a change of the key, unless they are to end with it; control tokens stay good', async (t) => {
+test('sessions, also forged ones, survive a change of the key, unless --end-tokens is given; control tokens stay valid', async (t) => {
   const path = newPath(t)
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   const store = await openWithFile(path)

@@ -41,7 +41,7 @@ test('where the sender asked is told by a trusted proxy too', () => {
   assert.deepEqual(createProxies(['10.0.0.1']).askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
 })
 
-test("of several hosts or schemes the rightmost is taken, which a trusted proxy added: the others may be the sender's own", () => {
+test('of several hosts or schemes the rightmost is used, which a trusted proxy added: the others may come from the sender', () => {
   const proxies = createProxies(['10.0.0.1'])
   const rows: [host: string | string[], proto: string | string[], host: string, protocol: string][] = [
     ['evil.example, events.example', 'https, http', 'events.example', 'http'],
@@ -55,7 +55,7 @@ test("of several hosts or schemes the rightmost is taken, which a trusted proxy 
   }
 })
 
-test('a configured public address is what every sender asked for, whatever a request says', () => {
+test('a configured public address is used for every request, whatever its headers say', () => {
   const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
   for (const trusted of [[], ['10.0.0.1']]) {
     const proxies = createProxies(trusted, 'https://events.example')

@@ -229,7 +229,7 @@ function leaveAsBefore(dir: string, change: (owner: Record<string, unknown>) => 
   rmdirSync(inside(dir))
 }
 
-test('messages of version 0.1, which name no write key, are not sent and reported; moved to a sender’s folder they are its own', async (t) => {
+test('messages of version 0.1, which contain no write key, are reported and not sent; after a move to a sender’s folder they are delivered', async (t) => {
   const dir = folder(t)
   leaveAsBefore(dir, same({ pid: 0 }))
   const reports: unknown[] = []
@@ -251,7 +251,7 @@ test('messages of version 0.1 that a running process of that version will delive
   assert.deepEqual(await recovered(open(dir)), [])
 })
 
-test('messages of version 0.1 whose writer falls silent later are reported when looking again', async (t) => {
+test('messages of version 0.1 whose process ends later are reported at the next check', async (t) => {
   const dir = folder(t)
   leaveAsBefore(dir, same({ host: 'elsewhere', pid: 1 }))
   const reported = new Promise<unknown>((resolve) => {
@@ -264,7 +264,7 @@ test('messages of version 0.1 whose writer falls silent later are reported when 
   clearTimeout(hold)
 })
 
-test('a folder that the last one to leave removes does not keep the next one out', (t) => {
+test('a client can open its subfolder while the last one to close removes it', (t) => {
   const dir = folder(t)
   for (let i = 0; i < 3; i++) {
     const spool = open(dir)

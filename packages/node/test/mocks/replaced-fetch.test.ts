@@ -61,7 +61,7 @@ for (const [form, wrap] of [
   })
 }
 
-test('a client that exists already follows: each request looks at the fetch of its time', async () => {
+test('an existing client uses a fetch that is replaced later: it checks before each request', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const before = calls.length

@@ -68,7 +68,7 @@ test('an export holds no secret, says which variables it refers to, and changes 
   assert.equal(configurationOf(installed(), { withKeys: false }).file.sources[0]?.['writeKeys'], undefined)
 })
 
-test('an export has every value of a header and of a query as a reference of its own, and is no change where all are set or none', () => {
+test('an export has a reference for every header and query value, and applying it changes nothing if all variables are set or none is', () => {
   const urls = ['https://a.example/hook?v=2&v=3', 'https://a.example/hook?v=4&v=5', 'https://a.example/$${x}?only&=nameless&empty=&']
   const headers = { 'X-Env': 'a${b}', 'x.env': 'second', 'X-Empty': '' }
   const stored = installed({ destinations: [{ ...DESTINATION, urls, headers, hasSharedSecret: false, signingSecretCount: 0 }] })

@@ -80,7 +80,7 @@ test('what a stranger sent cannot steer the terminal', () => {
   }
 })
 
-test('text of several lines keeps its lines, and nothing else that works', () => {
+test('text of several lines keeps its line breaks, and its control characters are escaped', () => {
   const { out, text } = screen({ terminal: true })
   out.text('one\n  two\x1b[2J')
   assert.equal(text.stdout, 'one\n  two\\u001b[2J\n')

@@ -13,7 +13,7 @@ const KINDS: [path: string, made: object, change: object][] = [
 ]
 
 for (const [list, made, change] of KINDS) {
-  test(`${list}: with If-Match, only the thing as it was read is changed or deleted`, async (t) => {
+  test(`${list}: with If-Match, a resource is changed or deleted only if it is as it was read`, async (t) => {
     const { call } = await startControl(t)
     const created = await call('POST', list, made)
     const path = `${list}/${created.body.id}`

@@ -356,7 +356,7 @@ test('a connection is closed once it has been idle for as long as the receiver a
   assert.ok(idleMs > 800 && idleMs < 1_900, String(idleMs))
 })
 
-test('beyond as many connections as may be open, the one that was idle longest is closed for each that is opened', async (t) => {
+test('at the limit of open connections, the one that has been idle longest is closed for each new one', async (t) => {
   const sender = senderFor(t, { maxOpen: 3 })
   const urls: string[] = []
   const open = new Map<number, number>()

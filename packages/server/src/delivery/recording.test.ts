@@ -57,7 +57,7 @@ test('what was answered is recorded within half a second, while the rest of the 
   await rig.stop()
 })
 
-test('of many messages, outcomes are recorded in good time before there are a hundred; a shipment of a hundred is recorded once', async (t) => {
+test('outcomes of a large shipment are recorded before there are a hundred; a shipment of a hundred is recorded once', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null

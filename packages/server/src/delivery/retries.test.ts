@@ -522,7 +522,7 @@ test('a replay is sent at once, alone, and says that it is one', async (t) => {
   await rig.untilIdle()
 })
 
-test('a destination of several URLs that answers again is told to be well, though one of them still hangs', async (t) => {
+test('a destination with several URLs counts as recovered when it answers again, even if one URL still hangs', async (t) => {
   const rig = await startRig(t)
   const [first, second] = [await rig.receiver(), await rig.receiver()]
   for (const receiver of [first, second]) receiver.answer = () => 500
@@ -555,7 +555,7 @@ test('a destination of several URLs that answers again is told to be well, thoug
   await rig.stop(0)
 })
 
-test('a destination that is given other URLs while it fails is told to be well', async (t) => {
+test('a destination whose URLs are replaced while it fails counts as recovered', async (t) => {
   const rig = await startRig(t)
   const [failing, well] = [await rig.receiver(), await rig.receiver()]
   failing.answer = () => 500

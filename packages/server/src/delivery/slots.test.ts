@@ -82,7 +82,7 @@ test('one that waits and has nothing left to send passes its turn on; one that l
   assert.deepEqual([last.inFlight, left.inFlight, slots.free], [1, 0, 0])
 })
 
-test('one that needs several gets them all or none, and is not passed over by those that need one', () => {
+test('a lane that needs several slots gets all or none, and is not overtaken by those that need one', () => {
   const slots = new Slots(5)
   const log: User[] = []
   const [single, several, other] = [new User(slots, log, 5), new User(slots, log, 1, 4), new User(slots, log, 1)]
@@ -97,7 +97,7 @@ test('one that needs several gets them all or none, and is not passed over by th
   assert.deepEqual([other.inFlight, slots.free], [1, 0])
 })
 
-test('one that waits for several and leaves lets the next go on at once', () => {
+test('when a lane that waits for several slots leaves, the next one goes on at once', () => {
   const slots = new Slots(4)
   const log: User[] = []
   const [first, several, other] = [new User(slots, log, 2), new User(slots, log, 1, 3), new User(slots, log, 2)]
@@ -110,7 +110,7 @@ test('one that waits for several and leaves lets the next go on at once', () => 
   assert.deepEqual([other.inFlight, slots.free], [2, 0])
 })
 
-test('one that needs more than there are goes alone', () => {
+test('a delivery that needs more slots than there are runs alone', () => {
   const slots = new Slots(3)
   const log: User[] = []
   const [many, single] = [new User(slots, log, 1, 5), new User(slots, log, 1)]
@@ -126,7 +126,7 @@ test('one that needs more than there are goes alone', () => {
   assert.deepEqual([many.inFlight, slots.free], [1, -2])
 })
 
-test('no more than half trail, however they end', () => {
+test('at most half of the slots trail, however they end', () => {
   const slots = new Slots(9)
   const user = new User(slots, [], 0)
   assert.ok(slots.take(user, 9))

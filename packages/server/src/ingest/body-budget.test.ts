@@ -81,7 +81,7 @@ test('a body that never comes after the refusal ends the connection at the deadl
   assert.equal(api.rejections.length, 1)
 })
 
-test('who waits to be asked for the body is asked only with a key that may be good', async (t) => {
+test('a client that sends Expect: 100-continue is asked for the body unless its key is wrong', async (t) => {
   const api = await trackingApi(t)
   const expecting = { 'Content-Length': String(small.length), Expect: '100-continue' }
   const refused = await api.exchange(head({ ...WRONG, ...expecting }))
@@ -109,7 +109,7 @@ test('with lenient keys a wrong one gets its success before the body is sent, an
   assert.deepEqual(api.accepted, [])
 })
 
-test('beyond the bound of all bodies, the one that has been arriving the longest is given up and asked to come again', async (t) => {
+test('above the limit of all bodies, the sender of the body that has been arriving the longest is asked to send it again', async (t) => {
   const api = await trackingApi(t, { maxBodiesBytes: 2.5 * LARGE_BYTES })
   const bodies = [begin(api, {}), begin(api, {}), begin(api, {})]
   const first = await Promise.race(bodies.map(async ({ answer }, index) => ({ index, answer: await answer })))
@@ -140,7 +140,7 @@ test('bodies without a key in the headers are given up before those with one', a
   assert.equal(statuses.filter((status) => status === 503).length, 3, statuses.join())
 })
 
-test('bodies with a key in the headers that drip in do not keep out one that has its key in the body', async (t) => {
+test('slow bodies with a key in the headers do not keep out one that has its key in the body', async (t) => {
   const api = await trackingApi(t, { maxBodiesBytes: 2.5 * LARGE_BYTES })
   const dripping = [begin(api, BASIC), begin(api, BASIC)]
   const stranger = begin(api, {}, 0.6 * LARGE_BYTES)
@@ -151,7 +151,7 @@ test('bodies with a key in the headers that drip in do not keep out one that has
   assert.equal((await stranger.answer).status, 200)
 })
 
-test('a body in tiny pieces counts for the memory that they take', async (t) => {
+test('a body in tiny chunks counts with the memory that the chunks take', async (t) => {
   const api = await trackingApi(t, { maxBodiesBytes: 1024 * 1024 })
   const pieces = '1\r\n \r\n'.repeat(5_000)
   const answer = await api.exchange(`${head({ 'Transfer-Encoding': 'chunked', Connection: 'close' })}${pieces}0\r\n\r\n`)

@@ -28,7 +28,7 @@ function postChunked(api: TrackingApi, path: string, body: Uint8Array, headers: 
   })
 }
 
-test('slashes at the end of a tracking path, or doubled in it, do not matter', async (t) => {
+test('trailing and doubled slashes in a tracking path are ignored', async (t) => {
   const api = await trackingApi(t)
   const posts = ['batch', 'import', 'b', ...MESSAGE_TYPES, 'i', 't', 'p', 's', 'g', 'a'].map((name) => `/v1/${name}`)
   for (const path of [...posts, '/beacon/v1/batch', '/v1/batch?from=here'].flatMap(spellings)) {
@@ -39,7 +39,7 @@ test('slashes at the end of a tracking path, or doubled in it, do not matter', a
   for (const path of spellings('/v1/m')) assert.equal((await api.post(path, '{}')).status, 200, path)
 })
 
-test('nor do they for what browsers fetch, for preflights, and for what is refused', async (t) => {
+test('they are also ignored in settings that browsers fetch, in preflights, and in refused requests', async (t) => {
   const api = await trackingApi(t)
   const data = Buffer.from(JSON.stringify({ ...good, writeKey: 'key-1', properties: { path: '//a//' } })).toString('base64')
   for (const path of spellings('/v1/pixel/track')) {

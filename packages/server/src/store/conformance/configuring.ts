@@ -55,7 +55,7 @@ export function configuring({ store, reopen, open }: Ground): void {
     assert.equal(await store().control.updateDestination('dst_unknown', { enabled: false }), undefined)
   })
 
-  test('a change given as a function is made from what is stored, whoever changes it at the same time', async () => {
+  test('a change given as a function is computed from what is stored, also with concurrent changes', async () => {
     const { id } = await newSource(store(), { writeKeys: [] })
     const keys = Array.from({ length: 20 }, () => randomUUID())
     const added = (key: string) =>

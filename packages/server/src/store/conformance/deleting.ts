@@ -210,7 +210,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 3, delivered: 1, cancelled: 1 }))
   })
 
-  test('who holds messages of a user hears of the deletion before a delete message can be had', async () => {
+  test('delivery is notified of a deletion before its delete message can be claimed', async () => {
     const { sourceId, destinationId } = await newWay(store())
     const told: string[] = []
     const taker = new RecordingTaker()
@@ -230,7 +230,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     store().delivery.attach(new RecordingTaker())
   })
 
-  test('after the answer no message of the user can be had, however long its purge takes', async () => {
+  test('after the answer no message of the user can be claimed, however long its purge takes', async () => {
     const { sourceId, destinationId } = await newWay(store())
     const count = 2_600
     await Promise.all(
@@ -246,7 +246,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     await untilPurged(id, count / 2)
   })
 
-  test('with suppression, what races with the request is not kept and cannot be had', async () => {
+  test('with suppression, messages that race with the request are not kept and cannot be claimed', async () => {
     const { sourceId, destinationId } = await newWay(store())
     const taker = new RecordingTaker()
     store().delivery.attach(taker)

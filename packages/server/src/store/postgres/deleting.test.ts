@@ -119,7 +119,7 @@ async function startProxy(t: TestContext, url: string): Promise<{ url: string; h
   }
 }
 
-test('a request is not answered, and its delete message cannot be had, before every node that holds messages of the user has heard of it', async (t) => {
+test('a request is not answered, and its delete message cannot be claimed, before every node that holds messages of the user knows of it', async (t) => {
   const { database, open, openThrough } = await start(t)
   const one = await open()
   const proxy = await startProxy(t, database.url)
@@ -164,7 +164,7 @@ test('a node that was killed is not waited for longer than its lease', async (t)
   assert.notEqual(node?.over, false)
 })
 
-test('after the answer no message of the user can be had, though its purge has to wait', async (t) => {
+test('after the answer no message of the user can be claimed, even if its purge has to wait', async (t) => {
   const { database, open } = await start(t)
   const [one, other] = [await open(), await open()]
   const { sourceId, destinationId } = await newWay(one)

@@ -45,7 +45,7 @@ test('what is accepted in the commit of a request with suppression, or in the ne
   assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), ['d'], 'who is let in again stays')
 })
 
-test('a purge that a crash left at its beginning is known again before anything can be had', async (t) => {
+test('a purge that a crash interrupted at its beginning is known again before anything can be claimed', async (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'test.db')

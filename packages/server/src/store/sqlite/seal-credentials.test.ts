@@ -104,7 +104,7 @@ test('with another key than the store had, nothing is sealed, and with the right
   assert.ok(!bytesIn(folder).includes('CREDENTIAL'))
 })
 
-test('a start that was ended in the middle is made up for by the next', async (t) => {
+test('if a start is interrupted, the next one completes the sealing', async (t) => {
   const { folder, path, destination } = await makeOld(t)
   await (await openAt(path)).close()
   // As it is when all was sealed, pages were about to be overwritten, and the process was killed.
