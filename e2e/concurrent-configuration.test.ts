@@ -242,7 +242,10 @@ for (const [name, start] of [
       const file = { sources: [{ name: 'applied', writeKeys: ['applied-1', 'applied-2'] }] }
       const adding = (): Promise<unknown> => pair.one(`/sources/${id}/write-keys`, { method: 'POST', body: { key: 'applied-3' } })
       const said = await applied(pair.url, file, {}, adding)
-      assert.match(said, /^update source applied failed: It was changed since it was read.*\(changed_since_read\)\nNothing was changed\./)
+      assert.match(
+        said,
+        /^update source applied failed: The resource was changed after it was read.*\(changed_since_read\)\nNothing was changed\./,
+      )
       assert.match(said, /The same file can be applied again/)
       await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-3')
       assert.match(await applied(pair.url, file, {}, async () => {}), /Done: 1 change/)
