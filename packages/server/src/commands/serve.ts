@@ -3,6 +3,7 @@
 
 import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
+import { harmless } from '../terminal-text.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './command.ts'
 
 /** A stop takes no longer than this, whatever it waits for. The documentation promises ten seconds, and the process needs a moment to exit. */
@@ -123,7 +124,9 @@ function startMessage({ url, firstSource, generatedToken, hasDashboard, storePla
   const rows: [string, string][] = [
     [
       'Write key',
-      writeKey === undefined ? 'none: every source was deleted' : `${writeKey}   (source ${firstSource?.name}, ${firstSource?.id})`,
+      writeKey === undefined
+        ? 'none: every source was deleted'
+        : `${writeKey}   (source ${harmless(firstSource?.name ?? '')}, ${firstSource?.id})`,
     ],
     ...dashboard,
     ['Control API', `${url}/api`],
