@@ -276,6 +276,7 @@ export const MIGRATIONS: readonly string[] = [
   `,
   `
   -- Receivers' credentials are sealed from here on. What is still plain is sealed at the next start that has the key: see seal-credentials.ts.
-  INSERT INTO settings (name, value) VALUES ('plain_credentials', 'true');
+  INSERT INTO settings (name, value)
+    SELECT 'plain_credentials', 'true' WHERE EXISTS (SELECT 1 FROM destinations);
   `,
 ]
