@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
 import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/ground.ts'
 import type { OpenStore } from '../conformance.ts'
+import type { ClaimedShipment } from '../store.ts'
 import { openAt, openFor, openTemp, tempFolder } from './fixtures/temp-store.ts'
 
 async function open(t: TestContext): Promise<OpenStore> {
@@ -66,4 +67,22 @@ test('a purge that a crash interrupted at its beginning is known again before an
   const { shipments } = await claim(store, destinationId)
   assert.equal(shipments.length, count)
   assert.deepEqual(new Set(shipments.flatMap(messageIdsOf)), new Set([null]))
+})
+
+test('a claim that is answered together with a request does not hand out messages of the user after whoever holds them was told', async (t) => {
+  const { store } = await open(t)
+  const { sourceId, destinationId } = await newWay(store)
+  const taker = new RecordingTaker()
+  taker.wanted = false
+  store.delivery.attach(taker)
+  await accept(store, sourceId, [track('a', { userId: 'gone' }), track('b')], [destinationId])
+  let toldBefore = -1
+  const claiming = claim(store, destinationId).then(({ shipments }) => {
+    toldBefore = taker.deletions.length
+    return shipments
+  })
+  await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  const [held] = await claiming
+  assert.ok(toldBefore === 0 || messageIdsOf(held as ClaimedShipment)[0] === null, 'told before it had the message, and never again')
+  assert.equal(taker.deletions.length, 1)
 })

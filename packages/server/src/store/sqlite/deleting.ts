@@ -89,6 +89,8 @@ export class Deleting implements Deletions {
       ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
     })
     if (deletion.suppress) configuring.suppress(sourceIds, userIds)
+    // A claim that shared the commit may have been answered just before, and whoever asked has it only at the end of this turn.
+    await new Promise(setImmediate)
     run(this.purge({ ...deletion, num, userIds, end }))
     // Delivery knows of the deletion now, so the delete messages can be claimed. When this is answered, every message that was on its way to
     // the store has been stored, and will be purged, or has failed.
