@@ -14,8 +14,8 @@ const RECORD_AFTER_MS = 500
 export class Progress {
   readonly #setTimer: SetTimer
   readonly #record: (work: Work) => void
-  /** Under way, with outcomes that are not recorded. */
-  readonly #works = new Set<Work>()
+  /** Under way, with the number of outcomes that came here and are not recorded: a work that ends meanwhile has more. */
+  readonly #works = new Map<Work, number>()
   readonly #recording = new Set<Work>()
   /** Outcomes of those that are not recorded. */
   #count = 0
@@ -33,14 +33,15 @@ export class Progress {
 
   /** This many more deliveries of the work have an outcome, and the work goes on. */
   came(work: Work, count: number): void {
-    this.#works.add(work)
+    this.#works.set(work, (this.#works.get(work) ?? 0) + count)
     this.#count += count
     this.look()
   }
 
   /** The work is over, or its outcomes are being recorded. */
   forget(work: Work): void {
-    if (this.#works.delete(work)) this.#count -= work.unrecorded
+    this.#count -= this.#works.get(work) ?? 0
+    this.#works.delete(work)
   }
 
   ended(work: Work): void {
@@ -64,12 +65,12 @@ export class Progress {
 
   get #isOneSmall(): boolean {
     if (this.#works.size > 1) return false
-    for (const { size } of this.#works) return size <= SMALL_WORK
+    for (const { size } of this.#works.keys()) return size <= SMALL_WORK
     return true
   }
 
   #recordAll(): void {
-    for (const work of this.#works) {
+    for (const work of this.#works.keys()) {
       if (this.#recording.has(work)) continue
       this.forget(work)
       this.#recording.add(work)

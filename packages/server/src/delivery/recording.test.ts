@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { NotHeld, type Settlement } from '../store/store.ts'
 import type { Received } from './fixtures/receiver.ts'
-import { type Rig, startRig } from './fixtures/rig.ts'
+import { type Rig, startRig, unavailable } from './fixtures/rig.ts'
 import { RELEASE_REFUSED_MS } from './recorder.ts'
 
 function endedIn({ records }: Settlement): number {
@@ -280,5 +280,35 @@ test('a node that no longer holds a shipment learns it with what was answered, a
   await answerAll(rig, receiver)
   await rig.untilIdle()
   assert.deepEqual([receiver.received.length, rig.settleCalls], [2, 1])
+  await rig.stop()
+})
+
+test('a shipment that ends while earlier outcomes of it are being recorded does not delay the recording of later ones', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
+  const batch = { size: 100, bytes: 500_000, lingerMs: 0 }
+  const destination = await rig.destination('batches', { urls: [receiver.url], batch, maxInFlight: 3, timeoutMs: 60_000 })
+  await rig.until(() => rig.claims.length === 1)
+  rig.shut.settle = unavailable()
+  await rig.accept([destination], 300)
+  await rig.until(() => rig.settleCalls === 1 && receiver.waiting === 2)
+  await answerAll(rig, receiver)
+  delete rig.shut.settle
+  await rig.turn()
+  rig.clock.advance(250)
+  await rig.untilLedger(destination, { delivered: 300 })
+  await rig.untilIdle()
+
+  const before = rig.settlements.length
+  const seen = receiver.received.length
+  receiver.answer = (_, nth) => (nth === seen + 1 ? 200 : null)
+  await rig.accept([destination], 300)
+  await rig.until(() => receiver.waiting === 2 && rig.attempts.length === 4)
+  await rig.turn()
+  assert.deepEqual(rig.settlements.slice(before).map(endedIn), [100], 'at once, for it is more than fifty')
+  receiver.release()
+  await rig.untilLedger(destination, { delivered: 600 })
+  await rig.untilIdle()
   await rig.stop()
 })
