@@ -13,6 +13,7 @@ import { writeTrace } from '../encoding/trace-column.ts'
 import {
   type AcceptBatch,
   type AcceptResult,
+  type Configuration,
   type Rejection,
   type SegmentContent,
   type Shipment,
@@ -57,6 +58,8 @@ interface Item {
   wanted: { destinationId: string; own: boolean }[]
   /** Whether the taker was asked what it wants of it. */
   asked: boolean
+  /** What it was planned by, and the users were suppressed by. */
+  configuration: Configuration
 }
 
 interface Planned {
@@ -164,7 +167,7 @@ export class Accepting {
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
     const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, own: false }))
     const bytes = batch.body.length
-    const writing = this.#grouping.push({ batch, keys, wanted, asked: false })
+    const writing = this.#grouping.push({ batch, keys, wanted, asked: false, configuration: this.#parts.configuration() })
     this.#writing.add(writing)
     let reply: Reply
     try {
@@ -216,27 +219,37 @@ export class Accepting {
 
   async #write(items: readonly Item[]): Promise<Reply[]> {
     for (let nth = 1; ; nth++) {
-      const group = new Group(items, this.#parts, this.#tools.membership)
-      const started = performance.now()
+      let group: Group | undefined
       try {
+        if (!this.#tools.membership.isAssured) await this.#assure(items)
+        group = new Group(items, this.#parts, this.#tools.membership)
+        const started = performance.now()
         const absent = await group.write(this.#tools.database)
         this.#tools.onCommit(performance.now() - started, items.length)
         this.#told(null)
         const replies = group.replies(absent)
-        for (const { owned } of replies) for (const { id } of owned) this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
+        for (const { id } of replies.flatMap(({ owned }) => owned)) this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
         if (absent.size > 0) await recordRepeats(this.#tools.database, group.repeats(absent)).catch(() => {})
         return replies
       } catch (error) {
         if (error instanceof PostgresUnavailable) {
-          if (error.doubtful) this.#tools.claiming.doubt(group.ownedIds)
+          if (error.doubtful && group !== undefined) this.#tools.claiming.doubt(group.ownedIds)
           this.#told(error.message)
           throw error
         }
         const { code, message } = error as { code?: string; message?: string }
         if (code !== 'SY001' || nth === 3) throw code === 'SY001' ? new StoreUnavailable(message) : error
         if (message === DESTINATION_GONE) await this.#tools.refresh()
-        else await this.#tools.membership.beat()
+        else await this.#assure(items)
       }
+    }
+  }
+
+  /** Others may have made a change without waiting for this node. What was planned before it must not be stored after it. */
+  async #assure(items: readonly Item[]): Promise<void> {
+    await this.#tools.membership.assure()
+    if (items.some(({ configuration }) => configuration !== this.#parts.configuration())) {
+      throw new StoreUnavailable('the configuration was changed while this node had no connection to the others')
     }
   }
 

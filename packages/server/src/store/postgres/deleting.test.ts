@@ -21,13 +21,13 @@ import {
 import type { DeletionDetail, DeletionSummary, Store } from '../store.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'
-import type { PostgresStore } from './store.ts'
+import type { PostgresStore, PostgresStoreOptions } from './store.ts'
 
 interface Nodes {
   database: TestDatabase
   open: () => Promise<PostgresStore>
   /** At another address of the same database. */
-  openThrough: (url: string) => Promise<PostgresStore>
+  openThrough: (url: string, more?: Partial<PostgresStoreOptions>) => Promise<PostgresStore>
 }
 
 async function start(t: TestContext): Promise<Nodes> {
@@ -37,8 +37,8 @@ async function start(t: TestContext): Promise<Nodes> {
     for (const node of nodes) await node.close()
     await database.drop()
   })
-  const openThrough = async (url: string): Promise<PostgresStore> => {
-    const node = await openAt(url)
+  const openThrough: Nodes['openThrough'] = async (url, more) => {
+    const node = await openAt(url, more)
     nodes.push(node)
     return node
   }
@@ -162,6 +162,56 @@ test('a node that was killed is not waited for longer than its lease', async (t)
   assert.equal((await claim(store, destinationId)).shipments.length, 1)
   const [node] = await database.query<{ over: boolean }>('SELECT expires_at < now() AS over FROM switchyard.nodes WHERE num = 500')
   assert.notEqual(node?.over, false)
+})
+
+test('a node that comes back after its lease was over begins and stores nothing before it knows of the deletions made meanwhile', async (t) => {
+  const { database, openThrough } = await start(t)
+  const leaseMs = 1_000
+  const one = await openThrough(database.url, { leaseMs })
+  const proxy = await startProxy(t, database.url)
+  const other = await openThrough(proxy.url, { leaseMs })
+  const { sourceId, destinationId } = await newWay(one)
+  await knows(other, destinationId)
+  const taker = taking(other, false)
+  const share = (): number => other.delivery.share(destinationId, 10)
+  await until(
+    async () => share(),
+    (mine) => mine > 0,
+    'it sends',
+  )
+  proxy.hold()
+  await one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
+  assert.deepEqual([share(), taker.deletions.length], [0, 0])
+  const accepting = accept(other, sourceId, [track('late', { userId: 'gone' })], [destinationId]).then(
+    () => 'stored',
+    (error: Error) => error.name,
+  )
+  const locking = new pg.Client({ connectionString: database.url })
+  await locking.connect()
+  await locking.query('BEGIN')
+  await locking.query('LOCK TABLE switchyard.deletions')
+  proxy.release()
+  await until(
+    () =>
+      other.membership.beat().then(
+        () => true,
+        () => false,
+      ),
+    (isAlive) => isAlive,
+    'it is alive again',
+  )
+  assert.deepEqual([share(), taker.deletions.length], [0, 0])
+  await locking.query('ROLLBACK')
+  await locking.end()
+  await until(
+    async () => share(),
+    (mine) => mine > 0,
+    'it sends again',
+  )
+  assert.equal(taker.deletions.length, 1)
+  assert.equal(other.configuration().suppressions.get(sourceId)?.has('gone'), true)
+  assert.notEqual(await accepting, 'stored')
+  assert.deepEqual(await messageIds(one, sourceId), [])
 })
 
 test('after the answer no message of the user can be claimed, even if its purge has to wait', async (t) => {

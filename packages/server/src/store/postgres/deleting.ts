@@ -238,7 +238,7 @@ export class Deleting implements Deletions {
     const { accepting, membership } = this.#tools
     while (this.#told !== this.#version && !this.#parts.isClosed()) {
       const version = this.#version
-      await this.#learn()
+      await this.learn()
       await accepting.settled()
       const since = performance.now() - WAITED_FOR_MS
       await membership.tellVersion(
@@ -250,7 +250,7 @@ export class Deleting implements Deletions {
   }
 
   /** Loads new requests. Afterwards this node sends none of the messages that they cover, unless one is in flight. */
-  async #learn(): Promise<void> {
+  async learn(): Promise<void> {
     const { database, names, configuration } = this.#parts
     const { membership, deleted } = this.#tools
     const { rows } = await database.query<{

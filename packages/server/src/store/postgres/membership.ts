@@ -2,8 +2,8 @@
 // as long as it beats. The server's clock decides: whoever has not beaten for LEASE_MS by that clock may be given up by any
 // other, and what it held is free again. What nodes have to tell each other (shares, breakers, rates) goes with the beat.
 //
-// Invariants: a holder is never used twice; a node that was given up finds out at its next beat and goes on as a new one; a node
-// gives up others only after it has itself been beating for a whole lease, so that after an outage of the server all have
+// Invariants: a holder is never used twice; a node that was given up finds out at its next beat and goes on as a new one; a node whose
+// lease was over is not waited for by others, so it begins nothing before it has read what they may have changed; a node gives up others only after it has itself been beating for a whole lease, so that after an outage of the server all have
 // had the time to come back.
 
 import type { Clock } from '../../clock.ts'
@@ -58,6 +58,10 @@ export class Membership {
   #assuredUntil = 0
   /** Since when it has been beating without a gap. */
   #assuredSince = 0
+  /** How often its lease was over before it was renewed, and after how many of these it has read what others changed meanwhile. */
+  #lapses = 0
+  #caughtUpWith = 0
+  #catchingUp: Promise<void> | null = null
   #nodes: NodeSummary[] = []
   /** At first it says that this node knows no version of the configuration, so that requests wait for it. */
   readonly #told = new Map<string, unknown>([[KNOWN_VERSION, -1]])
@@ -72,6 +76,7 @@ export class Membership {
   #scheduleMs = 0
   #onBeat: () => Promise<void> = async () => {}
   #onFenced: () => void = () => {}
+  #onLapse: () => Promise<void> = async () => {}
   #onTrouble: (error: unknown) => void = () => {}
   /** Told when the number is another from now on. */
   onNumber: ((num: number) => void) | null = null
@@ -108,9 +113,9 @@ export class Membership {
     return this.#serverClock.nowMs()
   }
 
-  /** Whether what this node holds is certainly still its own. */
+  /** Whether what this node holds is certainly still its own, and nobody can have gone on without waiting for it to know of a change. */
   get isAssured(): boolean {
-    return performance.now() < this.#assuredUntil
+    return performance.now() < this.#assuredUntil && this.#caughtUpWith === this.#lapses
   }
 
   /** Every node that is alive, this one too, by number. */
@@ -167,9 +172,23 @@ export class Membership {
     this.#clock = clock
   }
 
-  /** `onBeat` once a second, one at a time, `onTrouble` when that fails; `onFenced` when this node was given up by the others. */
-  start({ onBeat, onFenced, onTrouble }: { onBeat: () => Promise<void>; onFenced: () => void; onTrouble: (error: unknown) => void }): void {
+  /**
+   * `onBeat` once a second, one at a time, `onTrouble` when that fails; `onFenced` when this node was given up by the others; `onLapse` reads
+   * what they may have changed without waiting for this node.
+   */
+  start({
+    onBeat,
+    onFenced,
+    onLapse,
+    onTrouble,
+  }: {
+    onBeat: () => Promise<void>
+    onFenced: () => void
+    onLapse: () => Promise<void>
+    onTrouble: (error: unknown) => void
+  }): void {
     this.#onBeat = onBeat
+    this.#onLapse = onLapse
     this.#onTrouble = onTrouble
     this.#onFenced = onFenced
     this.#timer = setInterval(() => void this.beat().catch(() => {}), BEAT_MS)
@@ -179,6 +198,12 @@ export class Membership {
   /** Rejects when the store cannot be written. */
   async check(): Promise<void> {
     await this.#renewOnce()
+  }
+
+  /** Renews the lease, and catches up if it was over. Rejects when either fails. */
+  async assure(): Promise<void> {
+    await this.#renewOnce()
+    while (!this.#left && this.#caughtUpWith !== this.#lapses) await this.#catchUp()
   }
 
   /** Renews the lease, and sets going what is done at every beat: that may take longer, and no lease must wait for it. */
@@ -269,10 +294,12 @@ export class Membership {
     const received = performance.now()
     if (row.alive === 0) {
       this.#assuredUntil = 0
+      this.#lapses++
       this.#onFenced()
       await this.#join()
       return
     }
+    if (received > this.#assuredUntil) this.#lapses++
     if (sent > this.#assuredUntil) this.#assuredSince = sent
     this.#assuredUntil = sent + this.#leaseMs
     this.#serverClock.learn(row.now_ms, sent, received)
@@ -290,8 +317,24 @@ export class Membership {
       }))
     this.#expired = row.nodes.some(({ holder, expires_ms }) => holder !== this.#holder && expires_ms < row.now_ms)
     for (const listener of this.#listeners) listener()
+    if (this.#caughtUpWith !== this.#lapses) this.#catchUp().catch((error: unknown) => this.#onTrouble(error))
   }
   #expired = false
+
+  /** Beside the beat, which must not wait for it. What fails is tried again after the next. */
+  #catchUp(): Promise<void> {
+    this.#catchingUp ??= this.#catchUpOnce().finally(() => {
+      this.#catchingUp = null
+    })
+    return this.#catchingUp
+  }
+
+  async #catchUpOnce(): Promise<void> {
+    const lapses = this.#lapses
+    await this.#onLapse()
+    this.#caughtUpWith = lapses
+    if (lapses === this.#lapses) for (const listener of this.#listeners) listener()
+  }
 
   async #giveUpOthers(): Promise<void> {
     const now = performance.now()

@@ -16,8 +16,8 @@ export function onShares(membership: Membership, changed: () => void): void {
   let known = ''
   let sureUntil = 0
   membership.onChange(() => {
-    const { holder, rank, count } = membership
-    const seen = `${holder} ${rank}/${count}`
+    const { holder, rank, count, isAssured } = membership
+    const seen = `${holder} ${rank}/${count} ${isAssured}`
     const now = performance.now()
     const isSame = seen === known && now < sureUntil
     known = seen

@@ -244,6 +244,10 @@ class Postgres implements PostgresStore {
       // Once a second, whatever happens: what another node has changed, left behind or not finished.
       onBeat: () => this.#beat(),
       onFenced: () => this.#claiming.fenced(),
+      onLapse: async () => {
+        await this.#configuring.refresh()
+        await this.#deleting.learn()
+      },
       onTrouble: (error) => this.#trouble(error),
     })
     this.#looks = setInterval(() => this.#lookForWork(), LOOK_MS).unref()
