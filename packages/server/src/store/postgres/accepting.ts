@@ -249,7 +249,7 @@ export class Accepting {
   async #assure(items: readonly Item[]): Promise<void> {
     await this.#tools.membership.assure()
     if (items.some(({ configuration }) => configuration !== this.#parts.configuration())) {
-      throw new StoreUnavailable('the configuration was changed while this node had no connection to the others')
+      throw new StoreUnavailable('the configuration was changed while the lease of this node had expired')
     }
   }
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import pg from 'pg'
+import { createSecretBox } from '../../secret-box.ts'
 import { accept, claim, ledgerOf, newWay, settlementOf, tracks } from '../conformance/ground.ts'
 import type { Store } from '../store.ts'
 import { parsePostgresAddress } from './address.ts'
@@ -134,6 +135,38 @@ test('a step that the version before cannot work with waits until no node runs, 
   } finally {
     await store.close()
   }
+})
+
+test('a node of the version before that is started during a step which it cannot work with does not join', async () => {
+  const before = await openAt(database.url)
+  await newWay(before)
+  await before.close()
+  let joining: Promise<unknown> | undefined
+  const alone: Migration = {
+    worksFrom: KNOWN + 1,
+    alone: true,
+    sql: '',
+    async work() {
+      const node = openAt(database.url, { nodeName: 'older' }).then((store) => store.close())
+      joining = node.then(
+        () => 'joined',
+        (error: Error) => error.message,
+      )
+      // Until it waits for the step, or has joined.
+      for (let isWaiting = false; !isWaiting; ) {
+        const [row] = await database.query<{ waiting: boolean; joined: boolean }>(
+          `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waiting,
+             EXISTS (SELECT FROM switchyard.nodes) AS joined`,
+        )
+        assert.equal(row?.joined, false)
+        isWaiting = row?.waiting ?? false
+      }
+    },
+  }
+  await migrateAt(database.url, { migrations: [...MIGRATIONS, alone], secretBox: createSecretBox('a key for tests') })
+  assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN + 1 })
+  assert.match(String(await joining), /Start the newer version/)
+  assert.deepEqual(await database.query('SELECT FROM switchyard.nodes'), [])
 })
 
 test('a node goes on while the next version brings the schema up, and can be started again', async () => {

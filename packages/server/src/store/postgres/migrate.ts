@@ -8,7 +8,7 @@ import type { SecretBox } from '../../secret-box.ts'
 import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import type { Connection } from './connection.ts'
 import { SCHEMA } from './connection.ts'
-import type { Ask } from './database.ts'
+import type { Ask, Database } from './database.ts'
 import { pause, wasLocked } from './lock-waits.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
@@ -90,6 +90,12 @@ async function take(ask: Ask, step: number, migration: Migration, options: Migra
   for (const untilMs = performance.now() + lockedMs; ; ) {
     try {
       await ask('BEGIN')
+      if (alone && step > 1) {
+        // One of the version before that starts now cannot join, and finds the new schema when it is started again.
+        await ask('LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE')
+        const running = await runningNodes(ask)
+        if (running.length > 0) throw nodesRun(step, running)
+      }
       await ask(sql)
       if (work !== undefined && (await hasDestinations(ask))) {
         if (secretBox === undefined)
@@ -121,14 +127,21 @@ async function take(ask: Ask, step: number, migration: Migration, options: Migra
 /** Nodes of the previous version cannot work with the new schema, and would corrupt its data. */
 async function nodesGone(ask: Ask, step: number, { nodesGoneMs = NODES_GONE_MS }: MigrateOptions): Promise<void> {
   for (const untilMs = performance.now() + nodesGoneMs; ; await pause(PAUSE_MS)) {
-    const { rows } = await ask<{ name: string }>('SELECT name FROM nodes WHERE expires_at > now() ORDER BY num')
-    if (rows.length === 0) return
-    if (performance.now() > untilMs) {
-      throw new SchemaProblem(
-        `Nodes of an earlier version run on this database: ${rows.map(({ name }) => name).join(', ')}. They cannot work with schema ${step}: stop all of them, then start this version.`,
-      )
-    }
+    const running = await runningNodes(ask)
+    if (running.length === 0) return
+    if (performance.now() > untilMs) throw nodesRun(step, running)
   }
+}
+
+async function runningNodes(ask: Ask): Promise<string[]> {
+  const { rows } = await ask<{ name: string }>('SELECT name FROM nodes WHERE expires_at > clock_timestamp() ORDER BY num')
+  return rows.map(({ name }) => name)
+}
+
+function nodesRun(step: number, names: readonly string[]): SchemaProblem {
+  return new SchemaProblem(
+    `Nodes of an earlier version run on this database: ${names.join(', ')}. They cannot work with schema ${step}: stop all of them, then start this version.`,
+  )
 }
 
 /** Only they have what a step's work is about; a database without any is new. */
@@ -153,7 +166,12 @@ async function notAllowed(connection: Connection, cause: Error): Promise<SchemaP
   )
 }
 
-async function stateOf(connection: Connection): Promise<SchemaState> {
+/** To be asked by a node that has joined: from then on, a step that it cannot work with waits for it. */
+export async function refuseNewerSchema(database: Pick<Database, 'query'>): Promise<void> {
+  refuseNewer(await stateOf(database), MIGRATIONS.length)
+}
+
+async function stateOf(connection: Connection | Pick<Database, 'query'>): Promise<SchemaState> {
   const { rows: tables } = await connection.query<{ there: boolean }>({
     text: `SELECT to_regclass('${SCHEMA}.schema_version') IS NOT NULL AS there`,
   })

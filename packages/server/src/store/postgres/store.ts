@@ -21,7 +21,7 @@ import { RowIds } from './ids.ts'
 import { LiveChannel } from './live-channel.ts'
 import { Membership } from './membership.ts'
 import { Messages } from './messages.ts'
-import { migrate } from './migrate.ts'
+import { migrate, refuseNewerSchema } from './migrate.ts'
 import { refuseUnfinished } from './moving-state.ts'
 import { Names } from './names.ts'
 import type { Parts } from './parts.ts'
@@ -120,6 +120,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     }
     const { nodeName = 'node', version = '', leaseMs } = options
     membership = await Membership.join({ database, beating, name: nodeName, version, leaseMs })
+    await refuseNewerSchema(database)
     await refuseUnfinished(database)
     const store = new Postgres(database, fast, membership, options, close)
     await store.load()
