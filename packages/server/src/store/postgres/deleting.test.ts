@@ -150,6 +150,31 @@ test('a request is not answered, and its delete message cannot be claimed, befor
   assert.equal((await claim(one, destinationId)).shipments.length, 1, 'the delete message')
 })
 
+test('a node that is stopped meanwhile does not answer a request before every node goes by it', async (t) => {
+  const { database, open } = await start(t)
+  const store = await open()
+  const { id: sourceId } = await newSource(store)
+  // What has the same key waits for this transaction.
+  await accept(store, sourceId, [track('same')])
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  await holder.query('BEGIN')
+  await holder.query('DELETE FROM switchyard.message_keys')
+  const accepting = accept(store, sourceId, [track('same'), track('late', { userId: 'gone' })])
+  const creating = store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
+  const refused = assert.rejects(creating, { name: 'StoreUnavailable' })
+  await until(
+    () => database.query('SELECT FROM switchyard.deletions'),
+    ({ length }) => length === 1,
+    'the request is made',
+  )
+  const closing = store.close()
+  await refused
+  await holder.query('COMMIT')
+  await holder.end()
+  await Promise.all([accepting, closing])
+})
+
 test('a node that was killed is not waited for longer than its lease', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
@@ -212,6 +237,38 @@ test('a node that comes back after its lease was over begins and stores nothing 
   assert.equal(other.configuration().suppressions.get(sourceId)?.has('gone'), true)
   assert.notEqual(await accepting, 'stored')
   assert.deepEqual(await messageIds(one, sourceId), [])
+})
+
+test('a deletion that names a source made a moment before is about that source on every node', async (t) => {
+  const { database, open } = await start(t)
+  const store = await open()
+  const taker = taking(store, false)
+  const writing = new pg.Client({ connectionString: database.url })
+  await writing.connect()
+  await writing.query('BEGIN')
+  await writing.query('LOCK TABLE switchyard.deletions')
+  await newSource(store)
+  const waiting = (): Promise<{ count: number }[]> =>
+    database.query(
+      `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+         AND query LIKE '%num <> ALL%'`,
+    )
+  await until(waiting, ([row]) => row?.count === 1, 'the node has read the configuration, and is about to read the deletions')
+  await writing.query(
+    "INSERT INTO switchyard.sources (num, id, version, doc) SELECT 3000000000000000007, 'src_new', version + 1, '{}' FROM switchyard.configuration",
+  )
+  await writing.query(
+    `INSERT INTO switchyard.deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end)
+     VALUES (3000000000000000008, 'del_new', 1, false, false, '["gone"]', '["3000000000000000007"]', 3000000000000000009)`,
+  )
+  await writing.query('COMMIT')
+  await writing.end()
+  await until(
+    async () => taker.deletions.length,
+    (count) => count > 0,
+    'the node knows of the deletion',
+  )
+  assert.equal(taker.deletions[0]?.('src_new', '1', track('any', { userId: 'gone' })), true)
 })
 
 test('after the answer no message of the user can be claimed, even if its purge has to wait', async (t) => {

@@ -10,20 +10,21 @@ import type { DeletedUsers } from '../deleted-users.ts'
 import type { DeletionQuestion } from '../encoding/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
 import { resolve } from '../from-stored.ts'
-import type {
-  Audit,
-  ControlStore,
-  DeletionDetail,
-  DeletionFilter,
-  DeletionSummary,
-  DeletionTarget,
-  FromStored,
-  NewDeletion,
-  NewSuppressions,
-  Page,
-  PageRequest,
-  Suppression,
-  SuppressionFilter,
+import {
+  type Audit,
+  type ControlStore,
+  type DeletionDetail,
+  type DeletionFilter,
+  type DeletionSummary,
+  type DeletionTarget,
+  type FromStored,
+  type NewDeletion,
+  type NewSuppressions,
+  type Page,
+  type PageRequest,
+  StoreUnavailable,
+  type Suppression,
+  type SuppressionFilter,
 } from '../store.ts'
 import type { Accepting } from './accepting.ts'
 import type { Claiming } from './claiming.ts'
@@ -265,11 +266,14 @@ export class Deleting implements Deletions {
        WHERE (purge_cursor < purge_end OR num > $1) AND NOT pseudonyms AND num <> ALL ($2::bigint[]) ORDER BY num`,
       [rowIdAt(membership.serverMs() - RECENT_MS), [...this.#learnedAt.keys()]],
     )
+    // A source that was made since the configuration was read is not known by its name yet.
+    const nums = rows.flatMap(({ sources }) => JSON.parse(sources) as string[])
+    const nameOf = await names.idsOf(database, 'sources', nums)
     for (const { num, suppress, every_source, user_ids, sources, purge_end } of rows) {
       const mark = suppress ? String(BigInt(purge_end) - TAIL) : purge_end
       this.#learnedAt.set(num, performance.now())
       deleted.add(num, {
-        sourceIds: every_source ? null : new Set((JSON.parse(sources) as string[]).flatMap((source) => names.id('sources', source) ?? [])),
+        sourceIds: every_source ? null : new Set((JSON.parse(sources) as string[]).map(nameOf)),
         userIds: new Set(JSON.parse(user_ids) as string[]),
         // After the mark, only messages of users who are still suppressed are purged: see purging.ts.
         covers: (segment, sourceId, { userId, previousId }) => {
@@ -284,7 +288,8 @@ export class Deleting implements Deletions {
   /** Resolves when every live node has confirmed the version. */
   async #untilKnown(version: number): Promise<void> {
     const deadline = performance.now() + WAIT_MS
-    while (!(await this.#tools.membership.isKnown(version)) && performance.now() < deadline && !this.#parts.isClosed()) {
+    while (!(await this.#tools.membership.isKnown(version)) && performance.now() < deadline) {
+      if (this.#parts.isClosed()) throw new StoreUnavailable('the node is being stopped, and other nodes do not know of the deletion yet')
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
     }
   }
