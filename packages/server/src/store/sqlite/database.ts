@@ -1,7 +1,7 @@
 // Opens the file: one process at a time, the settings that make a commit durable, and the schema brought up to date.
 // Checkpoints are made by whoever commits, between two commits, and never by SQLite in the middle of one.
 
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MIGRATIONS } from './migrations.ts'
@@ -62,7 +62,8 @@ export function isLocked(path: string): boolean {
 /** `evenIfMoved`: for whoever moves it, or takes the mark of that away again. */
 export function openWriter(path: string, { evenIfMoved = false }: { evenIfMoved?: boolean } = {}): DatabaseSync {
   // What people did is in it: for its owner alone, whatever the umask. SQLite gives the files beside it the same mode.
-  closeSync(openSync(path, 'a', 0o600))
+  // Only a new file: closing any handle of a file releases the locks that other connections of this process have on it.
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
     configure(database)

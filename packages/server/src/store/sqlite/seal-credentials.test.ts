@@ -1,7 +1,7 @@
 // A file of schema 2, with receivers' credentials in plain text wherever the versions before wrote them, opened by this version.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
@@ -93,6 +93,15 @@ test('credentials of receivers that were stored in plain text are nowhere in the
   assert.deepEqual(database.prepare('PRAGMA user_version').get(), { __proto__: null, user_version: MIGRATIONS.length })
   assert.equal(database.prepare("SELECT 1 FROM settings WHERE name = 'plain_credentials'").get(), undefined, 'it is done once')
   assert.deepEqual(database.prepare('PRAGMA integrity_check').all(), [{ __proto__: null, integrity_check: 'ok' }])
+})
+
+// Without it, a program that opens and closes the file takes itself for the last one, and removes the log that the service writes to.
+test('the service still has its lock on the file afterwards', { skip: process.platform !== 'linux' }, async (t) => {
+  const { path } = await makeOld(t)
+  await openFor(t, path)
+  const ofFile = `:${statSync(path).ino} `
+  const locks = readFileSync('/proc/locks', 'utf8').split('\n')
+  assert.equal(locks.filter((lock) => lock.includes(ofFile)).length, 1)
 })
 
 test('with another key than the store had, nothing is sealed, and with the right one it still is', async (t) => {
