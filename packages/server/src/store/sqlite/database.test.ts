@@ -47,10 +47,11 @@ test('a second process on the same file refuses with what to do about it, and ge
   await store.close()
 })
 
-test('a second store in the same process is refused, too', async (t) => {
+test('a second store in the same process is refused, too, and other processes still are', async (t) => {
   const path = pathFor(t)
   const store = await openFor(t, path)
   await assert.rejects(openAt(path), StoreProblem)
+  assert.match(await child(t, 'open', path).line(), /^StoreProblem: .*in use by another/)
   assert.deepEqual(await store.check(), { ok: true }, 'the first goes on')
   await store.close()
   await (await openAt(path)).close()

@@ -31,7 +31,7 @@ export function openProblem(error: unknown, path: string): unknown {
 export function lockStore(path: string): { release(): void } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   // Anybody who can open the file can hold the lock and keep the service from starting.
-  closeSync(openSync(`${path}.lock`, 'a', 0o600))
+  createPrivate(`${path}.lock`)
   const lock = new DatabaseSync(`${path}.lock`)
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
@@ -43,6 +43,11 @@ export function lockStore(path: string): { release(): void } {
     )
   }
   return { release: () => lock.close() }
+}
+
+/** Only if there is none: closing any handle of a file releases the locks that other connections of this process have on it. */
+function createPrivate(path: string): void {
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
 /** Whether a process holds the store now. Asked by reading, which leaves the lock alone. */
@@ -62,8 +67,7 @@ export function isLocked(path: string): boolean {
 /** `evenIfMoved`: for whoever moves it, or takes the mark of that away again. */
 export function openWriter(path: string, { evenIfMoved = false }: { evenIfMoved?: boolean } = {}): DatabaseSync {
   // What people did is in it: for its owner alone, whatever the umask. SQLite gives the files beside it the same mode.
-  // Only a new file: closing any handle of a file releases the locks that other connections of this process have on it.
-  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+  createPrivate(path)
   const database = new DatabaseSync(path)
   try {
     configure(database)
