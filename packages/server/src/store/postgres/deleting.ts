@@ -68,7 +68,9 @@ const KEPT_MS = RECENT_MS + 60_000
 const WAITED_FOR_MS = 2 * LEASE_MS
 /** By then, a node that has not confirmed a request has lost its lease. */
 const WAIT_MS = LEASE_MS + 5_000
+/** The first pause between two questions, and the longest: many requests beside a dead node must not fill the connections. */
 const ASK_AGAIN_MS = 20
+const ASK_AGAIN_AT_MOST_MS = 250
 
 export class Deleting implements Deletions {
   readonly #parts: Parts
@@ -288,9 +290,11 @@ export class Deleting implements Deletions {
   /** Resolves when every live node has confirmed the version. */
   async #untilKnown(version: number): Promise<void> {
     const deadline = performance.now() + WAIT_MS
+    let pauseMs = ASK_AGAIN_MS
     while (!(await this.#tools.membership.isKnown(version)) && performance.now() < deadline) {
       if (this.#parts.isClosed()) throw new StoreUnavailable('the node is being stopped, and other nodes do not know of the deletion yet')
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      pauseMs = Math.min(ASK_AGAIN_AT_MOST_MS, 2 * pauseMs)
     }
   }
 
