@@ -444,7 +444,7 @@ describe('systemd', () => {
     const file = join(folder, 'switchyard.service')
     const analyze = (text: string, ...args: string[]): { text: string; code: number | null } => {
       // It looks for the program, which is where this one is.
-      writeFileSync(file, text.replace(/^(ExecStart=)\S+/m, `$1${process.execPath}`))
+      writeFileSync(file, text.replace(/^(ExecStart=)\S+/m, `$1"${process.execPath}"`))
       const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' })
       return { text: stdout + stderr, code: status }
     }

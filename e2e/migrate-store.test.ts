@@ -300,16 +300,20 @@ test('everything is there after the move, and what was owed is delivered', { ski
             failing.arrivals.some(({ status, messages }) => status === 200 && messages.some(({ messageId }) => messageId === id)),
         ),
       )
-      await eventually(
-        async () => (await node.api<{ data: { pending: number }[] }>('/ledger')).data,
-        (rows) => rows.every((row) => row.pending === 0),
-      )
+      const nothingPending = () =>
+        eventually(
+          async () => (await node.api<{ data: { pending: number }[] }>('/ledger')).data,
+          (rows) => rows.every((row) => row.pending === 0),
+        )
+      await nothingPending()
       assert.ok((await node.api<{ done: number }>(`/replays/${ids.job}`)).done < 5)
       await node.api(`/replays/${ids.job}`, { method: 'PATCH', body: { state: 'running', ratePerSecond: null } })
       await eventually(
         () => all(node, '/replays'),
         (jobs) => jobs.every(({ state }) => state === 'finished'),
       )
+      // A job is finished when everything is owed again; the deliveries come after it.
+      await nothingPending()
       const recount = await node.api('/ledger?recount=true')
       assert.deepEqual(recount, await node.api('/ledger'))
       assert.ok(good.arrivals.length > arrivedBefore)

@@ -46,10 +46,10 @@ test('every package that the service loads is in its bill, in that version', () 
     process.exit(0)`
   const printed = execFileSync(process.execPath, ['--input-type=module', '-e', hooks], { encoding: 'utf8' })
   const folders = new Set(
-    (JSON.parse(printed) as string[]).flatMap((url) => /^file:\/\/(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []),
+    (JSON.parse(printed) as string[]).flatMap((url) => /^file:\/\/.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(url)?.[0] ?? []),
   )
   const loaded = [...folders].map((folder) => {
-    const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string; version: string }
+    const { name, version } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as { name: string; version: string }
     return `pkg:npm/${name.replace('@', '%40')}@${version}`
   })
   assert.ok(loaded.length > 20, loaded.join(' '))
