@@ -18,7 +18,7 @@ const root = join(import.meta.dirname, '..')
 /** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
 const HUNG_SECONDS = 300
 /** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
-const FILES_AT_ONCE = availableParallelism() + 3
+const FILES_AT_ONCE = availableParallelism() + 2
 /** Two busy loops for each core, so that a test gets at most a third of the processor. */
 const BUSY_LOOPS = availableParallelism() * 2
 const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
