@@ -1,7 +1,7 @@
 // What came of a shipment is recorded while the rest of it goes on: within a second, and within 100 messages.
 
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { NotHeld, type Settlement } from '../store/store.ts'
 import type { Received } from './fixtures/receiver.ts'
 import { type Rig, startRig, unavailable } from './fixtures/rig.ts'
@@ -194,14 +194,20 @@ test('stopped in the middle of a shipment, the rest of it is handed back, and se
   await rig.stop()
 })
 
-test('a message that is purged in the middle of its shipment is not sent, and its end is recorded while the rest goes on', async (t) => {
+/** A shipment of so many messages to a receiver that has answered the first and lets the second wait. */
+async function oneAnswered(t: TestContext, messages: number, timeoutMs = 60_000) {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
-  const destination = await rig.destination('slow', { urls: [receiver.url], maxInFlight: 1, timeoutMs: 60_000 })
+  const destination = await rig.destination('slow', { urls: [receiver.url], maxInFlight: 1, timeoutMs })
   await rig.until(() => rig.claims.length === 1)
-  await rig.accept([destination], 4)
+  await rig.accept([destination], messages)
   await rig.until(() => receiver.waiting === 1)
+  return { rig, receiver, destination }
+}
+
+test('a message that is purged in the middle of its shipment is not sent, and its end is recorded while the rest goes on', async (t) => {
+  const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
   await rig.store.control.createDeletion({ userIds: ['user of m-3'], sourceIds: null, suppress: false })
@@ -220,13 +226,7 @@ test('a message that is purged in the middle of its shipment is not sent, and it
 })
 
 test('a destination deleted in the middle of a shipment: what is in flight ends, and the rest is cancelled', async (t) => {
-  const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
-  const destination = await rig.destination('slow', { urls: [receiver.url], maxInFlight: 1, timeoutMs: 60_000 })
-  await rig.until(() => rig.claims.length === 1)
-  await rig.accept([destination], 4)
-  await rig.until(() => receiver.waiting === 1)
+  const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
   await rig.store.control.deleteDestination(destination.id)
@@ -237,13 +237,7 @@ test('a destination deleted in the middle of a shipment: what is in flight ends,
 })
 
 test('when the store refuses what was answered, the rest is not sent; all of it comes back after a while', async (t) => {
-  const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
-  const destination = await rig.destination('slow', { urls: [receiver.url], maxInFlight: 1, timeoutMs: 3_600_000 })
-  await rig.until(() => rig.claims.length === 1)
-  await rig.accept([destination], 5)
-  await rig.until(() => receiver.waiting === 1)
+  const { rig, receiver, destination } = await oneAnswered(t, 5, 3_600_000)
   rig.shut.settle = new Error('refused')
   for (const [tries, ms] of [500, 250, 500].entries()) {
     rig.clock.advance(ms)
@@ -267,13 +261,7 @@ test('when the store refuses what was answered, the rest is not sent; all of it 
 })
 
 test('a node that no longer holds a shipment learns it with what was answered, and sends nothing more of it', async (t) => {
-  const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
-  const destination = await rig.destination('slow', { urls: [receiver.url], maxInFlight: 1, timeoutMs: 60_000 })
-  await rig.until(() => rig.claims.length === 1)
-  await rig.accept([destination], 5)
-  await rig.until(() => receiver.waiting === 1)
+  const { rig, receiver, destination } = await oneAnswered(t, 5)
   rig.shut.settle = new NotHeld('another has it')
   rig.clock.advance(500)
   await rig.until(() => rig.troubles.length === 1)
