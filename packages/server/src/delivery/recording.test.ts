@@ -261,7 +261,7 @@ test('when the store refuses what was answered, the rest is not sent; all of it 
 })
 
 test('a node that no longer holds a shipment learns it with what was answered, and sends nothing more of it', async (t) => {
-  const { rig, receiver, destination } = await oneAnswered(t, 5)
+  const { rig, receiver } = await oneAnswered(t, 5)
   rig.shut.settle = new NotHeld('another has it')
   rig.clock.advance(500)
   await rig.until(() => rig.troubles.length === 1)
