@@ -72,7 +72,7 @@ describe('The signatures of a delivery', () => {
     assert.deepEqual(signatures(changed), ['(not shown)', '(not shown)'])
   })
 
-  test('are not made of what is left of a batch', async () => {
+  test('are not computed for a batch of which only a part is still stored', async () => {
     const wiring = await wire(service, { urls: [receiver.url], batch: { size: 2, lingerMs: 60_000 }, ...SECRETS })
     const [first, second] = [`${wiring.sourceId}-1`, `${wiring.sourceId}-2`]
     const call = (messageId: string): object => ({ type: 'track', userId: `u-${messageId}`, event: 'Tested', messageId })

@@ -32,7 +32,7 @@ interface Facts {
   viewerToken: string | null
   sharedSecret: string
   signingSecret: string
-  /** Of stores that were made since they are told. */
+  /** Only in stores of versions that record it. */
   credentials?: string[]
   sourceId: string
   writeKey: string

@@ -92,7 +92,7 @@ for (const role of ['before', 'enrichment'] as const) {
     assert.equal(error?.code, 'close_timeout')
     assert.match(error?.message ?? '', /plugin stuck/)
     assert.deepEqual(errors, [error])
-    // Too late: nothing is sent, and nobody is told twice.
+    // Too late: nothing is sent, and no callback is called a second time.
     open()
     await new Promise(setImmediate)
     await new Promise(setImmediate)

@@ -68,7 +68,7 @@ async function backlogged(server: Socket): Promise<void> {
   while (server.writableLength === 0) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('pipelined requests are answered, again and again', async (t) => {
+test('a connection can pipeline requests repeatedly, and each is answered', async (t) => {
   const { open, handled } = await rig(t)
   const { client } = await open()
   for (let round = 0; round < 3; round++) {

@@ -233,16 +233,18 @@ export class Metrics implements Watcher {
   }
 
   /** Destinations with pending or failing deliveries or recent traffic get series; for sources, traffic is taken from the ledger. */
-  #chooseNames({ configuration, states }: MetricSources, books: Books | null): void {
+  #chooseNames({ configuration, states, wallMs }: MetricSources, books: Books | null): void {
     const { sources, destinations } = configuration()
     const nowMs = performance.now()
     const attention = new Set<string>()
+    for (const id of this.#sourceTotals.keys()) if (!sources.has(id)) this.#sourceTotals.delete(id)
     for (const { destinationId, breaker } of states()) if (breaker !== 'closed') attention.add(destinationId)
     for (const { destinationId, atMs } of books?.oldest ?? []) {
-      if (Date.now() - atMs > LONG_PENDING_MS) attention.add(destinationId)
+      if (wallMs() - atMs > LONG_PENDING_MS) attention.add(destinationId)
     }
     for (const { sourceId, accepted, duplicates, rejected, suppressed } of books?.sources ?? []) {
       const total = accepted + duplicates + rejected + suppressed
+      if (!sources.has(sourceId)) continue
       if (this.#sourceTotals.get(sourceId) !== total) this.#names.sources.keyOf(sourceId, nowMs)
       this.#sourceTotals.set(sourceId, total)
     }
