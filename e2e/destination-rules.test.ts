@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { creationOf, type Draft, newDraft, problemsOf } from '../packages/dashboard/src/pages/destinations/draft.ts'
-import { NEW_DESTINATION } from '../packages/server/src/control/destination-settings.ts'
+import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
 
 const GOOD: Draft = { ...newDraft(), name: 'Hook', urls: ['https://example.com/hook'] }
 const set = (...values: string[]) => ({ kind: 'set', values }) as const

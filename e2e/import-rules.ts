@@ -18,22 +18,27 @@ interface Rule {
   mayTypes?: RegExp[]
 }
 
-const STAGES = ['ingest', 'routing', 'delivery', 'control', 'oauth', 'observe', 'docs', 'dashboard']
+const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth', 'observe', 'docs', 'dashboard']
+/** Rooms beside the stages that serve them all. */
+const ROOMS = ['api', 'http', 'logging', 'outbound', 'secrets', 'timing']
 const ADAPTERS = ['sqlite', 'postgres']
+/** What the adapters share: the port, the logic of each topic, how values lie in columns. */
+const TOPICS = ['port', 'configuration', 'deletions', 'encoding', 'history', 'replays']
 
 const builtin = /^node:/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
-/** Files that stand beside the stages and serve them all (config, errors); app.ts and cli.ts stand above them. */
-const serverRoot = /^server\/(?!app\.ts|cli\.ts|maintenance\.ts|open-store\.ts)[^/]+\.ts$/
-const storePort = /^server\/store\/store\.ts$/
+/** What stands beside the stages and serves them all (config, errors, the rooms); app.ts and cli.ts stand above them. */
+const serverRoot = new RegExp(`^server/(?!app\\.ts|cli\\.ts)((${ROOMS.join('|')})/)?[^/]+\\.ts$`)
+const storePort = /^server\/store\/(store|port\/[^/]+)\.ts$/
 const server = [builtin, protocol, webhook, serverRoot]
 
-/** What a stage of the server may take from npm. */
+/** What a stage of the server may take beside the port: from npm, or by name from another. */
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/],
-  control: [/^fastify$/],
+  // Which keys are taken is said once, by who uses them.
+  control: [/^fastify$/, /^server\/oauth\/keys\.ts$/],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
   docs: [/^fastify$/],
@@ -46,13 +51,13 @@ const RULES: Rule[] = [
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
-  { files: /^server\/(app|maintenance|open-store)\.ts$/, may: [...server, /^server\//, /^fastify$/] },
+  { files: /^server\/(app\.ts$|installation\/)/, may: [...server, /^server\//, /^fastify$/] },
   { files: /^server\/cli\.ts$/, may: [...server, /^server\/commands\//] },
   {
     files: /^server\/commands\//,
-    may: [...server, /^server\/commands\//, /^server\/(app|maintenance)\.ts$/, /^@switchyard\/node$/, /^yaml$/, /^undici$/],
+    may: [...server, /^server\/commands\//, /^server\/(app|installation\/maintenance)\.ts$/, /^@switchyard\/node$/, /^yaml$/, /^undici$/],
   },
-  // Moves one store to the other, so it knows both: as it is called by maintenance.ts alone, nothing else comes to.
+  // Moves one store to the other, so it knows both: as it is called by installation/maintenance.ts alone, nothing else comes to.
   { files: /^server\/store-migration\//, may: [...server, /^server\/store-migration\//, /^server\/store\//] },
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),
@@ -62,18 +67,18 @@ const RULES: Rule[] = [
     files: new RegExp(`^server/store/${adapter}\\b`),
     may: [
       ...server,
-      /^server\/store\/(encoding\/)?[^/]+\.ts$/,
+      new RegExp(`^server/store/((${TOPICS.join('|')})/)?[^/]+\\.ts$`),
       new RegExp(`^server/store/${adapter}/`),
       ...(adapter === 'postgres' ? [/^pg$/] : []),
     ],
   })),
   { files: /^server\/store\//, may: [...server, new RegExp(`^server/store/(?!${ADAPTERS.join('\\b|')}\\b)`)] },
-  { files: /^server\/log\.ts$/, may: [...server, /^pino$/] },
+  { files: /^server\/logging\/log\.ts$/, may: [...server, /^pino$/] },
   // The address of a database is checked with the settings, before anything is opened.
-  { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/address\.ts$/] },
-  { files: /^server\/configuration-export\.ts$/, may: [...server, /^yaml$/] },
+  { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/session\/address\.ts$/] },
+  { files: /^server\/api\/configuration-export\.ts$/, may: [...server, /^yaml$/] },
   // What concerns every request, whatever stage it is for.
-  { files: /^server\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
+  { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: serverRoot, may: [...server, storePort] },
   {
     files: /^dashboard\//,

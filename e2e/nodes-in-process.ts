@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict'
 import { type App, createApp } from '../packages/server/src/app.ts'
 import { readConfig } from '../packages/server/src/config.ts'
-import { createLog, type Log } from '../packages/server/src/log.ts'
+import { createLog, type Log } from '../packages/server/src/logging/log.ts'
 import { createDatabase, type TestDatabase } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { callControl, TOKEN } from './service.ts'
 

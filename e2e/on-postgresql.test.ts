@@ -13,9 +13,9 @@ import { IS_LONG } from './long-tests.ts'
 const ROOT = join(import.meta.dirname, '..')
 /** Those that take longest only with SWITCHYARD_LONG_TESTS=1. */
 const LONG = IS_LONG
-  ? ['packages/server/src/control/hostile-requests.test.ts', 'packages/server/src/control/replays.test.ts', 'e2e/oauth.test.ts']
+  ? ['packages/server/src/control/hostile-requests.test.ts', 'packages/server/src/control/replays/replays.test.ts', 'e2e/oauth.test.ts']
   : []
-const FILES = [...LONG, 'packages/server/src/control/history.test.ts', 'e2e/deletions.test.ts', 'e2e/login.test.ts']
+const FILES = [...LONG, 'packages/server/src/control/history/history.test.ts', 'e2e/deletions.test.ts', 'e2e/login.test.ts']
 
 /** Somebody else's server is used where one is given, as in all tests. */
 let server: PostgresServer | undefined

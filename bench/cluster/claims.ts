@@ -2,7 +2,7 @@
 // server, asked in turns.
 
 import pg from 'pg'
-import { createSecretBox } from '../../packages/server/src/secret-box.ts'
+import { createSecretBox } from '../../packages/server/src/secrets/secret-box.ts'
 import { accept, newDestination, newSource, tracks } from '../../packages/server/src/store/conformance/ground.ts'
 import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
 import type { Postgres } from '../service/databases.ts'

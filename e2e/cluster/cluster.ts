@@ -12,7 +12,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { LEASE_MS } from '../../packages/server/src/store/postgres/membership.ts'
+import { LEASE_MS } from '../../packages/server/src/store/postgres/cluster/membership.ts'
 import { callControl, type Ended, type LedgerRow, type Service, type ServiceOptions, startService, TOKEN } from '../service.ts'
 import { eventually, type Waiting } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'

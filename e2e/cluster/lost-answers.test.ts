@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createApp } from '../../packages/server/src/app.ts'
 import { readConfig } from '../../packages/server/src/config.ts'
-import { createLog } from '../../packages/server/src/log.ts'
-import { createSecretBox } from '../../packages/server/src/secret-box.ts'
+import { createLog } from '../../packages/server/src/logging/log.ts'
+import { createSecretBox } from '../../packages/server/src/secrets/secret-box.ts'
 import {
   accept,
   claim,

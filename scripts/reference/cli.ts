@@ -1,9 +1,9 @@
 // The command line, from the data that help and completion are made of.
 
-import { type Command, EXIT, type Flag } from '../../packages/server/src/commands/command.ts'
+import { type Command, EXIT, type Flag } from '../../packages/server/src/commands/line/command.ts'
 import { COMMANDS, SECTIONS } from '../../packages/server/src/commands/commands.ts'
-import { GLOBAL_FLAGS } from '../../packages/server/src/commands/global-flags.ts'
-import { EXIT_SENTENCES, flagSentence, flagUsage, usageOf } from '../../packages/server/src/commands/help.ts'
+import { GLOBAL_FLAGS } from '../../packages/server/src/commands/line/global-flags.ts'
+import { EXIT_SENTENCES, flagSentence, flagUsage, usageOf } from '../../packages/server/src/commands/line/help.ts'
 import { code, heading, table } from './markdown.ts'
 
 export function commandLinePage(): string {

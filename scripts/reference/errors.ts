@@ -1,7 +1,7 @@
 // Every error code: its status, what it means, and what to do.
 
 import { REFUSALS } from '@switchyard/protocol'
-import { REASONS } from '../../packages/server/src/delivery/outcome.ts'
+import { REASONS } from '../../packages/server/src/delivery/sending/outcome.ts'
 import { ERROR_ADVICE } from '../../packages/server/src/error-advice.ts'
 import { API_ERRORS, type ApiErrorCode } from '../../packages/server/src/errors.ts'
 import { code, heading, table } from './markdown.ts'

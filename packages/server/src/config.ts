@@ -5,7 +5,7 @@
 
 import { isIP } from 'node:net'
 import { nearest } from './nearest.ts'
-import { AddressProblem, parsePostgresAddress } from './store/postgres/address.ts'
+import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
 
 const LEAST_TOKEN_CHARACTERS = 16
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 // @ts-ignore: of another package, whose types this one does not know. Only read here, never by the page.
-import { describeStatus, REASONS } from '../../../server/src/delivery/outcome.ts'
+import { describeStatus, REASONS } from '../../../server/src/delivery/sending/outcome.ts'
 import { reasonAdvice, reasonSentence } from './reasons.ts'
 
 test('every reason of the service has its own sentence, word for word, and advice', () => {

@@ -1,5 +1,5 @@
 // Why an attempt or a delivery came to what it is, in words: what the code means, and what to do about it. The codes are the API's
-// (packages/server/src/delivery/outcome.ts and the states of a delivery); a test holds the two together.
+// (packages/server/src/delivery/sending/outcome.ts and the states of a delivery); a test holds the two together.
 
 interface Reason {
   /** A sentence. */

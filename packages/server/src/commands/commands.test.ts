@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SETTINGS } from '../config.ts'
-import { EXIT } from './command.ts'
+import { EXIT } from './line/command.ts'
 import { COMMANDS, SECTIONS } from './commands.ts'
-import { GLOBAL_FLAGS } from './global-flags.ts'
-import { describe, helpText } from './help.ts'
-import { parseCommandLine } from './parse-command-line.ts'
+import { GLOBAL_FLAGS } from './line/global-flags.ts'
+import { describe, helpText } from './line/help.ts'
+import { parseCommandLine } from './line/parse-command-line.ts'
 
 /** A shell's words, as far as examples need them. */
 function words(line: string): string[] {

@@ -1,15 +1,15 @@
 // One run of the command line: parse, find the command, run it, end with its exit code. What a person can mend is one
 // sentence on stderr; a stack appears only where the fault is ours.
 
-import { harmless } from '../terminal-text.ts'
+import { harmless } from '../logging/terminal-text.ts'
 import { VERSION } from '../version.ts'
-import { createApi } from './api.ts'
-import { type Call, CommandProblem, EXIT, type ExitCode } from './command.ts'
+import { createApi } from './service/api.ts'
+import { type Call, CommandProblem, EXIT, type ExitCode } from './line/command.ts'
 import { COMMANDS, SECTIONS } from './commands.ts'
-import { controlToken, serviceUrl } from './global-flags.ts'
-import { describe, helpText } from './help.ts'
-import { createOutput } from './output.ts'
-import { type Parsed, parseCommandLine } from './parse-command-line.ts'
+import { controlToken, serviceUrl } from './line/global-flags.ts'
+import { describe, helpText } from './line/help.ts'
+import { createOutput } from './line/output.ts'
+import { type Parsed, parseCommandLine } from './line/parse-command-line.ts'
 
 type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> & Record<'stdout' | 'stderr', NodeJS.WriteStream>
 

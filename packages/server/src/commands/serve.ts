@@ -3,8 +3,8 @@
 
 import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
-import { harmless } from '../terminal-text.ts'
-import { type Command, EXIT, type ExitCode, type Flag } from './command.ts'
+import { harmless } from '../logging/terminal-text.ts'
+import { type Command, EXIT, type ExitCode, type Flag } from './line/command.ts'
 
 /** A stop takes no longer than this, whatever it waits for. The documentation promises ten seconds, and the process needs a moment to exit. */
 const STOP_MS = 9_000
@@ -47,7 +47,7 @@ function settingFlags(): Record<string, Flag> {
 }
 
 async function run(config: Config, warnings: readonly string[], json: boolean): Promise<ExitCode> {
-  const [{ createApp, StartProblem, StoreProblem }, { createLog }] = await Promise.all([import('../app.ts'), import('../log.ts')])
+  const [{ createApp, StartProblem, StoreProblem }, { createLog }] = await Promise.all([import('../app.ts'), import('../logging/log.ts')])
   const log = createLog(config.log)
   for (const warning of warnings) log.warn(warning)
   const giveUp = new AbortController()

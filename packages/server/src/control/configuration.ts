@@ -11,15 +11,15 @@ import {
   KINDS,
   type Kind,
   sameNames,
-} from '../configuration-export.ts'
+} from '../api/configuration-export.ts'
 import { ApiError } from '../errors.ts'
 import type { Destination } from '../store/store.ts'
-import { destinationView } from './destinations.ts'
-import { oauthAppView } from './oauth-apps.ts'
+import { destinationView } from './destinations/destinations.ts'
+import { oauthAppView } from './access/oauth-apps.ts'
 import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { anyObject, array, integer, type JsonSchema, nullable, object, oneOf, type Schema, string, withDefault } from './schema.ts'
-import { sourceView } from './sources.ts'
+import { sourceView } from './sources/sources.ts'
 
 const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps' }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { entityTag } from '../entity-tag.ts'
+import { entityTag } from '../api/entity-tag.ts'
 import { startControl } from './fixtures/start-control.ts'
 
 const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()

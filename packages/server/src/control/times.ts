@@ -1,7 +1,7 @@
 // Times that people read, from the two clocks that the service keeps.
 
 import { isoTime } from '@switchyard/protocol'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../timing/clock.ts'
 
 /** A time of the schedule by the wall clock: as far from now as it is by the schedule's own. */
 export function dueTime(clock: Clock, scheduleMs: number): string {

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { ASKED_ANEW, answerOf, BuiltFiles, HTML, KEPT_FOR_EVER } from '../built-files.ts'
+import { ASKED_ANEW, answerOf, BuiltFiles, HTML, KEPT_FOR_EVER } from '../http/built-files.ts'
 import { FILE_PATHS, PAGE_PATHS } from './paths.ts'
 
 export interface DashboardDeps {

@@ -2,11 +2,11 @@
 // wires. Told after the fact; a listener decides nothing.
 
 import type { Destination, Settlement } from '../store/store.ts'
-import { traceIdOf } from '../trace-context.ts'
-import type { BreakerState } from './breaker.ts'
-import type { Flight } from './flights.ts'
-import type { Outcome } from './outcome.ts'
-import { type Member, traceOf } from './work.ts'
+import { traceIdOf } from '../outbound/trace-context.ts'
+import type { BreakerState } from './lanes/breaker.ts'
+import type { Flight } from './sending/flights.ts'
+import type { Outcome } from './sending/outcome.ts'
+import { type Member, traceOf } from './shipments/work.ts'
 
 export interface AttemptEvent {
   destination: Destination

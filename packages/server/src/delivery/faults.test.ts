@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ON_POSTGRES } from '../store/fixtures/test-store.ts'
 import type { Shipment } from '../store/store.ts'
 import { startRig, unavailable } from './fixtures/rig.ts'
-import { RELEASE_REFUSED_MS } from './recorder.ts'
+import { RELEASE_REFUSED_MS } from './shipments/recorder.ts'
 
 test('a store that is away while an outcome is recorded: it is recorded once it is back, and nothing is sent twice', async (t) => {
   const rig = await startRig(t)

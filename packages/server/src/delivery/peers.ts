@@ -3,7 +3,7 @@
 // node tells may be of another version: what cannot be read is left out, and nothing here trusts it with more than a probe's time.
 
 import { type Nodes, placeOf } from '../store/store.ts'
-import type { BreakerState, Heard } from './breaker.ts'
+import type { BreakerState, Heard } from './lanes/breaker.ts'
 
 const KEY = 'lanes'
 /** Of more destinations, those whose breaker is open come first. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import test from 'node:test'
-import { FAILURES_TO_OPEN } from './breaker.ts'
+import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 import { HandClock } from './fixtures/hand-clock.ts'
 import type { Received, Receiver } from './fixtures/receiver.ts'
 import { type Rig, startRig } from './fixtures/rig.ts'

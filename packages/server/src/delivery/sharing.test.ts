@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type NodeSummary, type Nodes, NotHeld } from '../store/store.ts'
-import { FAILURES_TO_OPEN } from './breaker.ts'
+import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 import { startRig } from './fixtures/rig.ts'
 
 /** This node and one other, which tells what the test says. */

@@ -2,7 +2,7 @@
 // the API as a page for people, and the document that it is made from. What they say is given; nothing here knows the API.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASKED_ANEW, answerOf, type BuiltFile, builtFile, HTML } from '../built-files.ts'
+import { ASKED_ANEW, answerOf, type BuiltFile, builtFile, HTML } from '../http/built-files.ts'
 import { ORIGIN } from './curl.ts'
 import { CONTENT_SECURITY_POLICY, referencePage } from './page.ts'
 import type { ReferenceDocument } from './reference-document.ts'

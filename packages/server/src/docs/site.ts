@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASKED_ANEW, answerOf, type BuiltFile, BuiltFiles, HTML, KEPT_FOR_EVER } from '../built-files.ts'
+import { ASKED_ANEW, answerOf, type BuiltFile, BuiltFiles, HTML, KEPT_FOR_EVER } from '../http/built-files.ts'
 
 export interface SiteDeps {
   /** Where the build lies. */

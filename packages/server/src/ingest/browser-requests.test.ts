@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MAX_BATCH_BYTES } from '@switchyard/protocol'
-import { type Answer, BASIC, configuration, source, type TrackingApi, trackingApi } from './testing/tracking-api.ts'
+import { type Answer, BASIC, configuration, source, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts'
 
 const ORIGIN = 'https://page.example'
 const good = { userId: 'u', event: 'e', messageId: 'm' }

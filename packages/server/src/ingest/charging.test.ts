@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreUnavailable } from '../store/store.ts'
-import { type Answer, trackingApi } from './testing/tracking-api.ts'
+import { type Answer, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import type { AcceptResult } from '../store/store.ts'
-import { BASIC, deferred, openRequest, trackingApi } from './testing/tracking-api.ts'
+import { BASIC, deferred, openRequest, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 const text = JSON.stringify({ batch: [good] })

@@ -12,7 +12,7 @@ import {
   parseTime,
 } from '@switchyard/protocol'
 import type { ApiErrorCode } from '../errors.ts'
-import { writeStoredBody } from '../stored-messages.ts'
+import { writeStoredBody } from '../store/port/stored-messages.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from './scan-json.ts'
 
 /** What a path takes: many messages, or one whose type the path names. */

@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { MESSAGE_TYPES } from '@switchyard/protocol'
-import { BASIC, type TrackingApi, trackingApi } from './testing/tracking-api.ts'
+import { BASIC, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm', groupId: 'g', previousId: 'p' }
 const batch = JSON.stringify({ batch: [good], writeKey: 'key-1' })

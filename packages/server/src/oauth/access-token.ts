@@ -4,8 +4,8 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
-import type { Clock } from '../clock.ts'
-import { fingerprintOf } from '../oauth-keys.ts'
+import type { Clock } from '../timing/clock.ts'
+import { fingerprintOf } from './keys.ts'
 import type { OAuthApp, OAuthKey, Store } from '../store/store.ts'
 import { CLOCK_SKEW_MS } from './client-assertion.ts'
 import { RecentlyUsed } from './recently-used.ts'

@@ -4,7 +4,7 @@
 
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
-import { type AssertionAlgorithm, algorithmOf } from '../oauth-keys.ts'
+import { type AssertionAlgorithm, algorithmOf } from './keys.ts'
 import type { Configuration, OAuthApp, OAuthKey } from '../store/store.ts'
 
 /** How far the clocks of client and service may differ. */

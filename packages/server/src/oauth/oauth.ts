@@ -4,7 +4,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../timing/clock.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { createAccessTokens, SCOPE, TOKEN_LIFE_S } from './access-token.ts'

@@ -3,7 +3,7 @@
 // scrape. While one reading is under way there is never a second.
 
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, Store } from '../store/store.ts'
-import { within } from '../within.ts'
+import { within } from '../timing/within.ts'
 
 export interface Books {
   ledger: LedgerRow[]

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import { outboundMessage } from '../outbound-message.ts'
+import { outboundMessage } from '../outbound/outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
 import type { Accepted, Attempted, Rejected, Watcher } from './events.ts'
 import { withoutSecrets } from './without-secrets.ts'

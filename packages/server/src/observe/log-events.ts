@@ -2,7 +2,7 @@
 // secret gets here with a whole object; docs/reference/logs.md lists them. What is usual is at debug. A stranger can send
 // bad calls as fast as he likes, so of those one line a minute is at info for each source and code, and each is at debug.
 
-import type { Log } from '../log.ts'
+import type { Log } from '../logging/log.ts'
 import type { Attempted, Rejected, Watcher } from './events.ts'
 import { withoutSecrets } from './without-secrets.ts'
 

@@ -3,8 +3,8 @@
 // logged and goes no further: a message is not refused because it could not be counted.
 
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../timing/clock.ts'
+import type { Log } from '../logging/log.ts'
 import type { Destination, Store } from '../store/store.ts'
 import { BookReader } from './books.ts'
 import type { Accepted, Attempted, BreakerState, Delivered, Rejected, Settled, Suppressed, Watcher } from './events.ts'

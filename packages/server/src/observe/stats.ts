@@ -2,7 +2,7 @@
 // end. What the store could not take is given again, so nothing is counted twice and, while the process lives, nothing is
 // lost; after a crash the last seconds are missing here, and only here: the books are the store's own.
 
-import { addCounts, LATENCY_BUCKETS, latencyBucket, latencyName, rejectedName, type StatCounts } from '../stat-counts.ts'
+import { addCounts, LATENCY_BUCKETS, latencyBucket, latencyName, rejectedName, type StatCounts } from '../store/port/stat-counts.ts'
 import type { StatKind, StatRow } from '../store/store.ts'
 import type { Accepted, Attempted, Rejected, Settled, Suppressed, Watcher } from './events.ts'
 

@@ -3,7 +3,7 @@
 // its source is in exactly one shipment or skip. Destinations of other sources cost nothing, however many there are.
 
 import { allIntegrations, type JsonObject } from '@switchyard/protocol'
-import { timestampMs } from '../outbound-message.ts'
+import { timestampMs } from '../outbound/outbound-message.ts'
 import {
   type Configuration,
   type Destination,

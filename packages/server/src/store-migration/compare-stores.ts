@@ -1,7 +1,7 @@
 // Whether everything has arrived: as many rows in every table, and on both sides the same ledger, kept and counted.
 
-import type { Arriving } from '../store/postgres/arriving.ts'
-import { LEAVING_TABLES, type Leaving, type LeavingTable } from '../store/sqlite/leaving.ts'
+import type { Arriving } from '../store/postgres/schema/arriving.ts'
+import { LEAVING_TABLES, type Leaving, type LeavingTable } from '../store/sqlite/schema/leaving.ts'
 import type { LedgerRow } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const

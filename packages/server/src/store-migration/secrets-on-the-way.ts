@@ -1,8 +1,8 @@
 // Stored secrets on their way from one store to the other: opened with whichever of the given keys they were sealed with, and
 // sealed with the new one; those that have it already stay as they are. No key and no secret is told.
 
-import { createSecretBox, type SecretBox, SecretBoxError } from '../secret-box.ts'
-import { sealedKeyIds } from '../store/encoding/sealed-keys.ts'
+import { createSecretBox, type SecretBox, SecretBoxError } from '../secrets/secret-box.ts'
+import { sealedKeyIds } from '../store/configuration/sealed-keys.ts'
 
 export interface SecretsOnTheWay {
   /** Of the new key. */

@@ -4,16 +4,16 @@
 // be settled. No SQL, no HTTP and no policy here: when to retry and whether to give up is delivery's knowledge.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { ControlStore } from './control-store.ts'
-import type { Configuration, FinalStateName, Part, Plan, RequestRecord, RowId, SegmentContent } from './model.ts'
-import type { Channel, Nodes, ServerFacts } from './nodes.ts'
-import type { OAuthStore, SecretStore } from './oauth-store.ts'
+import type { ControlStore } from './port/control-store.ts'
+import type { Configuration, FinalStateName, Part, Plan, RequestRecord, RowId, SegmentContent } from './port/model.ts'
+import type { Channel, Nodes, ServerFacts } from './port/nodes.ts'
+import type { OAuthStore, SecretStore } from './port/secrets.ts'
 
-export * from './control-store.ts'
-export type * from './from-stored.ts'
-export * from './model.ts'
-export * from './nodes.ts'
-export * from './oauth-store.ts'
+export * from './port/control-store.ts'
+export type * from './port/from-stored.ts'
+export * from './port/model.ts'
+export * from './port/nodes.ts'
+export * from './port/secrets.ts'
 
 // ── Ingest ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

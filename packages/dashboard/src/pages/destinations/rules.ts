@@ -1,4 +1,4 @@
-// Which values a destination's settings take, as the control API judges them (packages/server/src/control/destination-settings.ts), so
+// Which values a destination's settings take, as the control API judges them (packages/server/src/control/destinations/destination-settings.ts), so
 // that a slip shows while it is typed. The API has the last word; e2e/destination-rules.test.ts holds the two against each other. Pure.
 
 export const MESSAGE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const

@@ -1,4 +1,4 @@
-// What a source's name and a write key of one's own may be, as the control API judges them (packages/server/src/control/sources.ts). The API has
+// What a source's name and a write key of one's own may be, as the control API judges them (packages/server/src/control/sources/sources.ts). The API has
 // the last word. Pure.
 
 /** What is wrong with it, as a sentence, or null. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { createSecretBox, SecretBoxError } from '../../secret-box.ts'
+import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import type { NewOAuthApp, OAuthApp, Store } from '../store.ts'
 import { accept, type Ground, NOW_MS, newDestination, newSource, settleAll, tracks } from './ground.ts'
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
-import { writeStoredBody } from '../../stored-messages.ts'
+import { writeStoredBody } from '../port/stored-messages.ts'
 import type {
   AcceptResult,
   AttemptRecord,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LEAD_MS } from '../replay-jobs.ts'
+import { LEAD_MS } from '../replays/replay-states.ts'
 import type { DeliveryRow, FinalStateName, ReplayJob, ReplayJobState, ReplayStepResult, Store } from '../store.ts'
 import {
   accept,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { hiddenUrl } from '../../hidden-url.ts'
+import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { FinalState, RequestRecord } from '../store.ts'
 import { type AttemptDoc, requestsOf, writeAttemptDoc } from './attempt-doc.ts'
 

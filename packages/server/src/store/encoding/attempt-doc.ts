@@ -1,7 +1,7 @@
 // The doc column of attempts: requests and ended messages as short arrays, because there is one for every request ever
 // made. Written where the outcomes are.
 
-import { hiddenUrl } from '../../hidden-url.ts'
+import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { AttemptRecord, FinalStateName, Part, RequestRecord, RowId } from '../store.ts'
 
 type StoredPart = [origin: RowId, segment: RowId, indexes: readonly number[]]

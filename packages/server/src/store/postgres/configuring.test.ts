@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
-import { createSecretBox, SecretBoxError } from '../../secret-box.ts'
+import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import { accept, counts, destinationOf, ledgerOf, newDestination, newSource, RecordingTaker, tracks, until } from '../conformance/ground.ts'
 import {
   type Configuration,
@@ -14,8 +14,8 @@ import {
   StoreUnavailable,
   WriteKeyTaken,
 } from '../store.ts'
-import { PostgresUnavailable } from './connection.ts'
-import type { Database } from './database.ts'
+import { PostgresUnavailable } from './session/connection.ts'
+import type { Database } from './session/database.ts'
 import { type BareNode, type BareNodeOptions, openBareNode } from './fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'

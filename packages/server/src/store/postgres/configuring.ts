@@ -4,9 +4,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { SecretBox } from '../../secret-box.ts'
-import { emptiedDestination, sealDestination, sealedCount } from '../encoding/stored-destination.ts'
-import { resolve } from '../from-stored.ts'
+import type { SecretBox } from '../../secrets/secret-box.ts'
+import { emptiedDestination, sealDestination, sealedCount } from '../configuration/stored-destination.ts'
+import { resolve } from '../port/from-stored.ts'
 import {
   type Audit,
   type ChangeOf,
@@ -26,10 +26,10 @@ import {
   type UsedAssertion,
   WriteKeyTaken,
 } from '../store.ts'
-import { writeAudit } from './audit-entries.ts'
-import { keepSecret, readSetting, resealSettings, tokenUses, useAssertion, useToken, writeSetting } from './keepsakes.ts'
-import type { Parts } from './parts.ts'
-import { SharedConfiguration, type SharedOptions } from './shared-configuration.ts'
+import { writeAudit } from './rows/audit-entries.ts'
+import { keepSecret, readSetting, resealSettings, tokenUses, useAssertion, useToken, writeSetting } from './rows/keepsakes.ts'
+import type { Parts } from './session/parts.ts'
+import { SharedConfiguration, type SharedOptions } from './cluster/shared-configuration.ts'
 
 type Changes = Pick<
   ControlStore,

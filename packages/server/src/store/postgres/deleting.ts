@@ -6,10 +6,10 @@
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
 import { randomUUID } from 'node:crypto'
-import type { DeletedUsers } from '../deleted-users.ts'
-import type { DeletionQuestion } from '../encoding/deletion-question.ts'
-import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
-import { resolve } from '../from-stored.ts'
+import type { DeletedUsers } from '../deletions/deleted-users.ts'
+import type { DeletionQuestion } from '../deletions/deletion-question.ts'
+import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
+import { resolve } from '../port/from-stored.ts'
 import {
   type Audit,
   type ControlStore,
@@ -26,19 +26,19 @@ import {
   type Suppression,
   type SuppressionFilter,
 } from '../store.ts'
-import type { Accepting } from './accepting.ts'
-import type { Claiming } from './claiming.ts'
-import type { Change } from './configuration-change.ts'
+import type { Accepting } from './messages/accepting.ts'
+import type { Claiming } from './messages/claiming.ts'
+import type { Change } from './cluster/configuration-change.ts'
 import type { Configuring } from './configuring.ts'
-import { oweDeleteMessages } from './delete-messages.ts'
-import { endStep } from './deletion-ends.ts'
-import { OLDEST, rowIdAt } from './ids.ts'
-import { LEASE_MS, type Membership } from './membership.ts'
-import type { Parts } from './parts.ts'
-import { Purging, TAIL } from './purging.ts'
-import { DeletionReads } from './read-deletions.ts'
-import { listSuppressions } from './read-suppressions.ts'
-import { writeText } from './texts.ts'
+import { oweDeleteMessages } from './rows/delete-messages.ts'
+import { endStep } from './rows/deletion-ends.ts'
+import { OLDEST, rowIdAt } from './schema/ids.ts'
+import { LEASE_MS, type Membership } from './cluster/membership.ts'
+import type { Parts } from './session/parts.ts'
+import { Purging, TAIL } from './rows/purging.ts'
+import { DeletionReads } from './rows/read-deletions.ts'
+import { listSuppressions } from './rows/read-suppressions.ts'
+import { writeText } from './session/texts.ts'
 
 type Deletions = Pick<
   ControlStore,

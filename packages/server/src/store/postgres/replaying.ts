@@ -7,9 +7,9 @@
 // that is committed behind the place where the job stands is left to the next job. Names of nodes whose clocks differ may let
 // a job come upon what itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
 
-import { newReplayJob, replayJobOf } from '../encoding/replay-job-row.ts'
+import { newReplayJob, replayJobOf } from '../replays/replay-job-row.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
-import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
+import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replays/replay-states.ts'
 import type {
   Audit,
   ControlStore,
@@ -22,18 +22,18 @@ import type {
   ReplayStep,
   ReplayStepResult,
 } from '../store.ts'
-import { writeAudit } from './audit-entries.ts'
-import type { Ask } from './database.ts'
-import { rowAndIndex } from './ids.ts'
-import { resolveOrigin, stateOf } from './origins.ts'
-import type { Parts } from './parts.ts'
-import { countReplays, listReplays, readReplay } from './read-replays.ts'
-import { readBodies } from './replay-judge.ts'
-import { foldOutcomes, writeOutcomes } from './replay-outcomes.ts'
-import { oweAgain } from './replay-owing.ts'
-import { type JobRow, rowRange, SELECT_JOBS } from './replay-rows.ts'
-import { makeStep } from './replay-steps.ts'
-import { writeText } from './texts.ts'
+import { writeAudit } from './rows/audit-entries.ts'
+import type { Ask } from './session/database.ts'
+import { rowAndIndex } from './schema/ids.ts'
+import { resolveOrigin, stateOf } from './messages/origins.ts'
+import type { Parts } from './session/parts.ts'
+import { countReplays, listReplays, readReplay } from './replays/read-replays.ts'
+import { readBodies } from './replays/replay-judge.ts'
+import { foldOutcomes, writeOutcomes } from './replays/replay-outcomes.ts'
+import { oweAgain } from './replays/replay-owing.ts'
+import { type JobRow, rowRange, SELECT_JOBS } from './replays/replay-rows.ts'
+import { makeStep } from './replays/replay-steps.ts'
+import { writeText } from './session/texts.ts'
 
 type Jobs = Pick<ControlStore, 'replay' | 'countReplay' | 'createReplay' | 'updateReplay' | 'replays' | 'replayJob' | 'replayStep'>
 

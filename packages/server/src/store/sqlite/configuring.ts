@@ -2,11 +2,11 @@
 // it, and seen after; one at a time, each made from what the one before left. Secrets are sealed on the way to the file.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { SecretBox } from '../../secret-box.ts'
-import { createTurns } from '../../turns.ts'
-import { newId } from '../encoding/new-id.ts'
-import { openDestination, sealDestination, sealedCount } from '../encoding/stored-destination.ts'
-import { resolve } from '../from-stored.ts'
+import type { SecretBox } from '../../secrets/secret-box.ts'
+import { createTurns } from '../../timing/turns.ts'
+import { newId } from '../configuration/new-id.ts'
+import { openDestination, sealDestination, sealedCount } from '../configuration/stored-destination.ts'
+import { resolve } from '../port/from-stored.ts'
 import {
   type Audit,
   type ChangeOf,
@@ -26,10 +26,10 @@ import {
   type StoredSecret,
   WriteKeyTaken,
 } from '../store.ts'
-import { type AuditNote, auditNote } from './commands.ts'
-import type { GroupCommit } from './group-commit.ts'
-import type { ReadingThread } from './reading-thread.ts'
-import { SECRET_PREFIX } from './write-secrets.ts'
+import { type AuditNote, auditNote } from './threads/commands.ts'
+import type { GroupCommit } from './threads/group-commit.ts'
+import type { ReadingThread } from './threads/reading-thread.ts'
+import { SECRET_PREFIX } from './rows/write-secrets.ts'
 
 export interface ConfiguringParts {
   writer: GroupCommit

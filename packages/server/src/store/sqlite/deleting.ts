@@ -2,10 +2,10 @@
 // are taken up again at the next start. Users stand by pseudonym in what is kept for long; the key to those is here alone.
 
 import { randomUUID } from 'node:crypto'
-import type { DeletedUsers } from '../deleted-users.ts'
-import type { DeletionQuestion } from '../encoding/deletion-question.ts'
-import { newPseudonymKey, pseudonymOf } from '../encoding/pseudonyms.ts'
-import { resolve } from '../from-stored.ts'
+import type { DeletedUsers } from '../deletions/deleted-users.ts'
+import type { DeletionQuestion } from '../deletions/deletion-question.ts'
+import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
+import { resolve } from '../port/from-stored.ts'
 import type {
   Audit,
   ControlStore,
@@ -23,11 +23,11 @@ import type {
   SuppressionFilter,
   Taker,
 } from '../store.ts'
-import { auditNote } from './commands.ts'
+import { auditNote } from './threads/commands.ts'
 import type { Configuring } from './configuring.ts'
-import type { GroupCommit } from './group-commit.ts'
-import type { UnfinishedPurge } from './read-configuration.ts'
-import type { ReadingThread } from './reading-thread.ts'
+import type { GroupCommit } from './threads/group-commit.ts'
+import type { UnfinishedPurge } from './rows/read-configuration.ts'
+import type { ReadingThread } from './threads/reading-thread.ts'
 
 export interface DeletingParts {
   writer: GroupCommit

@@ -1,8 +1,8 @@
 // Replay jobs on the main thread: what a job is made for is counted by the reading thread before the job is written, up to
 // a number that no later row comes before; so the set is fixed, and counting it keeps nobody from writing.
 
-import { newReplayJob } from '../encoding/replay-job-row.ts'
-import { IS_REPLAY_OVER, LEAD_MS, REPLAY_TRANSITIONS } from '../replay-jobs.ts'
+import { newReplayJob } from '../replays/replay-job-row.ts'
+import { IS_REPLAY_OVER, LEAD_MS, REPLAY_TRANSITIONS } from '../replays/replay-states.ts'
 import {
   type Audit,
   type Configuration,
@@ -15,11 +15,11 @@ import {
   type ReplayStep,
   type ReplayStepResult,
 } from '../store.ts'
-import { auditNote } from './commands.ts'
-import type { GroupCommit } from './group-commit.ts'
-import type { ReplayCountPage } from './read-replays.ts'
-import type { ReadingThread } from './reading-thread.ts'
-import { rowRange } from './replay-rows.ts'
+import { auditNote } from './threads/commands.ts'
+import type { GroupCommit } from './threads/group-commit.ts'
+import type { ReplayCountPage } from './rows/read-replays.ts'
+import type { ReadingThread } from './threads/reading-thread.ts'
+import { rowRange } from './rows/replay-rows.ts'
 
 export interface ReplayingParts {
   writer: GroupCommit

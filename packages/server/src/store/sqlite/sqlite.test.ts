@@ -1,6 +1,6 @@
 // The SQLite adapter against the suite that every adapter passes.
 
-import { conformance } from '../conformance.ts'
+import { conformance } from '../conformance/conformance.ts'
 import { openTemp } from './fixtures/temp-store.ts'
 
 conformance('SQLite', openTemp)

@@ -1,10 +1,10 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
 // memory, the forming of groups, and the handing over of new work. See group-commit.ts, writer.ts, reads.ts.
 
-import type { Clock } from '../../clock.ts'
-import type { SecretBox } from '../../secret-box.ts'
-import { readStoredBody } from '../../stored-messages.ts'
-import { DeletedUsers } from '../deleted-users.ts'
+import type { Clock } from '../../timing/clock.ts'
+import type { SecretBox } from '../../secrets/secret-box.ts'
+import { readStoredBody } from '../port/stored-messages.ts'
+import { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
@@ -22,16 +22,16 @@ import {
   type Store,
   type Taker,
 } from '../store.ts'
-import { Tallies } from '../tallies.ts'
-import { type AcceptCommand, auditNote, type ClaimReply } from './commands.ts'
+import { Tallies } from '../history/tallies.ts'
+import { type AcceptCommand, auditNote, type ClaimReply } from './threads/commands.ts'
 import { Configuring } from './configuring.ts'
 import { Deleting } from './deleting.ts'
-import { GroupCommit } from './group-commit.ts'
-import { inspectSqlite } from './inspect.ts'
-import { ReadingThread } from './reading-thread.ts'
+import { GroupCommit } from './threads/group-commit.ts'
+import { inspectSqlite } from './threads/inspect.ts'
+import { ReadingThread } from './threads/reading-thread.ts'
 import { Replaying } from './replaying.ts'
-import { PLAIN_CREDENTIALS, sealCredentials } from './seal-credentials.ts'
-import { settleCommand } from './settle-command.ts'
+import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
+import { settleCommand } from './messages/settle-command.ts'
 
 export interface SqliteStoreOptions {
   path: string

@@ -1,0 +1,160 @@
+// `switchyard apply`: makes the installation as a configuration file says. Everything is checked before anything is changed;
+// the same file again changes nothing; nothing is deleted unless it is asked for.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { type ConfigurationFile, type Installed, type Kind, NOUNS, sourceNames } from '../../api/configuration-export.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
+import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-plan.ts'
+import { readNamedFile, readText } from '../line/input.ts'
+
+const MAX_FILE_BYTES = 8 * 1024 * 1024
+
+export const apply: Command = {
+  name: 'apply',
+  summary: 'Makes the configuration as a YAML file says; --dry-run shows the difference',
+  details:
+    'The file is what `switchyard export` writes. Entries are told apart by their names, so a new name is a new entry. All of it is checked before anything is changed. What is not in the file is left alone, unless --prune deletes it. If somebody else changes the same entries while the command runs, it does not overwrite them: it stops and says so. Run it again then.\n\n' +
+    'With --dry-run the exit code is 0 when nothing would change, and 5 when something would.',
+  arguments: [{ name: 'FILE', sentence: 'The file; - is stdin.' }],
+  flags: {
+    'dry-run': { placeholder: null, sentence: 'Shows the difference and changes nothing.' },
+    prune: { placeholder: null, sentence: 'Deletes what is not in the file.' },
+  },
+  examples: ['switchyard apply switchyard.yaml --dry-run', 'switchyard apply switchyard.yaml'],
+  async run(call) {
+    const path = call.arguments[0] as string
+    const file = await readFile(path)
+    const installed = await readInstalled(call.api)
+    const plan = planChanges(file, installed, call.env, call.has('prune'))
+    if (plan.problems.length === 0) await check(call, plan, file)
+    if (plan.problems.length > 0) {
+      const { problems } = plan
+      throw new CommandProblem(
+        `${path} cannot be applied, and nothing was changed:\n${problems.map((sentence) => `  ${sentence}`).join('\n')}`,
+        EXIT.usage,
+      )
+    }
+    for (const remark of plan.remarks) call.out.remark(remark)
+    const dryRun = call.has('dry-run')
+    if (!call.json) show(call, plan, dryRun)
+    if (dryRun) {
+      if (call.json) call.out.json(jsonOf(plan, false))
+      return plan.changes.length === 0 ? EXIT.ok : EXIT.differs
+    }
+    return await carryOut(call, plan, installed)
+  },
+}
+
+async function readFile(path: string): Promise<ConfigurationFile> {
+  const text = path === '-' ? await readText('The configuration', '-') : readNamedFile('The configuration', path)
+  if (text.length > MAX_FILE_BYTES) throw new CommandProblem(`${path} is too large to be a configuration.`, EXIT.usage)
+  const { parseDocument } = await import('yaml')
+  const document = parseDocument(text, { prettyErrors: true, uniqueKeys: true })
+  const [error] = document.errors
+  if (error !== undefined) throw new CommandProblem(`${path} is not valid YAML: ${error.message.split('\n')[0]}`, EXIT.usage)
+  let value: unknown
+  try {
+    // Few aliases: a small file must not become a large one.
+    value = document.toJS({ maxAliasCount: 100 })
+  } catch (cause) {
+    throw new CommandProblem(`${path} cannot be read: ${(cause as Error).message}.`, EXIT.usage)
+  }
+  return parseConfigurationFile(value, path)
+}
+
+/** Adds what the service has against it, and which secrets are others than the stored ones. */
+async function check(call: Call, plan: Plan, file: ConfigurationFile): Promise<void> {
+  const answer = await call.api.post('/api/configuration/check', plan.wanted)
+  const problems = answer['problems'] as unknown as { kind: Kind; index: number; message: string }[]
+  for (const { kind, index, message } of problems) plan.problems.push(`${NOUNS[kind]} ${file[kind][index]?.name}: ${message}`)
+  const changed = answer['changedSecrets'] as unknown as { kind: Kind; index: number; fields: string[] }[]
+  addChangedSecrets(plan, file, changed)
+}
+
+/** What needs others comes after them, and what others need is deleted last; keys are given up before they are taken. */
+const ORDER: readonly (readonly [Change['action'], Kind])[] = [
+  ['update', 'sources'],
+  ['create', 'sources'],
+  ['create', 'oauthApps'],
+  ['update', 'oauthApps'],
+  ['create', 'destinations'],
+  ['update', 'destinations'],
+  ['delete', 'destinations'],
+  ['delete', 'oauthApps'],
+  ['delete', 'sources'],
+]
+
+async function carryOut(call: Call, plan: Plan, installed: Installed): Promise<ExitCode> {
+  const sourceIds = new Map([...sourceNames(installed)].map(([id, name]) => [name, id]))
+  const ordered = ORDER.flatMap(([action, kind]) => plan.changes.filter((change) => change.action === action && change.kind === kind))
+  const done: Change[] = []
+  try {
+    for (const change of ordered) {
+      if (call.signal.aborted) throw new CommandProblem('It was interrupted.', EXIT.interrupted)
+      const read = installed.entries[change.kind].find(({ id }) => id === change.id)
+      const answer = await carryOutOne(call, change, sourceIds, read)
+      if (change.kind === 'sources' && change.action === 'create') sourceIds.set(change.name, String(answer?.['id']))
+      done.push(change)
+    }
+  } catch (error) {
+    const failed = ordered[done.length] as Change
+    if (call.json)
+      call.out.json({ ...jsonOf(plan, true), applied: done.map(named), failed: named(failed), message: (error as Error).message })
+    const lines = [
+      `${described(failed)} failed: ${(error as Error).message}`,
+      done.length === 0 ? 'Nothing was changed.' : `Done before: ${done.map(described).join('; ')}.`,
+      ...(ordered.length - done.length > 1
+        ? [
+            `Not done: ${ordered
+              .slice(done.length + 1)
+              .map(described)
+              .join('; ')}.`,
+          ]
+        : []),
+      'The same file can be applied again: what is done already is not done twice.',
+    ]
+    throw new CommandProblem(lines.join('\n'), error instanceof CommandProblem ? error.exit : EXIT.failed, { cause: error })
+  }
+  if (call.json) call.out.json(jsonOf(plan, true))
+  else if (done.length > 0) call.out.line(`Done: ${done.length === 1 ? '1 change' : `${done.length} changes`}.`)
+  return EXIT.ok
+}
+
+/** The service refuses to overwrite or delete what somebody else changed since it was read, and to create a second entry of the same name. */
+async function carryOutOne(
+  { api }: Call,
+  { action, kind, id, settings }: Change,
+  sourceIds: ReadonlyMap<string, string>,
+  read: JsonObject | undefined,
+): Promise<JsonObject | undefined> {
+  const path = `${PATHS[kind]}${id === null ? '' : `/${encodeURIComponent(id)}`}`
+  if (action === 'delete') return await api.delete(path, {}, read)
+  const { sources, ...body } = settings
+  if (Array.isArray(sources)) body['sourceIds'] = sources.map((name) => sourceIds.get(String(name)))
+  return action === 'create' ? await api.post(path, body, { uniqueName: true }) : await api.patch(path, body, read)
+}
+
+function show({ out }: Call, { changes, unmanaged }: Plan, dryRun: boolean): void {
+  const signs = { create: ['green', '+'], update: ['yellow', '~'], delete: ['red', '-'] } as const
+  for (const { action, kind, name, fields } of changes) {
+    const [style, sign] = signs[action]
+    out.line(out.paint(style, `${sign} ${NOUNS[kind]} ${name}`))
+    for (const { field, before, after } of fields)
+      out.line(before === null || action === 'create' ? `    ${field}: ${after}` : `    ${field}: ${before} → ${after ?? 'nothing'}`)
+  }
+  if (changes.length === 0) out.line(dryRun ? 'Nothing would change.' : 'Nothing to change.')
+  for (const { kind, name } of unmanaged) out.remark(`${NOUNS[kind]} ${name} is not in the file and stays; --prune would delete it.`)
+}
+
+function jsonOf({ changes, unmanaged, remarks }: Plan, applied: boolean): Record<string, unknown> {
+  return { changes: changes.map(({ action, kind, name, id, fields }) => ({ action, kind, name, id, fields })), unmanaged, remarks, applied }
+}
+
+function named({ action, kind, name }: Change): object {
+  return { action, kind, name }
+}
+
+function described({ action, kind, name }: Change): string {
+  return `${action} ${NOUNS[kind]} ${name}`
+}

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ConfigurationFile, configurationOf, type Installed } from '../../api/configuration-export.ts'
+import { parseConfigurationFile } from './configuration-file.ts'
+import { addChangedSecrets, planChanges } from './configuration-plan.ts'
+
+const BATCH = { size: 1, bytes: 512_000, lingerMs: 1_000 }
+const schema: Installed['schema'] = {
+  sources: { name: {}, enabled: { default: true }, requireOAuth: { default: false }, writeKeys: {} },
+  destinations: {
+    name: {},
+    enabled: { default: true },
+    paused: { default: false },
+    sources: { default: [] },
+    urls: {},
+    headers: { default: {} },
+    sharedSecret: {},
+    signingSecrets: {},
+    batch: { default: BATCH, properties: { size: { default: 1 }, bytes: { default: 512_000 }, lingerMs: { default: 1_000 } } },
+  },
+  oauthApps: { name: {}, sources: { default: [] }, keys: { default: [] } },
+}
+const SOURCE = { id: 'src_1', name: 'web', enabled: true, requireOAuth: false, writeKeys: ['k1'], createdAt: 't' }
+const DESTINATION = {
+  id: 'dst_1',
+  type: 'webhook',
+  name: 'Warehouse',
+  enabled: true,
+  paused: false,
+  sourceIds: ['src_1'],
+  urls: ['https://a.example/?token=hidden-token&n=1'],
+  headers: { Authorization: 'Bearer hidden-header', 'X-Team': 'a${b}' },
+  hasSharedSecret: true,
+  hasSigningSecrets: true,
+  signingSecretCount: 2,
+  batch: BATCH,
+}
+const APP = { id: 'app_1', name: 'app', sourceIds: ['src_1'], keys: [{ id: 'k', publicKeyPem: 'PEM', createdAt: 't' }] }
+
+function installed(change: Partial<Installed['entries']> = {}): Installed {
+  return {
+    schema,
+    entries: { sources: [SOURCE], destinations: [DESTINATION], oauthApps: [APP], ...change },
+  }
+}
+
+function exported(): ConfigurationFile {
+  return structuredClone(configurationOf(installed(), { withKeys: true }).file)
+}
+
+test('an export holds no secret, says which variables it refers to, and changes nothing when it is applied', () => {
+  const { file, variables } = configurationOf(installed(), { withKeys: true })
+  assert.equal(JSON.stringify(file).includes('hidden'), false)
+  assert.deepEqual(variables, [
+    'WAREHOUSE_URL_TOKEN',
+    'WAREHOUSE_URL_N',
+    'WAREHOUSE_AUTHORIZATION',
+    'WAREHOUSE_X_TEAM',
+    'WAREHOUSE_SHARED_SECRET',
+    'WAREHOUSE_SIGNING_SECRET',
+    'WAREHOUSE_SIGNING_SECRET_2',
+  ])
+  assert.deepEqual(file.destinations[0]?.['headers'], { Authorization: '${WAREHOUSE_AUTHORIZATION}', 'X-Team': '${WAREHOUSE_X_TEAM}' })
+  assert.equal(Object.hasOwn(file.destinations[0] as object, 'batch'), false, 'what has its default is not said')
+  const plan = planChanges(file, installed(), {}, true)
+  assert.deepEqual([plan.changes, plan.problems, plan.unmanaged], [[], [], []])
+  assert.equal(plan.remarks.length, 2)
+  assert.equal(configurationOf(installed(), { withKeys: false }).file.sources[0]?.['writeKeys'], undefined)
+})
+
+test('an export has a reference for every header and query value, and applying it changes nothing if all variables are set or none is', () => {
+  const urls = ['https://a.example/hook?v=2&v=3', 'https://a.example/hook?v=4&v=5', 'https://a.example/$${x}?only&=nameless&empty=&']
+  const headers = { 'X-Env': 'a${b}', 'x.env': 'second', 'X-Empty': '' }
+  const stored = installed({ destinations: [{ ...DESTINATION, urls, headers, hasSharedSecret: false, signingSecretCount: 0 }] })
+  const { file, variables } = configurationOf(stored, { withKeys: true })
+  assert.deepEqual(file.destinations[0]?.['urls'], [
+    'https://a.example/hook?v=${WAREHOUSE_URL_V}&v=${WAREHOUSE_URL_V_2}',
+    'https://a.example/hook?v=${WAREHOUSE_URL_V_3}&v=${WAREHOUSE_URL_V_4}',
+    'https://a.example/$$${x}?${WAREHOUSE_URL_QUERY}&=${WAREHOUSE_URL}&empty=&',
+  ])
+  assert.deepEqual(file.destinations[0]?.['headers'], { 'X-Env': '${WAREHOUSE_X_ENV}', 'x.env': '${WAREHOUSE_X_ENV_2}', 'X-Empty': '' })
+  assert.equal(new Set(variables).size, variables.length)
+  const values = ['2', '3', '4', '5', 'only', 'nameless', 'a${b}', 'second']
+  const env = Object.fromEntries(variables.map((name, at) => [name, values[at]]))
+  for (const set of [{}, env]) {
+    const { changes, problems } = planChanges(file, stored, set, true)
+    assert.deepEqual([changes, problems], [[], []])
+  }
+  const { changes } = planChanges(file, stored, { ...env, WAREHOUSE_X_ENV: 'shown-nowhere' }, true)
+  assert.deepEqual([changes.length, JSON.stringify(changes[0]?.fields).includes('shown-nowhere')], [1, false])
+})
+
+test('a paused destination is exported as paused, and a file that does not say so resumes it', () => {
+  const paused = installed({ destinations: [{ ...DESTINATION, paused: true }] })
+  const { file } = configurationOf(paused, { withKeys: true })
+  assert.equal(file.destinations[0]?.['paused'], true)
+  assert.deepEqual(planChanges(file, paused, {}, true).changes, [])
+  assert.equal(Object.hasOwn(exported().destinations[0] as object, 'paused'), false, 'what has its default is not said')
+  assert.deepEqual(
+    planChanges(exported(), paused, {}, true).changes.map(({ settings }) => settings),
+    [{ paused: false }],
+  )
+})
+
+test('the order of an export does not depend on the order in which things were made', () => {
+  const named = (name: string) => ({ ...SOURCE, id: name, name })
+  const names = (list: object[]) => configurationOf(installed({ sources: list }), { withKeys: true }).file.sources.map(({ name }) => name)
+  assert.deepEqual(names([named('b'), named('a'), named('C')]), names([named('C'), named('b'), named('a')]))
+})
+
+test('what is changed in the file is changed, field by field, and secrets are not shown', () => {
+  const file = exported()
+  Object.assign(file.destinations[0] as object, {
+    batch: { size: 10 },
+    headers: { Authorization: '${H}' },
+    urls: ['https://b.example/?token=${U}'],
+  })
+  const plan = planChanges(file, installed(), { H: 'hidden-new', U: 'hidden-url' }, false)
+  assert.deepEqual(plan.problems, [])
+  const [change] = plan.changes
+  assert.deepEqual([change?.action, change?.kind, change?.id], ['update', 'destinations', 'dst_1'])
+  assert.deepEqual(change?.settings, {
+    batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },
+    headers: { Authorization: 'hidden-new' },
+    urls: ['https://b.example/?token=hidden-url'],
+  })
+  assert.equal(JSON.stringify(change?.fields).includes('hidden'), false)
+})
+
+test('what has no default in the file falls back to it: the file says it all', () => {
+  const stored = { ...DESTINATION, batch: { ...BATCH, size: 50 } }
+  const plan = planChanges(exported(), installed({ destinations: [stored] }), {}, false)
+  assert.deepEqual(plan.changes[0]?.settings, { batch: BATCH })
+})
+
+test('a secret whose variable is not set stays; a new entry needs it; and half of a list is refused', () => {
+  const file = exported()
+  assert.deepEqual(planChanges(file, installed({ destinations: [] }), {}, false).problems.length, 5, 'URL, both headers and both secrets')
+  const env = { WAREHOUSE_SIGNING_SECRET: 'one' }
+  assert.match(
+    planChanges(file, installed(), env, false).problems.join(),
+    /set all of the variables or none; WAREHOUSE_SIGNING_SECRET_2 is not set/,
+  )
+  const all = { ...env, WAREHOUSE_SIGNING_SECRET_2: 'two', WAREHOUSE_SHARED_SECRET: 'three' }
+  const plan = planChanges(file, installed(), all, false)
+  assert.equal(plan.changes.length, 0, 'whether it is another one is for the service to say')
+  assert.deepEqual(plan.wanted.destinations[0]?.settings['signingSecrets'], ['one', 'two'])
+  addChangedSecrets(plan, file, [{ kind: 'destinations', index: 0, fields: ['sharedSecret'] }])
+  assert.deepEqual(
+    plan.changes.map(({ settings, id }) => [id, settings]),
+    [['dst_1', { sharedSecret: 'three' }]],
+  )
+  assert.equal(JSON.stringify(plan.changes[0]?.fields).includes('three'), false)
+})
+
+test('a secret in plain is refused, and is not repeated', () => {
+  for (const secret of [{ sharedSecret: 'plain-text' }, { signingSecrets: ['plain-text'] }, { signingSecrets: 'plain-text' }]) {
+    const file = exported()
+    Object.assign(file.destinations[0] as object, secret)
+    const { problems } = planChanges(file, installed(), {}, false)
+    assert.match(problems.join(), /must not hold secrets/)
+    assert.equal(problems.join().includes('plain-text'), false)
+  }
+})
+
+test('nothing is deleted unless it is asked for, and what is there is named', () => {
+  const empty = parseConfigurationFile({ version: 1 }, 'f')
+  const kept = planChanges(empty, installed(), {}, false)
+  assert.deepEqual([kept.changes.length, kept.unmanaged.map(({ name }) => name)], [0, ['web', 'Warehouse', 'app']])
+  assert.deepEqual(
+    planChanges(empty, installed(), {}, true).changes.map(({ action, id }) => [action, id]),
+    [
+      ['delete', 'src_1'],
+      ['delete', 'dst_1'],
+      ['delete', 'app_1'],
+    ],
+  )
+})
+
+test('a source that is not there, a name that several have, and a write key of another source are told before anything is changed', () => {
+  const file = exported()
+  Object.assign(file.destinations[0] as object, { sources: ['nowhere'] })
+  assert.match(planChanges(file, installed(), {}, false).problems.join(), /there is no source nowhere/)
+  assert.match(
+    planChanges(exported(), installed({ sources: [SOURCE, { ...SOURCE, id: 'src_2' }] }), {}, false).problems.join(),
+    /several have this name/,
+  )
+  const other = exported()
+  other.sources.push({ name: 'second', writeKeys: ['k1'] })
+  assert.match(planChanges(other, installed(), {}, false).problems.join(), /has the same write key/)
+  const taken = parseConfigurationFile({ version: 1, sources: [{ name: 'second', writeKeys: ['k1'] }] }, 'f')
+  assert.match(planChanges(taken, installed(), {}, false).problems.join(), /source web has this write key/)
+})
+
+test('a key of an application that is given without an id is the one that is there', () => {
+  const file = exported()
+  Object.assign(file.oauthApps[0] as object, { keys: [{ publicKeyPem: 'PEM\n' }] })
+  assert.deepEqual(planChanges(file, installed(), {}, false).changes, [])
+})
+
+test('a file that is not one is refused: another version, unknown parts, entries without a name or with the same', () => {
+  for (const [value, problem] of [
+    [null, /must be a YAML mapping/],
+    [{}, /version must be 1/],
+    [{ version: 2 }, /version must be 1/],
+    [{ version: 1, source: [] }, /source is not known/],
+    [{ version: 1, sources: {} }, /sources must be a list/],
+    [{ version: 1, sources: [{}] }, /must have a name/],
+    [{ version: 1, sources: [{ name: 'a' }, { name: 'a' }] }, /a is there twice/],
+    [JSON.parse('{"version":1,"sources":[{"name":"a","__proto__":{"x":1}}]}'), /__proto__/],
+  ] as const) {
+    assert.throws(() => parseConfigurationFile(value, 'f'), { name: 'CommandProblem', message: problem })
+  }
+  const odd = exported()
+  Object.assign(odd.sources[0] as object, { colour: 'red' })
+  assert.match(planChanges(odd, installed(), {}, false).problems.join(), /colour is not a field/)
+})

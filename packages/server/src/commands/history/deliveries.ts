@@ -1,0 +1,81 @@
+// `switchyard deliveries`: what each message owes to each destination, and what every attempt came to.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { type Command, EXIT } from '../line/command.ts'
+import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { at, namesOf, optionalId } from '../line/references.ts'
+import { showAttempt } from './story.ts'
+
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled']
+
+const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
+  ['id', ({ id }) => id],
+  ['state', ({ state }) => state],
+  ['reason', ({ reason }) => reason],
+  ['attempts', ({ attemptCount }) => attemptCount],
+  ['message id', ({ messageId }) => messageId],
+  ['destination', ({ destinationId }) => names.get(destinationId) ?? destinationId],
+  ['settled, or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
+]
+
+export const DELIVERY_COMMANDS: readonly Command[] = [
+  {
+    name: 'deliveries list',
+    summary: 'Deliveries, newest first',
+    flags: {
+      destination: { placeholder: 'DESTINATION', sentence: 'Only to this one, by id or name.' },
+      state: { placeholder: 'STATE', sentence: 'Only in this state.', values: DELIVERY_STATES },
+      reason: { placeholder: 'REASON', sentence: 'Only for this reason, such as http_500 or timeout.' },
+      ...PERIOD_FLAGS,
+      ...LIMIT_FLAG,
+    },
+    examples: ['switchyard deliveries --state failed --from 2h', "switchyard deliveries --destination 'my webhook' --reason timeout"],
+    async run(call) {
+      const { flag } = call
+      const destinationId = await optionalId(call.api, 'destination', flag('destination'))
+      const query = { destinationId, state: flag('state'), reason: flag('reason'), ...periodOf(call) }
+      const names = call.json ? new Map() : await namesOf(call.api, 'destination')
+      await showNewest(call, '/api/deliveries', query, columns(names), 'There is no such delivery.')
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'deliveries show',
+    summary: 'One delivery: its state, every attempt, and the request',
+    arguments: [{ name: 'DELIVERY_ID', sentence: 'As `switchyard deliveries` lists it.' }],
+    async run(call) {
+      const { json, out } = call
+      const delivery = await call.api.get(at`/api/deliveries/${call.arguments[0] as string}`)
+      if (json) {
+        out.json(delivery)
+        return EXIT.ok
+      }
+      const { id, messageId, destinationId, reason, replay, nextAttemptAt, settledAt, traceId, attempts, request } = delivery
+      showFacts(out, [
+        ['id', id],
+        ['state', state(call, delivery['state'])],
+        ['reason', reason ?? undefined],
+        ['message', messageId],
+        ['destination', destinationId],
+        ['replay', replay],
+        ['next attempt', nextAttemptAt === null ? undefined : time(nextAttemptAt)],
+        ['settled', settledAt === null ? undefined : time(settledAt)],
+        ['trace', traceId ?? undefined],
+      ])
+      out.line('')
+      if ((attempts as unknown[]).length === 0) out.line('No attempt was made yet.')
+      for (const attempt of attempts as JsonObject[]) showAttempt(out, attempt)
+      if (request !== null) showRequest(request as JsonObject)
+      return EXIT.ok
+
+      function showRequest({ headers, body, note }: JsonObject): void {
+        out.line('')
+        out.line('The request:')
+        for (const [name, value] of Object.entries(headers as object)) out.line(`  ${name}: ${cell(value)}`)
+        out.line('')
+        out.line(`  ${cell(body)}`)
+        if (typeof note === 'string') out.line(out.paint('dim', `  ${note}`))
+      }
+    },
+  },
+]

@@ -1,0 +1,61 @@
+// The story of a message and its attempts, as a person reads them. The sentences are the service's own.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { cell, showFacts, time } from '../line/listing.ts'
+import { shownDuration } from '../line/moment.ts'
+import type { Output, Style } from '../line/output.ts'
+
+const STYLES: Readonly<Record<string, Style>> = {
+  received: 'cyan',
+  delivered: 'green',
+  failed: 'red',
+  expired: 'red',
+  cancelled: 'yellow',
+  skipped: 'yellow',
+  duplicate: 'yellow',
+  deleted: 'yellow',
+  waiting: 'yellow',
+}
+
+export function showStory(out: Output, message: JsonObject): void {
+  const { id, messageId, type, event, userId, anonymousId, sourceId, sourceName, receivedAt, timestamp, traceId, duplicates } = message
+  showFacts(out, [
+    ['message', messageId ?? id],
+    ['type', event === null ? type : `${cell(type)} ${cell(event)}`],
+    ['user', userId ?? anonymousId],
+    ['source', typeof sourceName === 'string' ? `${sourceName} (${cell(sourceId)})` : sourceId],
+    ['received', time(receivedAt)],
+    ['happened', timestamp === receivedAt || timestamp === null ? undefined : time(timestamp)],
+    ['trace', traceId === null ? undefined : traceId],
+    ['duplicates', (duplicates as JsonObject | null)?.['count']],
+  ])
+  out.line('')
+  showEntries(out, message['story'])
+  for (const other of (message['others'] ?? []) as JsonObject[]) {
+    out.line('')
+    out.line(`The same messageId, received at ${time(other['receivedAt'])} for ${cell(other['sourceName'] ?? other['sourceId'])}:`)
+    showEntries(out, other['story'])
+  }
+}
+
+function showEntries(out: Output, story: unknown): void {
+  for (const { at, what, sentence } of (story ?? []) as { at: string | null; what: string; sentence: string }[]) {
+    const style = STYLES[what]
+    const word = what.padEnd(9)
+    // The clock of what holds now is left empty.
+    out.line(`${(at === null ? '' : time(at)).padEnd(24)}  ${style === undefined ? word : out.paint(style, word)}  ${sentence}`)
+  }
+}
+
+/** One attempt on one or two lines: where, what came of it, how long. */
+export function showAttempt(out: Output, attempt: JsonObject): void {
+  const { url, address, startedAt, status, reason, error, timings, responseStart } = attempt
+  const { totalMs } = timings as { totalMs: number }
+  const number = attempt['attempt'] === undefined ? '' : `#${cell(attempt['attempt'])} `
+  const result = reason === null ? out.paint('green', cell(status)) : out.paint('red', cell(reason))
+  out.line(
+    `${number}${time(startedAt)}  POST ${cell(url)}${address === null ? '' : ` (${cell(address)})`}: ${result} after ${shownDuration(totalMs)}`,
+  )
+  if (typeof error === 'string') out.line(`   ${error}`)
+  if (typeof responseStart === 'string' && responseStart !== '') out.line(`   it answered: ${responseStart.replaceAll(/\s+/g, ' ')}`)
+}

@@ -1,0 +1,79 @@
+// `switchyard tail`: what is accepted, rejected and attempted, as it happens, one line each.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { type Command, EXIT } from '../line/command.ts'
+import { cell } from '../line/listing.ts'
+import { parseCount, shownDuration } from '../line/moment.ts'
+import type { Output } from '../line/output.ts'
+import { namesOf, optionalId } from '../line/references.ts'
+
+const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
+
+export const tail: Command = {
+  name: 'tail',
+  summary: 'Shows what is accepted, rejected and attempted, as it happens',
+  details: 'Until Ctrl-C. Connects again by itself when the service is restarted. With --json, each line is one JSON value.',
+  flags: {
+    source: { placeholder: 'SOURCE', sentence: 'Only what came from this source, by id or name.' },
+    destination: { placeholder: 'DESTINATION', sentence: 'Only attempts at this one, by id or name.' },
+    type: { placeholder: 'TYPE', sentence: 'Only messages of this type, and attempts with one.', values: TYPES },
+    'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only this message, and attempts with it.' },
+    count: { placeholder: 'NUMBER', sentence: 'Ends after so many lines.', usual: 'never' },
+  },
+  examples: ['switchyard tail', "switchyard tail --destination 'my webhook' --type track", 'switchyard tail --json | jq .messageId'],
+  async run({ api, flag, json, out, signal }) {
+    const count = flag('count')
+    const most = count === undefined ? Number.POSITIVE_INFINITY : parseCount('count', count)
+    const query = {
+      sourceId: await optionalId(api, 'source', flag('source')),
+      destinationId: await optionalId(api, 'destination', flag('destination')),
+      type: flag('type'),
+      messageId: flag('message-id'),
+    }
+    const names = json ? new Map<unknown, string>() : await namesOf(api, 'destination')
+    if (out.isTerminal && !json) out.remark(`What happens at ${api.url}, until Ctrl-C:`)
+    let shown = 0
+    for await (const { event, data } of api.events('/api/live', query, signal)) {
+      // One line each, also on a terminal.
+      if (json) out.line(JSON.stringify({ what: event, ...data }))
+      else out.line(lineOf(out, event, data, names))
+      shown += 1
+      if (shown >= most) break
+    }
+    return EXIT.ok
+  },
+}
+
+export function lineOf(out: Output, event: string, data: JsonObject, names: ReadonlyMap<unknown, string> = new Map()): string {
+  const { at, messageId, type, userId, anonymousId, sourceId, destinationId, code, sample } = data
+  const clock = out.paint('dim', typeof at === 'string' ? at.slice(11, 23) : ' '.repeat(12))
+  const what = [type, data['event']]
+    .filter((part) => part != null)
+    .map(cell)
+    .join(' ')
+  switch (event) {
+    case 'accepted': {
+      const word = data['duplicate'] === true ? out.paint('yellow', 'duplicate') : out.paint('cyan', 'accepted ')
+      return `${clock}  ${word}  ${cell(messageId)}  ${what}  ${cell(userId ?? anonymousId)}  from ${cell(sourceId)}`
+    }
+    case 'rejected':
+      return `${clock}  ${out.paint('red', 'rejected ')}  ${cell(code)}  from ${cell(sourceId)}  ${cell(sample)}`
+    case 'attempt': {
+      const { attempt, success, verdict, status, reason, totalMs, url, messages, replay } = data
+      const isTaken = success === true
+      const word = isTaken ? out.paint('green', 'delivered') : out.paint('red', 'failed   ')
+      const result = isTaken ? cell(status) : cell(reason)
+      const remarks = [
+        attempt === 1 ? '' : `, attempt ${cell(attempt)}`,
+        replay === true ? ', a replay' : '',
+        verdict === 'temporary' ? ', tried again later' : '',
+      ].join('')
+      const several = typeof messages === 'number' && messages > 1 ? ` and ${messages - 1} more` : ''
+      return `${clock}  ${word}  ${cell(messageId)}${several}  to ${names.get(destinationId) ?? cell(destinationId)} ${cell(url)}: ${result} after ${shownDuration(Number(totalMs))}${remarks}`
+    }
+    case 'dropped':
+      return `${clock}  ${out.paint('yellow', 'dropped  ')}  ${cell(data['count'])} events came too fast to be shown`
+    default:
+      return `${clock}  ${event}  ${JSON.stringify(data)}`
+  }
+}

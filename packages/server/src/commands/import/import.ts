@@ -1,0 +1,242 @@
+// `switchyard import`: past messages from a file of JSON lines, with their own times. Nothing is lost when it is ended in the
+// middle, and nothing is there twice: what has had its answer is written down, and what has not is sent again under the same
+// messageId.
+
+import { hash } from 'node:crypto'
+import { closeSync, ftruncateSync, openSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { refusal } from '@switchyard/protocol'
+import { pause } from '../service/api.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { createImportClient, OAUTH_FLAGS, oauthOf } from './import-client.ts'
+import { fingerprintOf, type Line, readLines } from './import-lines.ts'
+import { createOutcomes, type Outcome } from './import-outcomes.ts'
+import { type ImportState, readState, removeState, writeState } from './import-state.ts'
+import { parseCount, parseDuration } from '../line/moment.ts'
+import { at, idOf } from '../line/references.ts'
+
+const BATCH_MESSAGES = 500
+const STATE_EVERY_MS = 500
+const FINGERPRINT_BYTES = 64 * 1024
+const SHOWN_REJECTS = 20
+const USUAL_GIVE_UP = '2m'
+
+export const importCommand: Command = {
+  name: 'import',
+  summary: 'Sends past messages from a file of JSON lines; can be interrupted and gone on with',
+  details:
+    'One message a line, as for POST /v1/import, with its timestamp, which is kept as it is. gzip is recognised. A line without a messageId gets one made of its place and content, the same each time.\n\n' +
+    'FILE.switchyard-import says how far it is, until it is done: run the same line again to go on. Lines that are refused are told with their number and code; the exit code is then 1. Destinations with historical: false are not sent messages older than 24 h.',
+  arguments: [{ name: 'FILE', sentence: 'The file; - is stdin, which cannot be gone on with.' }],
+  flags: {
+    'write-key': { placeholder: 'KEY', sentence: 'Of the source.', variable: 'SWITCHYARD_WRITE_KEY', usual: 'asked of the control API' },
+    source: { placeholder: 'SOURCE', sentence: 'Without a write key: the source, by id or name.', usual: 'default' },
+    rejects: { placeholder: 'FILE', sentence: 'Writes refused lines here, as JSON lines with number, code and the line itself.' },
+    'dry-run': { placeholder: null, sentence: 'Checks every line and sends nothing.' },
+    rate: { placeholder: 'NUMBER', sentence: 'Most messages per second.', usual: 'as fast as the service takes them' },
+    restart: { placeholder: null, sentence: 'Begins at the first line, whatever was done before.' },
+    'give-up': { placeholder: 'DURATION', sentence: 'How long the service may be away.', usual: USUAL_GIVE_UP },
+    ...OAUTH_FLAGS,
+  },
+  examples: [
+    'switchyard import history.ndjson',
+    'switchyard import history.ndjson.gz --rejects refused.ndjson',
+    'switchyard import history.ndjson --dry-run',
+    'switchyard import history.ndjson --client-id APP --key-id KEY --private-key private.pem',
+  ],
+  run: (call) => runImport(call),
+}
+
+async function runImport(call: Call): Promise<ExitCode> {
+  const { signal, out } = call
+  const file = call.arguments[0] as string
+  const path = file === '-' ? null : file
+  const totalBytes = path === null ? null : await sizeOf(path)
+  const dryRun = call.has('dry-run')
+  const statePath = path === null || dryRun ? null : `${path}.switchyard-import`
+  const rate = call.flag('rate') === undefined ? null : parseCount('rate', call.flag('rate') as string)
+  const batchMessages = rate === null ? BATCH_MESSAGES : Math.min(BATCH_MESSAGES, rate)
+  const giveUpMs = parseDuration('give-up', call.flag('give-up') ?? USUAL_GIVE_UP)
+  const oauth = await oauthOf(call)
+  const state = await stateOf(call, path, statePath)
+  const client = await createImportClient({
+    writeKey: dryRun ? 'none' : await writeKeyOf(call),
+    url: dryRun ? null : call.api.url,
+    oauth,
+    batchMessages,
+    giveUpMs,
+    signal,
+    remark: (sentence) => out.remark(sentence),
+  })
+  const rejectsFile = openRejects(call.flag('rejects'), state.rejectsBytes)
+  const progress = out.progress(dryRun ? 'Checking' : 'Importing')
+  if (state.offset > 0) out.remark(`Going on after line ${state.line}, where it was interrupted. --restart begins anew.`)
+
+  let problem: unknown
+  let shown = 0
+  let savedAtMs = Number.NEGATIVE_INFINITY
+  const outcomes = createOutcomes({
+    state,
+    rejectsFile,
+    onReject({ line, code, message }) {
+      if (shown++ < SHOWN_REJECTS) out.remark(`Line ${line}: ${message} (${code})`)
+      else if (shown === SHOWN_REJECTS + 1) out.remark('More are refused; --rejects FILE writes them all down.')
+    },
+    onAdvanced({ readBytes }) {
+      const refused = rejectedCount(state)
+      progress.update(
+        path === null ? state.line : Math.min(readBytes, totalBytes ?? 0),
+        totalBytes,
+        `${state.accepted} messages${refused > 0 ? `, ${refused} refused` : ''}`,
+      )
+      if (statePath === null || performance.now() - savedAtMs < STATE_EVERY_MS) return
+      savedAtMs = performance.now()
+      writeState(statePath, state)
+    },
+    onProblem(error) {
+      problem ??= error
+    },
+  })
+  const pace = rate === null ? null : createPace(rate, batchMessages, signal)
+
+  try {
+    for await (const line of readLines({ path, input: process.stdin, from: state, signal })) {
+      if (problem !== undefined || client.problem !== undefined || signal.aborted) break
+      if (state.salt === '') state.salt = hash('sha256', line.text, 'hex')
+      const settle = outcomes.begin(line)
+      const { message, outcome } = take(line, state.salt)
+      if (outcome !== undefined) {
+        settle(outcome)
+        continue
+      }
+      if (pace !== null) await pace()
+      const room = client.send(message, (refused) => settle(refused ?? 'accepted'))
+      if (room !== undefined) await room
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    problem ??= code === undefined ? error : new CommandProblem(`${file} cannot be read to its end: ${message}.`, EXIT.failed)
+  }
+  await client.end()
+  try {
+    outcomes.advance()
+    if (statePath !== null) writeState(statePath, state)
+  } catch (error) {
+    problem ??= error
+  }
+  progress.end()
+  if (rejectsFile !== null) closeSync(rejectsFile)
+  problem ??= client.problem
+  if (problem !== undefined) throw problem
+  if (statePath !== null && !signal.aborted) removeState(statePath)
+  return conclude(call, state, signal.aborted, dryRun)
+}
+
+/** Waits as long as is needed for so many messages a second, a batch at a time. */
+function createPace(rate: number, batchMessages: number, signal: AbortSignal): () => Promise<void> | undefined {
+  let count = 0
+  let nextMs = performance.now()
+  return () => {
+    if (count++ % batchMessages !== 0) return undefined
+    const waitMs = nextMs - performance.now()
+    // What was not used while the service was slow is not made up for.
+    nextMs = Math.max(nextMs, performance.now()) + (batchMessages / rate) * 1_000
+    return waitMs > 0 ? pause(waitMs, signal) : undefined
+  }
+}
+
+function conclude(call: Call, state: ImportState, interrupted: boolean, dryRun: boolean): ExitCode {
+  const rejected = rejectedCount(state)
+  if (call.json)
+    call.out.json({ finished: !interrupted, dryRun, lines: state.line, accepted: state.accepted, rejected, rejectedByCode: state.rejected })
+  else {
+    const codes = Object.entries(state.rejected).map(([code, count]) => `${count} ${code}`)
+    const done = dryRun ? 'would be sent' : 'imported'
+    call.out.line(`${state.accepted} messages ${done}, ${rejected} lines refused${codes.length === 0 ? '' : ` (${codes.join(', ')})`}.`)
+    if (interrupted)
+      call.out.remark(`Interrupted after line ${state.line}.${dryRun || call.arguments[0] === '-' ? '' : ' Run the same again to go on.'}`)
+  }
+  if (interrupted) return EXIT.interrupted
+  return rejected > 0 ? EXIT.failed : EXIT.ok
+}
+
+/** The message of a line, for the client to judge; or what has become of it already. */
+function take(line: Line, salt: string): { message?: unknown; outcome?: Outcome } {
+  if (line.tooLong) return { outcome: refusal('message_too_large') }
+  if (!line.isText) return { outcome: { code: 'invalid_utf8', message: 'The line is not UTF-8.' } }
+  const text = line.text.trim()
+  if (text === '') return { outcome: 'empty' }
+  let message: unknown
+  try {
+    message = JSON.parse(text)
+  } catch {
+    return { outcome: { code: 'invalid_json', message: 'The line is not JSON.' } }
+  }
+  if (typeof message === 'object' && message !== null) {
+    const fields = message as { messageId?: unknown }
+    fields.messageId ??= messageIdOf(line, salt)
+  }
+  return { message }
+}
+
+/** By its place, so that two lines that are the same are two messages; and by its content, so that another file is another. */
+function messageIdOf({ start, text }: Line, salt: string): string {
+  return `import-${hash('sha256', `${salt}\n${start}\n${text}`, 'base64url')}`
+}
+
+function rejectedCount({ rejected }: ImportState): number {
+  return Object.values(rejected).reduce((sum, count) => sum + count, 0)
+}
+
+async function stateOf(call: Call, path: string | null, statePath: string | null): Promise<ImportState> {
+  const bytes = path === null ? 0 : Math.min(FINGERPRINT_BYTES, await sizeOf(path))
+  const fingerprint = path === null ? '' : await fingerprintOf(path, bytes)
+  const found = statePath === null || call.has('restart') ? undefined : readState(statePath)
+  if (found === undefined || path === null) {
+    return { version: 1, fingerprint, fingerprintBytes: bytes, salt: '', offset: 0, line: 0, accepted: 0, rejected: {}, rejectsBytes: 0 }
+  }
+  if ((await fingerprintOf(path, found.fingerprintBytes)) !== found.fingerprint || (await isShorter(path, found)))
+    throw new CommandProblem(`${path} is not the file that ${statePath} is about. Use --restart to begin anew.`, EXIT.usage)
+  return found
+}
+
+/** Of what is compressed, the offset says nothing about the file's own size. */
+async function isShorter(path: string, { offset }: ImportState): Promise<boolean> {
+  return !/\.gz$/i.test(path) && (await sizeOf(path)) < offset && !(await fingerprintIsGzip(path))
+}
+
+async function fingerprintIsGzip(path: string): Promise<boolean> {
+  return (await fingerprintOf(path, 2)) === hash('sha256', Buffer.from([0x1f, 0x8b]), 'hex')
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    const found = await stat(path)
+    if (!found.isFile()) throw new CommandProblem(`${path} is not a file.`, EXIT.usage)
+    return found.size
+  } catch (error) {
+    if (error instanceof CommandProblem) throw error
+    throw new CommandProblem(`${path} cannot be read: ${(error as Error).message}.`, EXIT.usage)
+  }
+}
+
+/** What was written down after the state was, is written again. */
+function openRejects(path: string | undefined, keptBytes: number): number | null {
+  if (path === undefined) return null
+  try {
+    // It contains people's messages, so only its owner may read a new file.
+    if (keptBytes === 0) return openSync(path, 'w', 0o600)
+    const file = openSync(path, 'a')
+    ftruncateSync(file, keptBytes)
+    return file
+  } catch (error) {
+    throw new CommandProblem(`${path} cannot be written: ${(error as Error).message}.`, EXIT.usage)
+  }
+}
+
+async function writeKeyOf(call: Call): Promise<string> {
+  const given = call.flag('write-key') ?? (call.env['SWITCHYARD_WRITE_KEY'] || undefined)
+  if (given !== undefined) return given
+  const source = await call.api.get(at`/api/sources/${await idOf(call.api, 'source', call.flag('source') ?? 'default')}`)
+  return (source['writeKeys'] as string[])[0] as string
+}

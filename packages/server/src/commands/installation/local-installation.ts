@@ -1,0 +1,38 @@
+// What a command finds on its own machine: the settings in the environment, the store's file, and the key beside it. The
+// key is read only to be compared or copied; it is never shown.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Config, readConfig } from '../../config.ts'
+import { createSecretBox } from '../../secrets/secret-box.ts'
+import { type Call, CommandProblem, EXIT } from '../line/command.ts'
+
+/** The settings as `serve` would read them from this environment, with --store where the command has it. */
+export function localConfig({ env, flag }: Call): Config {
+  const store = flag('store')
+  const result = readConfig(env, store === undefined ? [] : ['--store', store])
+  if (result.kind === 'config') return result.config
+  const sentences = result.kind === 'problems' ? result.problems.map(({ message }) => message) : []
+  throw new CommandProblem(sentences.join('\n'), EXIT.usage)
+}
+
+export type LocalKey = { from: 'environment' | 'file'; path: string | null; key: string }
+
+/** The key that a service in this environment would use; undefined where there is none. */
+export function localKey(config: Config, storePath: string): LocalKey | undefined {
+  if (config.secretKey !== null) return { from: 'environment', path: null, key: config.secretKey }
+  const path = resolve(`${storePath}.key`)
+  if (!existsSync(path)) return undefined
+  try {
+    const key = readFileSync(path, 'utf8').trim()
+    return key === '' ? undefined : { from: 'file', path, key }
+  } catch (error) {
+    throw new CommandProblem(`${path} cannot be read: ${(error as Error).message}.`)
+  }
+}
+
+/** Whether a key opens the secrets that are encrypted under these ids. */
+export function opens({ key }: LocalKey, secretKeyIds: readonly string[]): boolean {
+  const { keyId } = createSecretBox(key)
+  return secretKeyIds.every((id) => id === keyId)
+}

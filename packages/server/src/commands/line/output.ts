@@ -1,0 +1,203 @@
+// What a command says: results on stdout, so that they can be piped, progress and remarks on stderr. Messages and answers
+// hold what strangers sent, so no control character of theirs reaches a terminal and no line break of theirs makes a line that
+// looks like ours (terminal-text.ts). Our own colours are marked with a random text, which a stranger cannot guess.
+
+import { randomBytes } from 'node:crypto'
+import { harmless } from '../../logging/terminal-text.ts'
+
+export interface Progress {
+  /** `done` of `total`, with a word on what is special about it. */
+  update(done: number, total: number | null, remark?: string): void
+  /** Clears the bar. */
+  end(): void
+}
+
+export interface Output {
+  /** Whether stdout is a terminal. */
+  readonly isTerminal: boolean
+  /** One line: line breaks in the text are shown as \n. */
+  line(text: string): void
+  /** Text of several lines. */
+  text(text: string): void
+  /** One JSON value: indented on a terminal, on one line otherwise. */
+  json(value: unknown): void
+  table(columns: readonly string[], rows: readonly (readonly string[])[]): void
+  /** On stderr. */
+  remark(text: string): void
+  /** A bar on a terminal, a line now and then elsewhere, nothing with --json. */
+  progress(what: string): Progress
+  /** The text in a colour, or as it is where there are none. */
+  paint(style: Style, text: string): string
+}
+
+const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const
+export type Style = keyof typeof STYLES
+
+/** As much of a stream as is needed here. */
+interface Stream {
+  isTTY?: boolean
+  columns?: number
+  write(text: string): unknown
+}
+
+export interface OutputOptions {
+  stdout: Stream
+  stderr: Stream
+  json: boolean
+  /** Whether a terminal gets colours. */
+  colours: boolean
+  now?: () => number
+}
+
+const GAP = '  '
+/** A column is not cut below this. */
+const LEAST_COLUMN = 8
+const PLAIN_PROGRESS_EVERY_MS = 5_000
+const BAR_EVERY_MS = 80
+const BAR_CELLS = 24
+
+export function createOutput({ stdout, stderr, json, colours, now = () => performance.now() }: OutputOptions): Output {
+  const isTerminal = stdout.isTTY === true
+  const painted = colours && isTerminal
+  let bar = ''
+
+  function remark(text: string): void {
+    clearBar()
+    stderr.write(`${written(text)}\n`)
+    if (bar !== '') stderr.write(bar)
+  }
+  function clearBar(): void {
+    if (bar !== '') stderr.write('\r\x1b[K')
+  }
+  function lines(texts: readonly string[]): void {
+    // A bar stands on the same screen.
+    if (isTerminal) clearBar()
+    for (const each of texts) stdout.write(`${written(each)}\n`)
+    if (isTerminal && bar !== '') stderr.write(bar)
+  }
+  const line = (text: string): void => lines([text])
+  const paint = (style: Style, text: string): string => (painted ? `${MARK}${STYLES[style]}m${text}${MARK}0m` : text)
+
+  return {
+    isTerminal,
+    line,
+    text: (text) => lines(text.split('\n')),
+    remark,
+    paint,
+    json(value) {
+      // JSON escapes C0; what is left of the dangerous characters can be escaped, too, and stays the same JSON.
+      const text = JSON.stringify(value, null, isTerminal ? 2 : undefined)
+      stdout.write(`${text.split('\n').map(harmless).join('\n')}\n`)
+    },
+    table(columns, rows) {
+      const cells = rows.map((row) => row.map((cell) => plain(cell.replaceAll('\n', ' '))))
+      const widths = fit(
+        columns.map((name, at) => Math.max(widthOf(name), ...cells.map((row) => widthOf(row[at] ?? '')))),
+        isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
+        columns.map((name, at) => at === 0 || /\bid$/.test(name)),
+      )
+      const format = (row: readonly string[]): string =>
+        row
+          .map((cell, at) => {
+            const cut = cutTo(cell, widths[at] as number)
+            return at === row.length - 1 ? cut : cut + ' '.repeat((widths[at] as number) - widthOf(cut))
+          })
+          .join(GAP)
+          .trimEnd()
+      line(paint('bold', format(columns.map((name) => name.toUpperCase()))))
+      for (const row of cells) line(format(row))
+    },
+    progress(what) {
+      if (json) return { update() {}, end() {} }
+      const isBar = stderr.isTTY === true
+      let last = isBar ? Number.NEGATIVE_INFINITY : now()
+      let hasShown = false
+      return {
+        update(done, total, remarkText) {
+          const isFull = total !== null && done >= total
+          if (now() - last < (isBar ? BAR_EVERY_MS : PLAIN_PROGRESS_EVERY_MS) && !(isFull && (isBar || hasShown))) return
+          last = now()
+          hasShown = true
+          const counted = total === null ? `${done}` : `${done} of ${total}`
+          const text = `${what}: ${counted}${remarkText === undefined || remarkText === '' ? '' : `, ${remarkText}`}`
+          if (!isBar) {
+            stderr.write(`${written(text)}\n`)
+            return
+          }
+          clearBar()
+          bar = written(cutTo(total === null ? text : `${drawn(done, total)} ${text}`, (stderr.columns ?? 80) - 1))
+          stderr.write(bar)
+        },
+        end() {
+          clearBar()
+          bar = ''
+        },
+      }
+    },
+  }
+}
+
+function drawn(done: number, total: number): string {
+  const share = total === 0 ? 1 : Math.min(1, done / total)
+  const full = Math.floor(share * BAR_CELLS)
+  return `${'█'.repeat(full)}${'░'.repeat(BAR_CELLS - full)} ${String(Math.floor(share * 100)).padStart(3)}%`
+}
+
+const MARK = `\x1b<${randomBytes(8).toString('hex')}>`
+const COLOUR = new RegExp(`${MARK}\\d+m`, 'g')
+
+/** Escapes everything that a terminal would act on, except our own colours. */
+function plain(text: string): string {
+  return text.split(MARK).map(harmless).join(MARK)
+}
+
+function written(text: string): string {
+  return plain(text).replaceAll(MARK, '\x1b[')
+}
+
+/** Narrows the widest columns until all fit; ids, which a person copies, only when there is no other way, the first never. */
+function fit(wanted: readonly number[], space: number, isId: readonly boolean[]): number[] {
+  const widths = [...wanted]
+  const total = (): number => widths.reduce((sum, width) => sum + width, (widths.length - 1) * GAP.length)
+  while (total() > space) {
+    const wide = widths.map((width, at) => ({ width, at })).filter(({ width, at }) => at > 0 && width > LEAST_COLUMN)
+    const others = wide.filter(({ at }) => !isId[at])
+    const [first, ...rest] = others.length > 0 ? others : wide
+    if (first === undefined) break
+    const widest = rest.reduce((most, column) => (column.width > most.width ? column : most), first)
+    widths[widest.at] = widest.width - 1
+  }
+  return widths
+}
+
+function cutTo(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let cut = ''
+  let used = 0
+  // Colours would be cut in two; a cut text goes without.
+  for (const character of withoutColours(text)) {
+    const next = widthOf(character)
+    if (used + next > width - 1) break
+    cut += character
+    used += next
+  }
+  return `${cut}…`
+}
+
+/** The cells that a terminal gives it. */
+export function widthOf(text: string): number {
+  let width = 0
+  for (const character of withoutColours(text)) {
+    if (/^\p{M}|\u200d|\ufe0f$/u.test(character)) continue
+    width += /^[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}$/u.test(
+      character,
+    )
+      ? 2
+      : 1
+  }
+  return width
+}
+
+function withoutColours(text: string): string {
+  return text.replace(COLOUR, '')
+}

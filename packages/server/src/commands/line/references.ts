@@ -1,0 +1,55 @@
+// Things by their id or by their name: people know names, ids are for programs.
+
+import { nearest } from '../../nearest.ts'
+import type { Api } from '../service/api.ts'
+import { CommandProblem, EXIT } from './problem.ts'
+
+const KINDS = {
+  source: { path: '/api/sources', prefix: 'src_', list: 'switchyard sources' },
+  destination: { path: '/api/destinations', prefix: 'dst_', list: 'switchyard destinations' },
+  'OAuth application': { path: '/api/oauth-apps', prefix: 'app_', list: 'switchyard oauth-apps' },
+  token: { path: '/api/tokens', prefix: 'tok_', list: 'switchyard tokens' },
+} as const
+
+export type Kind = keyof typeof KINDS
+
+export async function idOf(api: Api, kind: Kind, reference: string): Promise<string> {
+  const { path, prefix, list } = KINDS[kind]
+  if (reference.startsWith(prefix)) return reference
+  const named: { id: string; name: string }[] = []
+  for await (const entry of api.all(path)) named.push({ id: String(entry['id']), name: String(entry['name']) })
+  const found = named.filter(({ id, name }) => id === reference || name === reference)
+  if (found.length === 1) return (found[0] as { id: string }).id
+  if (found.length > 1)
+    throw new CommandProblem(`Several have the name ${reference}: use the id, ${found.map(({ id }) => id).join(' or ')}.`, EXIT.usage)
+  const near = nearest(
+    reference,
+    named.map(({ name }) => name),
+  )
+  throw new CommandProblem(
+    `There is no ${kind} with the id or name ${reference}. ${near === undefined ? `\`${list}\` lists them.` : `Did you mean ${near}?`}`,
+    EXIT.notFound,
+  )
+}
+
+export async function idsOf(api: Api, kind: Kind, references: readonly string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const reference of references) ids.push(await idOf(api, kind, reference))
+  return ids
+}
+
+export async function optionalId(api: Api, kind: Kind, reference: string | undefined): Promise<string | undefined> {
+  return reference === undefined ? undefined : await idOf(api, kind, reference)
+}
+
+/** Names by id, for what people read. */
+export async function namesOf(api: Api, kind: Kind): Promise<Map<unknown, string>> {
+  const names = new Map<unknown, string>()
+  for await (const { id, name } of api.all(KINDS[kind].path)) names.set(id, String(name))
+  return names
+}
+
+/** A path with its parts escaped. */
+export function at(strings: TemplateStringsArray, ...parts: readonly string[]): string {
+  return strings.map((text, index) => text + (index < parts.length ? encodeURIComponent(parts[index] as string) : '')).join('')
+}

@@ -1,0 +1,110 @@
+// The settings of a destination as flags, and the body that they make. The service judges the values; here only what a
+// command line adds is read: durations, where a secret is, and lists that keep what is not named.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { readSecret } from '../line/input.ts'
+import { parseCount, parseDuration } from '../line/moment.ts'
+import { idsOf } from '../line/references.ts'
+
+const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
+const WHERE = '- for stdin, @FILE or env:NAME'
+
+export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
+  source: { placeholder: 'SOURCE', sentence: 'Whose messages it gets, by id or name.', many: true },
+  header: { placeholder: 'NAME:VALUE', sentence: 'Added to every request; a value env:NAME is read from that variable.', many: true },
+  'shared-secret': { placeholder: 'WHERE', sentence: `Where the key of X-Signature is: ${WHERE}; none removes it.` },
+  'signing-secret': {
+    placeholder: 'WHERE',
+    sentence: `Where a key of Standard Webhooks signatures (whsec_…) is: ${WHERE}; none removes all.`,
+    many: true,
+  },
+  'batch-size': { placeholder: 'NUMBER', sentence: 'Most messages in one request; 1 means one message each.' },
+  'batch-bytes': { placeholder: 'NUMBER', sentence: 'Most bytes of a request body.' },
+  'batch-linger': { placeholder: 'DURATION', sentence: 'How long a batch that is not full waits for more.' },
+  timeout: { placeholder: 'DURATION', sentence: 'For one attempt, at most 5s.' },
+  'retry-window': { placeholder: 'DURATION', sentence: 'How long retries go on, at most 4h.' },
+  'max-in-flight': { placeholder: 'NUMBER', sentence: 'Most requests under way at once.' },
+  historical: { placeholder: 'TRUTH', sentence: 'Whether messages older than 24 h are sent.', values: ['true', 'false'] },
+  'allow-type': { placeholder: 'TYPE', sentence: 'Sends only messages of these types.', many: true, values: TYPES },
+  'deny-type': { placeholder: 'TYPE', sentence: 'Sends no messages of these types.', many: true, values: TYPES },
+  'allow-event': { placeholder: 'EVENT', sentence: 'Of track messages sends only these events.', many: true },
+  'deny-event': { placeholder: 'EVENT', sentence: 'Of track messages does not send these events.', many: true },
+}
+
+/** What the flags say, as the API takes it. `before`: the destination as it is, whose other headers and lists are kept. */
+export async function destinationBody(call: Call, before?: JsonObject): Promise<Record<string, unknown>> {
+  const { api, flags } = call
+  const body: Record<string, unknown> = {}
+  const set = (name: string, flag: string, read: (flag: string, text: string) => unknown): void => {
+    const text = call.flag(flag)
+    if (text !== undefined) body[name] = read(flag, text)
+  }
+  if (flags('source').length > 0) body['sourceIds'] = await idsOf(api, 'source', flags('source'))
+  set('timeoutMs', 'timeout', parseDuration)
+  set('retryWindowMs', 'retry-window', parseDuration)
+  set('maxInFlight', 'max-in-flight', parseCount)
+  set('historical', 'historical', (_flag, text) => text === 'true')
+  const batch = {
+    ...numbered(call, 'size', 'batch-size', parseCount),
+    ...numbered(call, 'bytes', 'batch-bytes', parseCount),
+    ...numbered(call, 'lingerMs', 'batch-linger', parseDuration),
+  }
+  if (Object.keys(batch).length > 0) body['batch'] = batch
+  Object.assign(body, headersOf(call, before), filterOf(call, before), await secretsOf(call))
+  return body
+}
+
+function numbered(call: Call, name: string, flag: string, read: (flag: string, text: string) => number): Record<string, number> {
+  const text = call.flag(flag)
+  return text === undefined ? {} : { [name]: read(flag, text) }
+}
+
+function headersOf({ flags, env }: Call, before: JsonObject | undefined): { headers?: Record<string, string> } {
+  const [given, removed] = [flags('header'), flags('remove-header').map((name) => name.toLowerCase())]
+  if (given.length === 0 && removed.length === 0) return {}
+  const named = given.map((text): [string, string] => {
+    const [, name, value = ''] = /^([^:]+):(.*)$/s.exec(text) ?? []
+    if (name === undefined) throw new CommandProblem('--header must be a name and a value, such as X-Team:data.', EXIT.usage)
+    const [, variable] = /^env:(\w+)$/.exec(value.trim()) ?? []
+    const read = variable === undefined ? value.trim() : env[variable]
+    if (read === undefined) throw new CommandProblem(`--header ${name}: the variable ${variable} is not set.`, EXIT.usage)
+    return [name.trim(), read]
+  })
+  const replaced = new Set([...removed, ...named.map(([name]) => name.toLowerCase())])
+  const kept = Object.entries((before?.['headers'] ?? {}) as Record<string, string>).filter(([name]) => !replaced.has(name.toLowerCase()))
+  return { headers: Object.fromEntries([...kept, ...named]) }
+}
+
+interface Names {
+  allow: readonly string[]
+  deny: readonly string[]
+}
+
+function filterOf({ flags, has }: Call, before: JsonObject | undefined): { filter?: { types: Names; events: Names } } {
+  const names = ['allow-type', 'deny-type', 'allow-event', 'deny-event']
+  const cleared = has('no-filter')
+  if (!cleared && !names.some(has)) return {}
+  const old = (cleared ? undefined : before?.['filter']) as { types?: Names; events?: Names } | undefined
+  const list = (flag: string, usual: readonly string[] = []): readonly string[] => (has(flag) ? flags(flag) : usual)
+  return {
+    filter: {
+      types: { allow: list('allow-type', old?.types?.allow), deny: list('deny-type', old?.types?.deny) },
+      events: { allow: list('allow-event', old?.events?.allow), deny: list('deny-event', old?.events?.deny) },
+    },
+  }
+}
+
+async function secretsOf({ flag, flags, env }: Call): Promise<{ sharedSecret?: string | null; signingSecrets?: string[] }> {
+  const shared = flag('shared-secret')
+  const signing = flags('signing-secret')
+  if ([shared, ...signing].filter((where) => where === '-').length > 1)
+    throw new CommandProblem('Only one secret can be read from stdin.', EXIT.usage)
+  const secrets: { sharedSecret?: string | null; signingSecrets?: string[] } = {}
+  if (shared !== undefined) secrets.sharedSecret = shared === 'none' ? null : await readSecret('--shared-secret', shared, env)
+  if (signing.length > 0) {
+    secrets.signingSecrets = []
+    for (const where of signing) if (where !== 'none') secrets.signingSecrets.push(await readSecret('--signing-secret', where, env))
+  }
+  return secrets
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { type Api, createApi } from './api.ts'
+import { EXIT } from '../line/command.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+async function startApi(
+  t: TestContext,
+  handler: Handler,
+  options: { token?: string | null; deadlineMs?: number } = {},
+): Promise<{ api: Api; abort: AbortController; url: string }> {
+  const server = createServer(handler)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const abort = new AbortController()
+  t.after(() => abort.abort())
+  return { api: createApi({ url, token: 'secret-token', signal: abort.signal, reconnectMs: 1, ...options }), abort, url }
+}
+
+function answer(status: number, body: unknown): Handler {
+  return (_request, response) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function refusal(code: string, message: string): object {
+  return { success: false, error: code, code, message }
+}
+
+test('sends the token, the query and the body', async (t) => {
+  const seen: string[] = []
+  const { api } = await startApi(t, (request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      seen.push(`${request.method} ${request.url} ${request.headers.authorization} ${body}`)
+      if (request.method === 'DELETE') response.writeHead(204).end()
+      else response.end('{"ok":true}')
+    })
+  })
+  assert.deepEqual(await api.get('/api/x', { a: 'ä &', b: undefined, c: 2 }), { ok: true })
+  await api.post('/api/x', { d: 1 })
+  await api.patch('/api/x', { e: 1 })
+  assert.equal(await api.delete('/api/x'), undefined)
+  assert.deepEqual(seen, [
+    'GET /api/x?a=%C3%A4+%26&c=2 Bearer secret-token ',
+    'POST /api/x Bearer secret-token {"d":1}',
+    'PATCH /api/x Bearer secret-token {"e":1}',
+    'DELETE /api/x Bearer secret-token ',
+  ])
+})
+
+test('reads a list to its end, page by page', async (t) => {
+  const { api } = await startApi(t, ({ url = '' }, response) => {
+    const cursor = new URL(url, 'http://x').searchParams.get('cursor')
+    response.end(JSON.stringify(cursor === null ? { data: [{ id: 1 }, { id: 2 }], next: 'two' } : { data: [{ id: 3 }], next: null }))
+  })
+  const ids: unknown[] = []
+  for await (const { id } of api.all('/api/list')) ids.push(id)
+  assert.deepEqual(ids, [1, 2, 3])
+})
+
+const REFUSALS: [title: string, status: number, body: unknown, expected: { exit: number; message: RegExp }][] = [
+  [
+    'a bad request',
+    400,
+    refusal('invalid_field', 'name must be text.'),
+    { exit: EXIT.usage, message: /^name must be text\. \(invalid_field\)$/ },
+  ],
+  [
+    'a token that is not known',
+    401,
+    refusal('unauthorized', 'x'),
+    { exit: EXIT.unreachable, message: /does not know this control token.*SWITCHYARD_TOKEN/ },
+  ],
+  [
+    'a role that is too small',
+    403,
+    refusal('forbidden', 'Only admins.'),
+    { exit: EXIT.unreachable, message: /Only admins\. \(forbidden\)/ },
+  ],
+  ['what is not there', 404, refusal('source_not_found', 'No source.'), { exit: EXIT.notFound, message: /source_not_found/ }],
+  ['a path that is not there', 404, refusal('not_found', 'x'), { exit: EXIT.failed, message: /has no \/api\/x: is it an older version/ }],
+  ['a conflict', 409, refusal('last_write_key', 'Keep one.'), { exit: EXIT.failed, message: /last_write_key/ }],
+  ['the service’s own fault', 503, refusal('store_unavailable', 'Disk full.'), { exit: EXIT.failed, message: /Disk full/ }],
+  ['another program at that address', 200, 'hello', { exit: EXIT.unreachable, message: /not as a Switchyard service does/ }],
+  ['a proxy', 502, { error: 'bad gateway' }, { exit: EXIT.unreachable, message: /answered 502, and not as a Switchyard/ }],
+]
+for (const [title, status, body, expected] of REFUSALS) {
+  test(`tells ${title} in one sentence with the right exit code`, async (t) => {
+    const { api } = await startApi(t, answer(status, body))
+    await assert.rejects(api.get('/api/x'), (error: Error & { exit: number }) => {
+      assert.equal(error.exit, expected.exit)
+      assert.match(error.message, expected.message)
+      assert.doesNotMatch(error.message, /secret-token|\n/)
+      return true
+    })
+  })
+}
+
+test('without a token it says how to give one', async (t) => {
+  const { api } = await startApi(t, answer(401, refusal('unauthorized', 'x')), { token: null })
+  await assert.rejects(api.get('/api/x'), { exit: EXIT.unreachable, message: /wants a control token.*SWITCHYARD_TOKEN or --token/ })
+})
+
+test('no service: how to start one', async (t) => {
+  const { url } = await startApi(t, answer(200, {}))
+  const port = Number(new URL(url).port)
+  const gone = createServer()
+  await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
+  const { port: free } = gone.address() as AddressInfo
+  await new Promise((resolve) => gone.close(resolve))
+  assert.notEqual(free, port)
+  const api = createApi({ url: `http://127.0.0.1:${free}`, token: null, signal: new AbortController().signal })
+  await assert.rejects(api.get('/api/x'), {
+    exit: EXIT.unreachable,
+    message: `No service answers at http://127.0.0.1:${free}. Is it running? Start it with \`switchyard serve\`, or name another with --url.`,
+  })
+})
+
+test('a service that does not answer is given up at the deadline', async (t) => {
+  const { api } = await startApi(t, () => {}, { deadlineMs: 50 })
+  await assert.rejects(api.get('/api/x'), { exit: EXIT.unreachable, message: /did not answer within 0\.05 s/ })
+})
+
+test('events go on over a connection that breaks, and end with the signal', async (t) => {
+  let connections = 0
+  const { api, abort } = await startApi(t, (_request, response) => {
+    connections += 1
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`id: ${connections}\nevent: accepted\ndata: {"n":${connections}}\n\n`)
+    if (connections < 3) setImmediate(() => response.destroy())
+  })
+  const seen: unknown[] = []
+  for await (const { event, data } of api.events('/api/live', {}, abort.signal)) {
+    seen.push([event, data['n']])
+    if (seen.length === 3) abort.abort()
+  }
+  assert.deepEqual(seen, [
+    ['accepted', 1],
+    ['accepted', 2],
+    ['accepted', 3],
+  ])
+})
+
+test('events that are refused are told', async (t) => {
+  const { api, abort } = await startApi(t, answer(404, refusal('source_not_found', 'No source.')))
+  const events = api.events('/api/live', {}, abort.signal)[Symbol.asyncIterator]()
+  await assert.rejects(events.next(), /source_not_found/)
+})

@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import { createClock } from '../../timing/clock.ts'
+import { StoreUnavailable } from '../../store/store.ts'
+import type { AccessOptions, Senders } from './authorize.ts'
+import { type Answer, type Fixture, startControl, TOKEN } from '../fixtures/start-control.ts'
+
+const HOUR_MS = 3_600_000
+
+/** As a proxy would say it: by a header of the test's. */
+const SENDERS: Senders = {
+  senderAddress: ({ headers }: IncomingMessage) => String(headers['x-test-address'] ?? '192.0.2.1'),
+  askedFor: ({ headers }) => ({ protocol: headers['x-test-https'] === undefined ? 'http' : 'https', host: headers.host }),
+}
+
+interface Browser extends Fixture {
+  origin: string
+  logIn: (token?: string, headers?: Record<string, string>) => Promise<Answer>
+  /** With the cookie that a login gave. */
+  as: (cookie: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+}
+
+async function startBrowser(t: TestContext, access: Partial<AccessOptions> = {}): Promise<Browser> {
+  const fixture = await startControl(t, {}, { senders: SENDERS, ...access })
+  const { url, call } = fixture
+  return {
+    ...fixture,
+    origin: url,
+    logIn: (token = TOKEN, headers = {}) => call('POST', '/api/login', { token }, { token: null, headers }),
+    as: (cookie, method, path, body, headers = {}) => call(method, path, body, { token: null, headers: { cookie, ...headers } }),
+  }
+}
+
+function cookieOf({ headers }: Answer): string {
+  const [set = ''] = headers.getSetCookie()
+  return set.split(';', 1)[0] as string
+}
+
+const SAME = { 'sec-fetch-site': 'same-origin' }
+
+test('a login gives a session that stands for the token', async (t) => {
+  const { logIn, as } = await startBrowser(t)
+  const answer = await logIn()
+  assert.equal(answer.status, 200)
+  const inMs = Date.parse(answer.body.expiresAt) - Date.now()
+  assert.ok(inMs > 11.9 * HOUR_MS && inMs <= 12 * HOUR_MS)
+  assert.match(answer.headers.get('set-cookie') ?? '', /^switchyard_session=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/)
+  assert.doesNotMatch(answer.headers.get('set-cookie') ?? '', new RegExp(TOKEN))
+  const cookie = cookieOf(answer)
+  const session = await as(cookie, 'GET', '/api/session')
+  assert.deepEqual(session.body, { actor: { id: 'admin', name: 'admin' }, role: 'admin', expiresAt: answer.body.expiresAt })
+  assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)).status, 201)
+})
+
+test('over https, also behind a proxy, the cookie is Secure and tied to the host', async (t) => {
+  const { logIn, as } = await startBrowser(t)
+  const https = { 'x-test-https': '1' }
+  const answer = await logIn(TOKEN, https)
+  assert.match(
+    answer.headers.get('set-cookie') ?? '',
+    /^__Host-switchyard_session=.*; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/,
+  )
+  const cookie = cookieOf(answer)
+  assert.equal((await as(cookie, 'GET', '/api/session', undefined, https)).status, 200)
+  assert.equal(
+    (await as(cookie.replace('__Host-', ''), 'GET', '/api/session', undefined, https)).status,
+    401,
+    'a neighbour can set that one',
+  )
+})
+
+test('a viewer’s session looks and does not change', async (t) => {
+  const { call, logIn, as } = await startBrowser(t)
+  const { body } = await call('POST', '/api/tokens', { name: 'Vera', role: 'viewer' })
+  const cookie = cookieOf(await logIn(body.token))
+  assert.equal((await as(cookie, 'GET', '/api/session')).body.role, 'viewer')
+  assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)).body.code, 'forbidden')
+})
+
+test('a session ends at its time, with its token, and with the store’s key', async (t) => {
+  const late = { ms: 0 }
+  const real = createClock()
+  const clock = { wallMs: () => real.wallMs() + late.ms, scheduleMs: () => real.scheduleMs() }
+  const { call, logIn, as, deps } = await startBrowser(t, { clock })
+  const { body } = await call('POST', '/api/tokens', { name: 'Ann', role: 'admin' })
+  const cookie = cookieOf(await logIn(body.token))
+  late.ms = 12 * HOUR_MS - 5_000
+  assert.equal((await as(cookie, 'GET', '/api/session')).status, 200)
+  late.ms = 12 * HOUR_MS + 5_000
+  assert.equal((await as(cookie, 'GET', '/api/session')).status, 401, 'it is not made longer by being used')
+  const again = cookieOf(await logIn(body.token))
+  const caller = { actor: { id: body.id, name: 'Ann' }, role: 'admin', expiresAtMs: null } as const
+  assert.ok(deps.access.stillHolds(caller))
+  assert.equal((await as(again, 'DELETE', `/api/tokens/${body.id}`, undefined, SAME)).status, 204)
+  assert.equal((await as(again, 'GET', '/api/session')).status, 401)
+  assert.ok(!deps.access.stillHolds(caller), 'what goes on for long ends too')
+  const other = await startBrowser(t)
+  assert.equal((await other.as(cookieOf(await logIn()), 'GET', '/api/session')).status, 401)
+})
+
+test('logging out removes the cookie, whether or not there was one', async (t) => {
+  const { call, logIn, as } = await startBrowser(t)
+  const answer = await as(cookieOf(await logIn()), 'POST', '/api/logout', undefined, SAME)
+  assert.equal(answer.status, 204)
+  assert.equal(answer.headers.get('set-cookie'), 'switchyard_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0')
+  assert.equal((await call('POST', '/api/logout', undefined, { token: null })).status, 204)
+  const foreign = await call('POST', '/api/logout', undefined, { token: null, headers: { 'sec-fetch-site': 'cross-site' } })
+  assert.equal(foreign.body.code, 'cross_site_request')
+})
+
+test('a change that another page makes with the cookie is refused', async (t) => {
+  const { logIn, as, origin, store } = await startBrowser(t)
+  const cookie = cookieOf(await logIn())
+  const before = store.configuration()
+  const { host, port } = new URL(origin)
+  const from = (headers: Record<string, string>): Promise<Answer> => as(cookie, 'POST', '/api/sources', { name: 'x' }, headers)
+  for (const headers of [
+    {},
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'none' },
+    { 'sec-fetch-site': 'cross-site', origin },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: `https://${host}` },
+    { origin: `http://127.0.0.1:${Number(port) + 1}` },
+    { origin: `http://127.0.0.1` },
+    { origin: `http://${host}.evil.example` },
+    { origin: `http://user@${host}` },
+  ] as Record<string, string>[]) {
+    const { status, body } = await from(headers)
+    assert.deepEqual([status, body.code], [403, 'cross_site_request'], JSON.stringify(headers))
+  }
+  assert.equal(store.configuration(), before)
+  assert.equal((await from({ origin })).status, 201, 'a browser that says nothing but where it comes from')
+  assert.equal((await from({ ...SAME, origin: 'https://proxy.example' })).status, 201, 'behind a proxy that is not known')
+})
+
+test('nothing is for other origins to read, and what says that it is one is refused', async (t) => {
+  const { logIn, as, call } = await startBrowser(t)
+  const cookie = cookieOf(await logIn())
+  for (const site of ['cross-site', 'same-site']) {
+    assert.equal((await as(cookie, 'GET', '/api/sources', undefined, { 'sec-fetch-site': site })).body.code, 'cross_site_request')
+  }
+  assert.equal((await as(cookie, 'GET', '/api/sources', undefined, { 'sec-fetch-site': 'none' })).status, 200, 'typed into the address bar')
+  const plain = await as(cookie, 'GET', '/api/sources', undefined, { origin: 'https://evil.example' })
+  assert.equal(plain.body.code, 'cross_site_request')
+  const preflight = await call('OPTIONS', '/api/sources', undefined, {
+    token: null,
+    headers: { origin: 'https://evil.example', 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' },
+  })
+  assert.equal(preflight.status, 401)
+  for (const { headers } of [plain, preflight, await as(cookie, 'GET', '/api/sources', undefined, SAME)]) {
+    assert.deepEqual(
+      [...headers.keys()].filter((name) => name.startsWith('access-control')),
+      [],
+    )
+    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin')
+  }
+})
+
+test('a bearer token is not asked where it comes from, and a wrong one is not helped by a cookie', async (t) => {
+  const { call, logIn } = await startBrowser(t)
+  const cookie = cookieOf(await logIn())
+  const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site', cookie }
+  assert.equal((await call('POST', '/api/sources', { name: 'x' }, { headers })).status, 201)
+  for (const token of ['wrong', '']) {
+    assert.equal((await call('GET', '/api/sources', undefined, { token, headers: { ...SAME, cookie } })).status, 401)
+  }
+})
+
+test('a session holds behind a proxy that asks for a password of its own', async (t) => {
+  const { logIn, as } = await startBrowser(t)
+  const cookie = cookieOf(await logIn())
+  const authorization = 'Basic cHJveHk6cGFzc3dvcmQ='
+  assert.equal((await as(cookie, 'GET', '/api/session', undefined, { authorization })).status, 200)
+  assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, { authorization, 'sec-fetch-site': 'same-site' })).status, 403)
+  assert.equal((await as('', 'GET', '/api/session', undefined, { authorization })).status, 401)
+  assert.equal((await as(cookie, 'GET', '/api/session', undefined, { authorization: 'Bearer' })).status, 401)
+})
+
+test('another page cannot log a browser in, a program can', async (t) => {
+  const { logIn, origin } = await startBrowser(t)
+  for (const headers of [
+    { 'sec-fetch-site': 'cross-site' },
+    { origin: 'https://evil.example' },
+    { 'sec-fetch-site': 'same-site', origin },
+  ]) {
+    const answer = await logIn(TOKEN, headers)
+    assert.deepEqual([answer.body.code, answer.headers.get('set-cookie')], ['cross_site_request', null])
+  }
+  assert.equal((await logIn()).status, 200)
+  assert.equal((await logIn(TOKEN, { origin })).status, 200)
+})
+
+test('wrong tokens are slowed down by address, whichever way they are tried, and are told to the log without the token', async (t) => {
+  const failures: unknown[] = []
+  const { call, logIn } = await startBrowser(t, { onFailure: (failure) => failures.push(failure) })
+  const tries: Answer[] = []
+  for (let at = 0; at < 16; at += 2) {
+    tries.push(await logIn(`SECRET-guess-${at}`))
+    tries.push(await call('GET', '/api/sources', undefined, { token: `SECRET-guess-${at + 1}` }))
+  }
+  const codes = tries.map(({ body }) => body.code)
+  assert.deepEqual(
+    codes.slice(0, 10),
+    Array.from({ length: 10 }, () => 'unauthorized'),
+  )
+  assert.deepEqual(
+    codes.slice(10),
+    Array.from({ length: 6 }, () => 'too_many_attempts'),
+  )
+  const last = tries.at(-1) as Answer
+  const seconds = Number(last.headers.get('retry-after'))
+  assert.ok(last.status === 429 && Number.isInteger(seconds) && seconds >= 1 && seconds <= 10)
+  assert.equal((await logIn()).status, 429, 'from there not even the right one, or guessing could go on')
+  assert.equal((await call('GET', '/api/sources')).status, 429)
+  assert.deepEqual(failures[0], { address: '192.0.2.1', how: 'login' })
+  assert.deepEqual(failures[1], { address: '192.0.2.1', how: 'bearer' })
+  assert.equal(failures.length, 10, 'what is not looked at is not told')
+  assert.doesNotMatch(JSON.stringify([failures, tries.map(({ text }) => text)]), /SECRET/)
+  const elsewhere = { 'x-test-address': '192.0.2.2' }
+  assert.equal((await logIn(TOKEN, elsewhere)).status, 200)
+  assert.equal((await call('GET', '/api/sources', undefined, { headers: elsewhere })).status, 200)
+})
+
+test('who has a generated token is not locked out by a stranger who guesses from the same address', async (t) => {
+  const { call, logIn } = await startBrowser(t)
+  const { token } = (await call('POST', '/api/tokens', { name: 'Prometheus' })).body
+  for (let at = 0; at < 20; at++) await logIn(`guess-${at}`)
+  assert.equal((await logIn()).status, 429, 'a token that somebody chose could be guessed')
+  assert.equal((await call('GET', '/api/sources', undefined, { token })).status, 200)
+  assert.equal((await logIn(token)).status, 200)
+  const wrong = `sy_${'A'.repeat(43)}`
+  assert.equal((await logIn(wrong)).status, 429, 'and what only looks like one waits')
+})
+
+test('a cookie of the same name that another port has set does not end a session', async (t) => {
+  const { logIn, as } = await startBrowser(t)
+  const cookie = cookieOf(await logIn())
+  assert.equal((await as(`switchyard_session=tossed.in; ${cookie}`, 'GET', '/api/session')).status, 200)
+  assert.equal((await as(`${'switchyard_session=tossed.in; '.repeat(200)}${cookie}`, 'GET', '/api/session')).status, 200)
+})
+
+test('tries that come at the same moment count each', async (t) => {
+  const { logIn } = await startBrowser(t)
+  const codes = (await Promise.all(Array.from({ length: 60 }, (_, at) => logIn(`guess-${at}`)))).map(({ body }) => body.code)
+  assert.equal(codes.filter((code) => code === 'unauthorized').length, 10)
+})
+
+test('however many addresses fail, a valid token from another is let in at once', async (t) => {
+  const { call, logIn } = await startBrowser(t)
+  for (let at = 0; at < 300; at++) await logIn('guess', { 'x-test-address': `198.51.${at >> 8}.${at & 255}` })
+  const fresh = { 'x-test-address': '203.0.113.1' }
+  assert.equal((await logIn('guess', fresh)).status, 401)
+  assert.equal((await logIn('another', fresh)).status, 429, 'guessing is tight for all')
+  assert.equal((await logIn(TOKEN, { 'x-test-address': '203.0.113.2' })).status, 200)
+  assert.equal((await call('GET', '/api/sources', undefined, { headers: { 'x-test-address': '203.0.113.3' } })).status, 200)
+})
+
+test('a session that has ended, or no token at all, is not a guess', async (t) => {
+  const { call, as, logIn } = await startBrowser(t)
+  for (let at = 0; at < 30; at++) {
+    assert.equal((await as('switchyard_session=over.over', 'GET', '/api/session')).status, 401)
+    assert.equal((await call('GET', '/api/sources', undefined, { token: null })).status, 401)
+    assert.equal((await call('GET', '/api/sources', undefined, { token: null, headers: { authorization: 'Basic eDp5' } })).status, 401)
+  }
+  assert.equal((await logIn()).status, 200)
+})
+
+test('whoever comes to mend a store that cannot be written is let in', async (t) => {
+  const { logIn, as, store } = await startBrowser(t)
+  store.control.noteAudit = () => Promise.reject(new StoreUnavailable('disk full'))
+  store.control.setSetting = () => Promise.reject(new StoreUnavailable('disk full'))
+  const cookie = cookieOf(await logIn())
+  assert.equal((await as(cookie, 'GET', '/api/session')).status, 200)
+  assert.equal((await as(cookie, 'POST', '/api/logout', undefined, SAME)).status, 204)
+})
+
+test('a login that is not well formed is refused, and nothing of what was sent comes back', async (t) => {
+  const { call } = await startBrowser(t)
+  for (const [raw, code] of [
+    ['{"token":"SECRET","x":1}', 'unknown_field'],
+    ['{"token":["SECRET"]}', 'invalid_field'],
+    ['{"token":""}', 'invalid_field'],
+    ['{}', 'invalid_field'],
+    ['SECRET', 'invalid_json'],
+    [`{"token":"${'SECRET'.repeat(200)}"}`, 'invalid_field'],
+    [`{"token":"${'SECRET'.repeat(5_000)}"}`, 'body_too_large'],
+    ['{"__proto__":{"token":"SECRET"}}', 'unknown_field'],
+  ] as const) {
+    const { status, body, text } = await call('POST', '/api/login', undefined, { token: null, raw })
+    assert.deepEqual([status, body.code], [400, code], raw.slice(0, 60))
+    assert.doesNotMatch(text, /SECRET/)
+  }
+})
+
+test('a cookie cannot smuggle anything into an answer’s head', async (t) => {
+  const { url } = await startBrowser(t)
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const cookie = 'switchyard_session=%0d%0aset-cookie:x=y; switchyard_session=\x01'
+  socket.write(`POST /api/logout HTTP/1.1\r\nhost: x\r\ncookie: ${cookie}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+  let text = ''
+  for await (const chunk of socket) text += String(chunk)
+  assert.doesNotMatch(text, /x=y/)
+})

@@ -1,0 +1,73 @@
+// Login of the dashboard: a control token for a session's cookie, which scripts in the page cannot read. Who may do what
+// is decided where every request is authorized; here are only the doors.
+
+import { isoTime } from '@switchyard/protocol'
+import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
+import { noteDone } from './audit.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { nullable, object, oneOf, string, time } from '../schema.ts'
+
+const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })
+const SESSION = object(
+  {
+    actor: object({ id: string(), name: string() }),
+    role: oneOf(['admin', 'viewer']),
+    expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
+  },
+  { title: 'Session', description: 'Who asks.' },
+)
+
+export function loginRoutes({ store, access }: ControlParts): Route[] {
+  /** A disk that is full must not keep out whoever comes to see why. */
+  async function noted(actor: Actor, action: string, after: { role: Role } | null): Promise<void> {
+    try {
+      await noteDone(store.control, { actor, action, subject: actor.id, after })
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  return [
+    route({
+      method: 'POST',
+      path: '/login',
+      summary: 'Begins a session: sets a cookie that stands for the token for twelve hours at most',
+      public: true,
+      body: LOGIN,
+      status: 200,
+      answer: SESSION,
+      errors: ['unauthorized', 'cross_site_request', 'too_many_attempts'],
+      async handle({ body, exchange }) {
+        const { actor, role, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
+        await noted(actor, 'session.login', { role })
+        exchange.setHeader('set-cookie', cookie)
+        return sessionView(actor, role, expiresAtMs)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/logout',
+      summary: 'Ends a session in this browser: removes its cookie',
+      public: true,
+      status: 204,
+      errors: ['cross_site_request'],
+      async handle({ exchange }) {
+        const { actor, cookie } = access.logOut(exchange.request)
+        if (actor !== null) await noted(actor, 'session.logout', null)
+        exchange.setHeader('set-cookie', cookie)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/session',
+      summary: 'Who asks, with which role, and until when',
+      status: 200,
+      answer: SESSION,
+      handle: ({ actor, role, exchange }) => sessionView(actor, role, exchange.caller?.expiresAtMs ?? null),
+    }),
+  ]
+}
+
+function sessionView({ id, name }: Actor, role: Role, expiresAtMs: number | null) {
+  return { actor: { id, name }, role, expiresAt: expiresAtMs === null ? null : isoTime(expiresAtMs) }
+}

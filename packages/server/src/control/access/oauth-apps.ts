@@ -1,0 +1,224 @@
+// OAuth applications: who may get access tokens, with which keys, for which sources. Only public keys are kept. What is
+// changed here counts from the next request on: tokens are looked up, not believed.
+
+import { randomBytes } from 'node:crypto'
+import { isoTime } from '@switchyard/protocol'
+import { ApiError } from '../../errors.ts'
+import { MAX_KEY_LENGTH, parsePublicKey } from '../../oauth/keys.ts'
+import type { Actor, ChangeOf, Configuration, NewOAuthApp, OAuthApp, OAuthKey } from '../../store/store.ts'
+import { audited } from './audit.ts'
+import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
+import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
+import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
+import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../schema.ts'
+import { checkSources } from '../sources/sources.ts'
+
+const MAX_KEYS = 20
+const MAX_SOURCES = 1_000
+
+/** Stands in a path, as write keys do, and in the header of an assertion. */
+const KEY_ID = string({
+  min: 1,
+  max: 100,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
+  description: 'The keyId of the clients that sign with it.',
+  check: (id) => (/^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(id) ? null : 'must be letters, digits, and . _ ~ - after the first of them'),
+})
+const PUBLIC_KEY = string({
+  min: 1,
+  max: MAX_KEY_LENGTH,
+  description: 'In PEM: RSA of at least 2048 bits, EC on P-256, or Ed25519. Never the private key.',
+  check: (text) => {
+    const parsed = parsePublicKey(text)
+    return parsed.ok ? null : parsed.problem
+  },
+})
+const NEW_KEY = object({ id: optional(KEY_ID), publicKeyPem: PUBLIC_KEY })
+const APP_FIELDS = {
+  name: string({ min: 1, max: 100, description: 'For people.', check: nameProblem }),
+  sourceIds: withDefault(
+    array(string(), { max: MAX_SOURCES, identity: (id) => id, description: 'The sources that its tokens may send to.' }),
+    [],
+  ),
+  keys: withDefault(array(NEW_KEY, { max: MAX_KEYS, description: 'Each can sign; several let keys be changed without a pause.' }), []),
+}
+const NEW_APP = object(APP_FIELDS)
+const APP_PATCH = object(patchOf(APP_FIELDS))
+
+const KEY_VIEW = object({ id: string(), publicKeyPem: string(), createdAt: time() }, { title: 'OAuthKey' })
+const APP_VIEW_FIELDS = {
+  id: string({ description: 'The clientId.' }),
+  name: string(),
+  sourceIds: array(string()),
+  keys: array(KEY_VIEW),
+  tokensRevokedBefore: nullable(time({ description: 'Access tokens from before are refused; null when none was revoked.' })),
+  createdAt: time(),
+}
+export const OAUTH_APP = object(APP_VIEW_FIELDS, {
+  title: 'OAuthApp',
+  description: 'An application that gets access tokens for the tracking API.',
+})
+const APP_WITH_KEY = object({ ...APP_VIEW_FIELDS, keyId: string({ description: 'The id of the key that was added.' }) })
+
+export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
+  function found(app: OAuthApp | undefined): OAuthApp {
+    if (app === undefined) throw new ApiError('oauth_app_not_found')
+    return app
+  }
+
+  function newKeys(given: readonly Infer<typeof NEW_KEY>[]): OAuthKey[] {
+    const keys = given.map((each) => newKey(each, clock.wallMs()))
+    for (const [index, { id }] of keys.entries()) {
+      if (keys.findIndex((key) => key.id === id) < index) throw invalidField(`keys[${index}].id`, 'is in the list twice')
+    }
+    return keys
+  }
+
+  async function change(action: string, id: string | undefined, to: ChangeOf<OAuthApp, NewOAuthApp>, actor: Actor) {
+    return oauthAppView(found(await store.control.updateOAuthApp(id ?? '', to, audited(actor, action, oauthAppView))))
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/oauth-apps',
+      summary: 'OAuth applications, oldest first',
+      query: listQuery({}),
+      status: 200,
+      answer: listAnswer(OAUTH_APP),
+      errors: ['invalid_cursor'],
+      handle: ({ query }) =>
+        pageAnswer('oauth-apps', pageOf(store.configuration().oauthApps.values(), pageRequest('oauth-apps', query)), oauthAppView),
+    }),
+    route({
+      method: 'POST',
+      path: '/oauth-apps',
+      summary: 'Creates an OAuth application',
+      query: CREATION_QUERY,
+      body: NEW_APP,
+      status: 201,
+      answer: OAUTH_APP,
+      tagged: true,
+      errors: ['name_taken'],
+      async handle({ body: { name, sourceIds, keys }, query, actor }) {
+        const app: NewOAuthApp = { name, sourceIds, keys: newKeys(keys), revokedBeforeMs: null }
+        const checked = (configuration: Configuration): NewOAuthApp => {
+          checkName(query, name, configuration.oauthApps)
+          checkSources(configuration, sourceIds)
+          return app
+        }
+        return oauthAppView(await store.control.createOAuthApp(checked, audited(actor, 'oauth-app.create', oauthAppView)))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/oauth-apps/:id',
+      summary: 'One OAuth application',
+      status: 200,
+      answer: OAUTH_APP,
+      tagged: true,
+      errors: ['oauth_app_not_found'],
+      handle: ({ params }) => oauthAppView(found(store.configuration().oauthApps.get(params['id'] ?? ''))),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/oauth-apps/:id',
+      summary: 'Changes the fields that are given; tokens from keys that are no longer there are refused',
+      body: APP_PATCH,
+      status: 200,
+      answer: OAUTH_APP,
+      tagged: true,
+      errors: ['oauth_app_not_found'],
+      handle({ params, body: { keys, ...rest }, actor, exchange }) {
+        const given = keys === undefined ? undefined : newKeys(keys)
+        const changed = (app: OAuthApp, configuration: Configuration): Partial<NewOAuthApp> => {
+          checkIfMatch(exchange, oauthAppView(app))
+          checkSources(configuration, rest.sourceIds)
+          return given === undefined ? rest : { ...rest, keys: keepingAge(given, app.keys) }
+        }
+        return change('oauth-app.update', params['id'], changed, actor)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/oauth-apps/:id',
+      summary: 'Deletes an OAuth application: its tokens are refused from now on',
+      status: 204,
+      tagged: true,
+      errors: ['oauth_app_not_found'],
+      async handle({ params, actor, exchange }) {
+        const audit = audited(actor, 'oauth-app.delete', oauthAppView)
+        const check = (before: OAuthApp): void => checkIfMatch(exchange, oauthAppView(before))
+        if (!(await store.control.deleteOAuthApp(params['id'] ?? '', audit, check))) throw new ApiError('oauth_app_not_found')
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/oauth-apps/:id/keys',
+      summary: 'Adds a public key, with an id of its own unless one is given',
+      body: NEW_KEY,
+      status: 201,
+      answer: APP_WITH_KEY,
+      errors: ['oauth_app_not_found', 'oauth_key_taken', 'too_many_oauth_keys'],
+      async handle({ params, body, actor }) {
+        const key = newKey(body, clock.wallMs())
+        const added = ({ keys }: OAuthApp): Partial<NewOAuthApp> => {
+          if (keys.some(({ id }) => id === key.id)) throw new ApiError('oauth_key_taken', { field: 'id' })
+          if (keys.length >= MAX_KEYS) throw new ApiError('too_many_oauth_keys')
+          return { keys: [...keys, key] }
+        }
+        return { ...(await change('oauth-app.add-key', params['id'], added, actor)), keyId: key.id }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/oauth-apps/:id/keys/:keyId',
+      summary: 'Removes a key: tokens that were got with it are refused from now on',
+      status: 204,
+      errors: ['oauth_app_not_found', 'oauth_key_not_found'],
+      async handle({ params, actor }) {
+        const removed = ({ keys }: OAuthApp): Partial<NewOAuthApp> => {
+          const rest = keys.filter(({ id }) => id !== params['keyId'])
+          if (rest.length === keys.length) throw new ApiError('oauth_key_not_found')
+          return { keys: rest }
+        }
+        await change('oauth-app.remove-key', params['id'], removed, actor)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/oauth-apps/:id/revoke-tokens',
+      summary: 'Revokes all access tokens that the application has; it can get new ones',
+      status: 200,
+      answer: OAUTH_APP,
+      errors: ['oauth_app_not_found'],
+      handle({ params, actor }) {
+        // One millisecond later than now, so that a token issued in this millisecond is revoked too.
+        const revoked = ({ revokedBeforeMs }: OAuthApp) => ({ revokedBeforeMs: Math.max(clock.wallMs(), revokedBeforeMs ?? 0) + 1 })
+        return change('oauth-app.revoke-tokens', params['id'], revoked, actor)
+      },
+    }),
+  ]
+}
+
+/** A key that already exists under the same id keeps its creation time. */
+function keepingAge(given: readonly OAuthKey[], stored: readonly OAuthKey[]): OAuthKey[] {
+  return given.map((key) => stored.find(({ id, publicKeyPem }) => id === key.id && publicKeyPem === key.publicKeyPem) ?? key)
+}
+
+function newKey({ id, publicKeyPem }: Infer<typeof NEW_KEY>, createdAtMs: number): OAuthKey {
+  const parsed = parsePublicKey(publicKeyPem)
+  if (!parsed.ok) throw new Error('a key was checked and is not good')
+  return { id: id ?? `key_${randomBytes(9).toString('hex')}`, publicKeyPem: parsed.pem, createdAtMs }
+}
+
+export function oauthAppView({ id, name, sourceIds, keys, revokedBeforeMs, createdAtMs }: OAuthApp) {
+  return {
+    id,
+    name,
+    sourceIds: [...sourceIds],
+    keys: keys.map((key) => ({ id: key.id, publicKeyPem: key.publicKeyPem, createdAt: isoTime(key.createdAtMs) })),
+    tokensRevokedBefore: revokedBeforeMs === null ? null : isoTime(revokedBeforeMs),
+    createdAt: isoTime(createdAtMs),
+  }
+}

@@ -1,0 +1,105 @@
+// Control tokens: each has a name and a role, is shown once when it is made, and can be revoked at once. The first token,
+// of the settings or of the first start, is listed with them; it is changed where it is set, so that there is always an
+// admin who can come in.
+
+import { isoTime } from '@switchyard/protocol'
+import { ApiError } from '../../errors.ts'
+import type { ControlToken, Role } from '../../store/store.ts'
+import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
+import { audited } from './audit.ts'
+import { nameProblem } from '../name.ts'
+import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { nullable, object, oneOf, string, time, withDefault } from '../schema.ts'
+
+const MAX_TOKENS = 100
+const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]
+
+const NEW_TOKEN = object({
+  name: string({ min: 1, max: 100, description: 'For people, and in the audit log.', check: nameProblem }),
+  role: withDefault(
+    oneOf(ROLES, { description: 'A viewer only looks, and does not see the values of headers and of URLs’ queries.' }),
+    'viewer',
+  ),
+})
+
+const TOKEN_FIELDS = {
+  id: string(),
+  name: string(),
+  role: oneOf(ROLES),
+  createdAt: nullable(time({ description: 'Null for the token of the settings.' })),
+  lastUsedAt: nullable(time({ description: 'To the minute; null when it was never used.' })),
+}
+const TOKEN = object(TOKEN_FIELDS, { title: 'Token', description: 'A token of the control API.' })
+const TOKEN_ONCE = object({ ...TOKEN_FIELDS, token: string({ description: 'The token itself, shown this once.' }) })
+
+type Listed = Pick<ControlToken, 'id' | 'name' | 'role' | 'createdAtMs'>
+
+/** Comes before all others. */
+const FIRST: Listed = { ...FIRST_TOKEN, role: 'admin', createdAtMs: 0 }
+
+export function tokenRoutes({ store, access }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/tokens',
+      summary: 'Control tokens, the one of the settings first, then oldest first',
+      query: listQuery({}),
+      status: 200,
+      answer: listAnswer(TOKEN),
+      errors: ['invalid_cursor'],
+      async handle({ query }) {
+        const uses = await access.uses()
+        const page = pageOf([FIRST, ...store.configuration().tokens.values()], pageRequest('tokens', query))
+        return pageAnswer('tokens', page, (token) => tokenView(token, uses.get(token.id)))
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/tokens',
+      summary: 'Makes a control token and answers with it, this once',
+      body: NEW_TOKEN,
+      status: 201,
+      answer: TOKEN_ONCE,
+      errors: ['too_many_tokens'],
+      async handle({ body, actor }) {
+        const token = generateToken()
+        const audit = audited<ControlToken>(actor, 'token.create', auditView)
+        const created = await store.control.createToken(({ tokens }) => {
+          if (tokens.size >= MAX_TOKENS) throw new ApiError('too_many_tokens')
+          return { ...body, hash: hashToken(token) }
+        }, audit)
+        return { ...tokenView(created, undefined), token }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/tokens/:id',
+      summary: 'Revokes a control token, and the sessions that were begun with it, at once',
+      status: 204,
+      errors: ['token_not_found', 'token_of_settings'],
+      async handle({ params, actor }) {
+        const id = params['id'] ?? ''
+        if (id === FIRST_TOKEN.id) throw new ApiError('token_of_settings')
+        const audit = audited<ControlToken>(actor, 'token.delete', auditView)
+        if (!(await store.control.deleteToken(id, audit))) throw new ApiError('token_not_found')
+      },
+    }),
+  ]
+}
+
+function tokenView({ id, name, role, createdAtMs }: Listed, usedAtMs: number | undefined) {
+  const isFirst = id === FIRST_TOKEN.id
+  return {
+    id,
+    name,
+    role,
+    createdAt: isFirst ? null : isoTime(createdAtMs),
+    lastUsedAt: usedAtMs === undefined ? null : isoTime(usedAtMs),
+  }
+}
+
+/** Without the hash. */
+function auditView({ id, name, role, createdAtMs }: ControlToken) {
+  return { id, name, role, createdAt: isoTime(createdAtMs) }
+}

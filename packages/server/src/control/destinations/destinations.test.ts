@@ -1,0 +1,400 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { generateSecret } from '@switchyard/webhook'
+import type { ControlDelivery, DestinationHealth, TestAttempt } from './control-delivery.ts'
+import { accept, STILL, startControl } from '../fixtures/start-control.ts'
+
+const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
+
+test('a destination is created with the documented defaults', async (t) => {
+  const { call } = await startControl(t)
+  const { status, body } = await call('POST', '/api/destinations', HOOK)
+  assert.equal(status, 201)
+  const { id, createdAt, ...rest } = body
+  assert.deepEqual(rest, {
+    type: 'webhook',
+    name: 'Hook',
+    enabled: true,
+    paused: false,
+    sourceIds: [],
+    urls: ['https://example.com/hook'],
+    headers: {},
+    hasSharedSecret: false,
+    hasSigningSecrets: false,
+    signingSecretCount: 0,
+    batch: { size: 1, bytes: 512_000, lingerMs: 1_000 },
+    timeoutMs: 5_000,
+    retryWindowMs: 14_400_000,
+    maxInFlight: 50,
+    historical: true,
+    filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
+  })
+  assert.ok(Date.parse(createdAt) > 0)
+  assert.deepEqual((await call('GET', `/api/destinations/${id}`)).body, body)
+  assert.deepEqual((await call('GET', '/api/destinations')).body, { data: [body], next: null })
+})
+
+test('secrets go in, and no answer ever shows them', async (t) => {
+  const { call, store } = await startControl(t)
+  const secrets = [generateSecret(), generateSecret()]
+  const sent = { ...HOOK, sharedSecret: 'hush', signingSecrets: secrets }
+  const created = await call('POST', '/api/destinations', sent)
+  const { id } = created.body
+  const texts = [created.text]
+  for (const [method, path, body] of [
+    ['GET', `/api/destinations/${id}`],
+    ['GET', '/api/destinations'],
+    ['GET', `/api/destinations/${id}/health`],
+    ['PATCH', `/api/destinations/${id}`, { name: 'Renamed' }],
+    ['PATCH', `/api/destinations/${id}`, { sharedSecret: 'hush', signingSecrets: ['whsec_hush'], urls: [] }],
+    ['PATCH', `/api/destinations/${id}`, { signingSecrets: ['hush'] }],
+  ] as const) {
+    texts.push((await call(method, path, body)).text)
+  }
+  for (const text of texts) assert.doesNotMatch(text, /hush|whsec_[A-Za-z0-9]/)
+  const kept = store.configuration().destinations.get(id)
+  assert.deepEqual([kept?.sharedSecret, kept?.signingSecrets], ['hush', secrets])
+  const { body } = await call('GET', `/api/destinations/${id}`)
+  assert.deepEqual([body.hasSharedSecret, body.hasSigningSecrets, body.signingSecretCount], [true, true, 2])
+})
+
+test('a destination is paused and resumed, and its audit entries say so', async (t) => {
+  const { call, store } = await startControl(t)
+  const { body: created } = await call('POST', '/api/destinations', { ...HOOK, paused: true })
+  const path = `/api/destinations/${created.id}`
+  assert.deepEqual([created.paused, created.enabled, store.configuration().destinations.get(created.id)?.paused], [true, true, true])
+  assert.deepEqual((await call('PATCH', path, { name: 'Renamed' })).body, { ...created, name: 'Renamed' })
+  assert.deepEqual((await call('PATCH', path, { paused: false })).body, { ...created, name: 'Renamed', paused: false })
+  assert.equal((await call('PATCH', path, { paused: 'yes' })).status, 400)
+  const { body: audit } = await call('GET', '/api/audit')
+  const told = audit.data.map((entry: { before: { paused?: boolean } | null; after: { paused?: boolean } | null }) => [
+    entry.before?.paused,
+    entry.after?.paused,
+  ])
+  assert.deepEqual(told.slice(0, 3), [
+    [true, false],
+    [true, true],
+    [undefined, true],
+  ])
+})
+
+test('a change merges: other fields, other batch settings and secrets stay', async (t) => {
+  const { call, store } = await startControl(t)
+  const { body: before } = await call('POST', '/api/destinations', { ...HOOK, sharedSecret: 'hush', batch: { size: 10, lingerMs: 5 } })
+  const path = `/api/destinations/${before.id}`
+  const { body: after } = await call('PATCH', path, { batch: { bytes: 1_000 }, timeoutMs: 100 })
+  assert.deepEqual(after, { ...before, timeoutMs: 100, batch: { size: 10, bytes: 1_000, lingerMs: 5 } })
+  assert.equal(store.configuration().destinations.get(before.id)?.sharedSecret, 'hush')
+
+  assert.equal((await call('PATCH', path, { sharedSecret: null })).body.hasSharedSecret, false)
+  assert.equal(store.configuration().destinations.get(before.id)?.sharedSecret, null)
+  assert.equal((await call('PATCH', path, { signingSecrets: [generateSecret()] })).body.signingSecretCount, 1)
+  assert.equal((await call('PATCH', path, { signingSecrets: [] })).body.signingSecretCount, 0)
+  assert.deepEqual((await call('PATCH', path, { headers: { 'X-A': 'b' } })).body.headers, { 'X-A': 'b' })
+})
+
+test('a filter is set, kept by other changes, replaced as a whole, and taken away', async (t) => {
+  const { call, store } = await startControl(t)
+  const none = { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } }
+  const events = { allow: ['Order Completed', 'Ünïcode “quoted”'], deny: ['__proto__'] }
+  const { body: created } = await call('POST', '/api/destinations', { ...HOOK, filter: { types: { deny: ['page'] }, events } })
+  const path = `/api/destinations/${created.id}`
+  assert.deepEqual(created.filter, { types: { allow: [], deny: ['page'] }, events })
+  assert.deepEqual(store.configuration().destinations.get(created.id)?.filter, created.filter)
+  assert.deepEqual((await call('PATCH', path, { name: 'Renamed' })).body.filter, created.filter)
+  const { body: replaced } = await call('PATCH', path, { filter: { types: { allow: ['identify', 'track'] } } })
+  assert.deepEqual(replaced.filter, { ...none, types: { allow: ['identify', 'track'], deny: [] } })
+  assert.deepEqual((await call('PATCH', path, { filter: {} })).body.filter, none)
+  const wide = Array.from({ length: 1_000 }, (_, at) => `Event ${at}`)
+  assert.deepEqual((await call('PATCH', path, { filter: { events: { allow: wide } } })).body.filter.events.allow, wide)
+})
+
+test('batch settings that are changed at the same time are all kept', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('POST', '/api/destinations', HOOK)
+  const path = `/api/destinations/${body.id}`
+  await Promise.all([
+    call('PATCH', path, { batch: { size: 7 } }),
+    call('PATCH', path, { batch: { bytes: 8 } }),
+    call('PATCH', path, { batch: { lingerMs: 9 } }),
+  ])
+  assert.deepEqual((await call('GET', path)).body.batch, { size: 7, bytes: 8, lingerMs: 9 })
+})
+
+test('a destination is attached to sources that exist', async (t) => {
+  const { call } = await startControl(t)
+  const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
+  const { body } = await call('POST', '/api/destinations', { ...HOOK, sourceIds: [source.id] })
+  assert.deepEqual(body.sourceIds, [source.id])
+  const unknown = await call('POST', '/api/destinations', { ...HOOK, sourceIds: [source.id, 'nobody'] })
+  assert.deepEqual([unknown.status, unknown.body.code, unknown.body.field], [400, 'invalid_field', 'sourceIds[1]'])
+  const changed = await call('PATCH', `/api/destinations/${body.id}`, { sourceIds: ['nobody'] })
+  assert.deepEqual([changed.status, changed.body.field], [400, 'sourceIds[0]'])
+})
+
+test('a destination is not attached to a source that is deleted at the same time', async (t) => {
+  const { call } = await startControl(t)
+  const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
+  const { body: hook } = await call('POST', '/api/destinations', HOOK)
+  const requests = [call('DELETE', `/api/sources/${source.id}`), call('PATCH', `/api/destinations/${hook.id}`, { sourceIds: [source.id] })]
+  await Promise.all(requests)
+  assert.deepEqual((await call('GET', `/api/destinations/${hook.id}`)).body.sourceIds, [])
+})
+
+test('a deleted destination is gone', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('POST', '/api/destinations', HOOK)
+  assert.equal((await call('DELETE', `/api/destinations/${body.id}`)).status, 204)
+  for (const [method, path, sent] of [
+    ['GET', ''],
+    ['PATCH', '', {}],
+    ['DELETE', ''],
+    ['POST', '/test'],
+    ['GET', '/health'],
+  ] as const) {
+    const answer = await call(method, `/api/destinations/${body.id}${path}`, sent)
+    assert.deepEqual([answer.status, answer.body.code], [404, 'destination_not_found'], method + path)
+  }
+})
+
+const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `https://example.com/${index}`)
+
+const taken: [title: string, settings: object][] = [
+  ['five URLs', { urls: many(5) }],
+  ['plain HTTP with a port, a query and an address', { urls: ['http://192.0.2.1:8080/a/b?c=d&e=%20', 'http://[2001:db8::1]/'] }],
+  ['a URL of 2048 characters', { urls: [`https://example.com/${'x'.repeat(2028)}`] }],
+  ['fifty headers', { headers: Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`X-${index}`, 'v'])) }],
+  ['an Authorization header', { headers: { Authorization: 'Bearer abc', "X!#$%&'*+-.^_`|~": 'a\tb c' } }],
+  ['an empty header value', { headers: { 'X-Empty': '' } }],
+  ['the smallest limits', { batch: { size: 1, bytes: 1, lingerMs: 0 }, timeoutMs: 100, retryWindowMs: 1_000, maxInFlight: 1 }],
+  [
+    'the largest limits',
+    { batch: { size: 1000, bytes: 5_242_880, lingerMs: 60_000 }, timeoutMs: 5_000, retryWindowMs: 14_400_000, maxInFlight: 1000 },
+  ],
+  ['a name that only resembles a reserved one', { name: 'webhooks' }],
+]
+test('takes settings within the limits', async (t) => {
+  const { call } = await startControl(t)
+  for (const [title, settings] of taken) {
+    await t.test(`takes ${title}`, async () => {
+      const { status, body } = await call('POST', '/api/destinations', { ...HOOK, ...settings })
+      assert.equal(status, 201, JSON.stringify(body))
+      for (const [name, value] of Object.entries(settings)) assert.deepEqual(body[name], value)
+    })
+  }
+})
+
+const refused: [title: string, settings: object, field: string, code?: string][] = [
+  ['no URL', { urls: [] }, 'urls'],
+  ['six URLs', { urls: many(6) }, 'urls'],
+  ['the same URL twice', { urls: ['https://example.com/a', 'https://EXAMPLE.com:443/a'] }, 'urls[1]'],
+  ['another scheme', { urls: ['ftp://example.com'] }, 'urls[0]'],
+  ['a script', { urls: ['javascript:alert(1)'] }, 'urls[0]'],
+  ['no scheme', { urls: ['example.com/hook'] }, 'urls[0]'],
+  ['a URL without a host', { urls: ['https://'] }, 'urls[0]'],
+  ['a URL with a bad port', { urls: ['https://example.com:99999/'] }, 'urls[0]'],
+  ['a fragment', { urls: ['https://example.com/#a'] }, 'urls[0]'],
+  ['an empty fragment', { urls: ['https://example.com/#'] }, 'urls[0]'],
+  ['a password in the URL', { urls: ['https://user:pass@example.com/'] }, 'urls[0]'],
+  ['a space in the URL', { urls: ['https://example.com/a b'] }, 'urls[0]'],
+  ['a line break in the URL', { urls: ['https://example.com/a\nb'] }, 'urls[0]'],
+  ['a backslash in the URL', { urls: ['https://example.com\\@evil.example/'] }, 'urls[0]'],
+  ['a URL of 2049 characters', { urls: [`https://example.com/${'x'.repeat(2029)}`] }, 'urls[0]'],
+  ['a URL that is no string', { urls: [7] }, 'urls[0]'],
+  ['a header name with a space', { headers: { 'X A': 'b' } }, 'headers.X A'],
+  ['a header name with a colon', { headers: { 'X:A': 'b' } }, 'headers.X:A'],
+  ['an empty header name', { headers: { '': 'b' } }, 'headers.'],
+  ['a header value with a line break', { headers: { 'X-A': 'b\r\nX-B: c' } }, 'headers.X-A'],
+  ['a header value with NUL', { headers: { 'X-A': 'b\0' } }, 'headers.X-A'],
+  ['a header value beyond ASCII', { headers: { 'X-A': 'ü' } }, 'headers.X-A'],
+  ['a header value that is a list', { headers: { 'X-A': ['b'] } }, 'headers.X-A'],
+  ['a header value over 4096 characters', { headers: { 'X-A': 'b'.repeat(4097) } }, 'headers.X-A'],
+  ['a header twice in different case', { headers: { 'X-A': 'b', 'x-a': 'c' } }, 'headers'],
+  ['fifty-one headers', { headers: Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`X-${index}`, 'v'])) }, 'headers'],
+  ['over 12 KB of headers', { headers: Object.fromEntries(['A', 'B', 'C', 'D'].map((name) => [name, 'v'.repeat(4000)])) }, 'headers'],
+  ['an empty shared secret', { sharedSecret: '' }, 'sharedSecret'],
+  ['a shared secret that is no string', { sharedSecret: 7 }, 'sharedSecret'],
+  ['three signing secrets', { signingSecrets: [generateSecret(), generateSecret(), generateSecret()] }, 'signingSecrets'],
+  ['a signing secret without its prefix', { signingSecrets: [generateSecret().slice(6)] }, 'signingSecrets[0]'],
+  ['a signing secret that is not base64', { signingSecrets: [generateSecret(), 'whsec_!!!'] }, 'signingSecrets[1]'],
+  ['an empty signing secret', { signingSecrets: ['whsec_'] }, 'signingSecrets[0]'],
+  ['a batch of none', { batch: { size: 0 } }, 'batch.size'],
+  ['a batch of 1001', { batch: { size: 1001 } }, 'batch.size'],
+  ['a batch over 5 MB', { batch: { bytes: 5_242_881 } }, 'batch.bytes'],
+  ['a linger of over a minute', { batch: { lingerMs: 60_001 } }, 'batch.lingerMs'],
+  ['an unknown batch setting', { batch: { count: 1 } }, 'batch.count', 'unknown_field'],
+  ['a batch that is a number', { batch: 10 }, 'batch'],
+  ['a timeout below 100 ms', { timeoutMs: 99 }, 'timeoutMs'],
+  ['a timeout over 5 s', { timeoutMs: 5_001 }, 'timeoutMs'],
+  ['a window below a second', { retryWindowMs: 999 }, 'retryWindowMs'],
+  ['a window over four hours', { retryWindowMs: 14_400_001 }, 'retryWindowMs'],
+  ['nothing in flight', { maxInFlight: 0 }, 'maxInFlight'],
+  ['over 1000 in flight', { maxInFlight: 1001 }, 'maxInFlight'],
+  ['historical as text', { historical: 'no' }, 'historical'],
+  ['the name All', { name: 'All' }, 'name'],
+  ['the name Webhooks', { name: 'Webhooks' }, 'name'],
+  ['another type', { type: 'queue' }, 'type'],
+  ['a field that is only answered', { hasSharedSecret: true }, 'hasSharedSecret', 'unknown_field'],
+  ['a source twice', { sourceIds: ['a', 'a'] }, 'sourceIds[1]'],
+  ['a header of the trace', { headers: { TraceParent: 'x' } }, 'headers.TraceParent'],
+  ['a header of the trace state', { headers: { tracestate: 'x' } }, 'headers.tracestate'],
+  ['a filter that is a list', { filter: ['track'] }, 'filter'],
+  ['a filter by something else', { filter: { users: {} } }, 'filter.users', 'unknown_field'],
+  ['a filter by a type that there is not', { filter: { types: { allow: ['Track'] } } }, 'filter.types.allow[0]'],
+  ['a filter of deletions', { filter: { types: { deny: ['delete'] } } }, 'filter.types.deny[0]'],
+  ['a type twice', { filter: { types: { deny: ['page', 'page'] } } }, 'filter.types.deny[1]'],
+  ['an event without a name', { filter: { events: { allow: [''] } } }, 'filter.events.allow[0]'],
+  ['an event name that is a number', { filter: { events: { deny: [1] } } }, 'filter.events.deny[0]'],
+  ['over 1000 events', { filter: { events: { deny: Array.from({ length: 1_001 }, (_, at) => `e${at}`) } } }, 'filter.events.deny'],
+]
+test('refuses settings beyond the limits, in a new destination and in a change', async (t) => {
+  const { call, store } = await startControl(t)
+  const { body: destination } = await call('POST', '/api/destinations', HOOK)
+  for (const [title, settings, field, code = 'invalid_field'] of refused) {
+    await t.test(`refuses ${title}`, async () => {
+      const created = await call('POST', '/api/destinations', { ...HOOK, ...settings })
+      assert.deepEqual([created.status, created.body.code, created.body.field], [400, code, field])
+      const changed = await call('PATCH', `/api/destinations/${destination.id}`, settings)
+      assert.deepEqual([changed.status, changed.body.code, changed.body.field], [400, code, field])
+    })
+  }
+  assert.equal(store.configuration().destinations.size, 1)
+  assert.deepEqual((await call('GET', `/api/destinations/${destination.id}`)).body, destination)
+})
+
+test('refuses the headers that Switchyard or the connection sets, in any case', async (t) => {
+  const { call } = await startControl(t)
+  const names = 'Host Content-Length Content-Type User-Agent X-Signature X-Attempt X-Replay Connection Keep-Alive Proxy-Authorization'
+  const more =
+    'Proxy-Connection TE Trailer Transfer-Encoding Upgrade Expect webhook-id webhook-timestamp webhook-signature Webhook-Anything'
+  for (const name of `${names} ${more}`.split(' ').flatMap((name) => [name, name.toLowerCase(), name.toUpperCase()])) {
+    const { status, body } = await call('POST', '/api/destinations', { ...HOOK, headers: { [name]: 'x' } })
+    assert.deepEqual([status, body.code, body.field], [400, 'invalid_field', `headers.${name}`])
+  }
+})
+
+test('a URL that no attempt could dial is refused early where the app says so', async (t) => {
+  const checkUrl = (url: string): string | null => (url.includes('127.0.0.1') ? 'leads to an address that is not public' : null)
+  const { call } = await startControl(t, { checkUrl })
+  const { status, body } = await call('POST', '/api/destinations', { ...HOOK, urls: ['https://example.com', 'http://127.0.0.1/'] })
+  assert.deepEqual([status, body.field, body.message], [400, 'urls[1]', 'urls[1] leads to an address that is not public.'])
+})
+
+const ATTEMPT: TestAttempt = {
+  url: 'https://example.com/hook',
+  startedAtMs: 1_700_000_000_000,
+  status: 200,
+  reason: null,
+  error: null,
+  address: '192.0.2.1',
+  dnsMs: 1,
+  connectMs: 2,
+  tlsMs: 3,
+  firstByteMs: 4.5,
+  totalMs: 5,
+  responseStart: null,
+}
+
+test('a test sends a sample of the type that is asked for, and answers with its attempts', async (t) => {
+  const sent: [string, Record<string, unknown>][] = []
+  const delivery: ControlDelivery = {
+    ...STILL,
+    test: async (destinationId, message) => {
+      sent.push([destinationId, message])
+      return { request: { headers: { 'X-Attempt': '1' }, body: '{}' }, attempts: [ATTEMPT] }
+    },
+  }
+  const { call } = await startControl(t, { delivery })
+  const { body: destination } = await call('POST', '/api/destinations', { ...HOOK, enabled: false })
+  for (const type of [undefined, 'track', 'identify', 'page', 'screen', 'group', 'alias', 'delete']) {
+    const { body } = await call('POST', `/api/destinations/${destination.id}/test`, type === undefined ? undefined : { type })
+    const [id, message] = sent.pop() ?? []
+    assert.deepEqual([id, message?.['type']], [destination.id, type ?? 'track'])
+    assert.equal(body.success, true)
+    assert.deepEqual(body.message, JSON.parse(JSON.stringify(message)))
+    assert.deepEqual(body.request, { headers: { 'X-Attempt': '1' }, body: '{}' })
+    assert.deepEqual(body.attempts, [
+      {
+        url: 'https://example.com/hook',
+        address: '192.0.2.1',
+        startedAt: '2023-11-14T22:13:20.000Z',
+        status: 200,
+        reason: null,
+        error: null,
+        timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4.5, totalMs: 5 },
+        responseStart: null,
+      },
+    ])
+  }
+  const { status, body } = await call('POST', `/api/destinations/${destination.id}/test`, { type: 'purchase' })
+  assert.deepEqual([status, body.field], [400, 'type'])
+})
+
+test('a test that no URL took is no success', async (t) => {
+  const failed: TestAttempt = { ...ATTEMPT, status: 500, reason: 'http_500', error: 'The receiver answered 500.', responseStart: 'oops' }
+  const attempts = [[failed], [], [failed, ATTEMPT]]
+  const delivery: ControlDelivery = {
+    ...STILL,
+    test: async () => ({ request: { headers: {}, body: '' }, attempts: attempts.shift() ?? [] }),
+  }
+  const { call } = await startControl(t, { delivery })
+  const { body: destination } = await call('POST', '/api/destinations', HOOK)
+  for (const success of [false, false, true]) {
+    assert.equal((await call('POST', `/api/destinations/${destination.id}/test`)).body.success, success)
+  }
+})
+
+test('health joins what delivery sees with what the store holds', async (t) => {
+  let health: DestinationHealth | undefined
+  const fixture = await startControl(t, { delivery: { ...STILL, health: () => health } })
+  const { call, store, deps } = fixture
+  const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
+  const urls = ['https://example.com/a', 'https://example.com/b']
+  const { body: destination } = await call('POST', '/api/destinations', { ...HOOK, urls, sourceIds: [source.id] })
+  const path = `/api/destinations/${destination.id}/health`
+  const nothing = { inFlight: 0, success: null, latencyMs: null }
+  assert.deepEqual((await call('GET', path)).body, {
+    breaker: 'closed',
+    openSince: null,
+    ...nothing,
+    pending: 0,
+    oldestPendingAt: null,
+    nextAttemptAt: null,
+    ledger: { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
+    urls: urls.map((url) => Object.assign({ url }, nothing)),
+  })
+
+  const items = [{ type: 'track', event: 'e', userId: 'u', messageId: 'm' }]
+  const { receivedAtMs } = await accept(store, source.id, items, { shipments: [{ destinationId: destination.id, indexes: null }] })
+  const recent = { inFlight: 2, success: 0.25, latencyMs: { p50: 1, p95: 2, p99: 3 } }
+  const dueMs = deps.clock.scheduleMs() + 60_000
+  const openSinceMs = deps.clock.scheduleMs() - 30_000
+  health = { breaker: 'probing', openSinceMs, ...recent, nextAttemptAtMs: dueMs, urls: [{ url: urls[1] as string, ...recent }] }
+  const { body } = await call('GET', path)
+  assert.deepEqual([body.breaker, body.inFlight, body.success, body.latencyMs], ['probing', 2, 0.25, recent.latencyMs])
+  assert.deepEqual([body.pending, body.ledger.owed, body.ledger.pending], [1, 1, 1])
+  assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 5_000)
+  assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 5_000)
+  assert.ok(Math.abs(Date.parse(body.openSince) - Date.now() + 30_000) < 5_000)
+  assert.deepEqual(body.urls, [
+    { url: urls[0], ...nothing },
+    { url: urls[1], ...recent },
+  ])
+
+  // The same of all in one answer, also of one that nothing was ever sent to.
+  const { body: other } = await call('POST', '/api/destinations', HOOK)
+  const all = (await call('GET', '/api/destinations/health')).body
+  const { ledger: _, urls: __, ...standing } = (await call('GET', path)).body
+  const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
+  // Times of schedule are told by the wall clock of the answer.
+  const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({
+    ...rest,
+    isOpen: openSince !== null,
+    isDue: nextAttemptAt !== null,
+  })
+  assert.deepEqual(still(found), still({ destinationId: destination.id, ...standing }))
+  assert.deepEqual(
+    [all.data.length, all.next, all.data[1].destinationId, all.data[1].pending, all.data[1].oldestPendingAt],
+    [2, null, other.id, 0, null],
+  )
+})

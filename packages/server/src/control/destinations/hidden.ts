@@ -1,0 +1,68 @@
+// What may be a secret although it is not called one: the values of a destination's headers, and the query of a URL. They
+// are hidden from viewers and from the audit log, which outlives them. Names stay: they tell what was set.
+
+import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
+import type { Destination, RequestRecord, Role } from '../../store/store.ts'
+
+/** Placeholders for the signatures of a request that was not sent yet, and of one that may differ from what was sent. */
+export const ADDED_WHEN_SENT = '(added when sent)'
+export const NOT_AS_SENT = '(not shown)'
+
+export function hiddenHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN]))
+}
+
+/** Of a request's headers, those that the destination's settings gave. */
+export function hideOwnHeaders(headers: Readonly<Record<string, string>>, own: Destination['headers']): Record<string, string> {
+  return withValue(headers, new Set(Object.keys(own).map((name) => name.toLowerCase())), HIDDEN)
+}
+
+const SIGNATURE_HEADERS: ReadonlySet<string> = new Set(['x-signature', 'webhook-signature'])
+
+export function isSigned(headers: Readonly<Record<string, string>>): boolean {
+  return Object.keys(headers).some((name) => SIGNATURE_HEADERS.has(name.toLowerCase()))
+}
+
+/** A receiver trusts a message that is signed, so nobody gets the signature of a message that was not sent. */
+export function replaceSignatures(headers: Readonly<Record<string, string>>, text: string): Record<string, string> {
+  return withValue(headers, SIGNATURE_HEADERS, text)
+}
+
+/** The receiver's answer is the proof: an attempt without one may have ended before the request was written. */
+export function wasAnswered({ status }: Pick<RequestRecord, 'status'>): boolean {
+  return status !== null
+}
+
+function withValue(headers: Readonly<Record<string, string>>, names: ReadonlySet<string>, text: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, names.has(name.toLowerCase()) ? text : value]))
+}
+
+/** A URL as the role may see it. */
+export function urlFor(role: Role): (url: string) => string {
+  return role === 'admin' ? (url) => url : hiddenUrl
+}
+
+/** The URL of an attempt, which is stored without query values. An admin sees the values of the destination's URL that matches, if there is exactly one. */
+export function attemptUrlFor(role: Role, destination: Pick<Destination, 'urls'> | undefined): (url: string) => string {
+  if (role !== 'admin') return hiddenUrl
+  return (url) => {
+    const alike = (destination?.urls ?? []).filter((own) => hiddenUrl(own) === url)
+    return alike.length === 1 ? (alike[0] as string) : url
+  }
+}
+
+/** Names of what was changed and does not show: the entry before and the one after look alike. */
+export function changedSecrets(before: Destination, after: Destination): string[] {
+  const changed: string[] = []
+  if (before.sharedSecret !== after.sharedSecret) changed.push('sharedSecret')
+  if (JSON.stringify(before.signingSecrets) !== JSON.stringify(after.signingSecrets)) changed.push('signingSecrets')
+  if (before.urls.join('\n') !== after.urls.join('\n') && shown(before) === shown(after)) changed.push('urls')
+  for (const [name, value] of Object.entries(after.headers)) {
+    if (Object.hasOwn(before.headers, name) && before.headers[name] !== value) changed.push(`headers.${name}`)
+  }
+  return changed
+}
+
+function shown({ urls }: Destination): string {
+  return urls.map(hiddenUrl).join('\n')
+}

@@ -1,0 +1,89 @@
+// Copies of the store, made while it is in use: begun, watched, fetched, removed. One at a time, since each needs as much
+// room again beside the store. The key that opens stored secrets is not part of a copy and is never given out.
+
+import { isoTime } from '@switchyard/protocol'
+import { ApiError } from '../../errors.ts'
+import type { BackupJob, ControlBackups } from './operating.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { integer, nullable, object, oneOf, string, time } from '../schema.ts'
+
+const BACKUP = object(
+  {
+    id: string(),
+    state: oneOf(['copying', 'ready', 'failed']),
+    doneBytes: integer(),
+    totalBytes: integer({ description: 'Of a copy that is ready, what /file answers with.' }),
+    error: nullable(string({ description: 'Why it failed.' })),
+    createdAt: time(),
+  },
+  { title: 'Backup', description: 'A consistent copy of the store, kept for a quarter of an hour unless it is removed before.' },
+)
+
+export function backupRoutes({ store, operating }: ControlParts): Route[] {
+  function backups(): ControlBackups {
+    const found = operating?.backups ?? null
+    if (found === null) throw new ApiError('backup_unsupported')
+    return found
+  }
+
+  function find(id: string | undefined): BackupJob {
+    const job = backups().get(id ?? '')
+    if (job === undefined) throw new ApiError('backup_not_found')
+    return job
+  }
+
+  return [
+    route({
+      method: 'POST',
+      path: '/backups',
+      summary: 'Begins a consistent copy of the store while it is in use',
+      status: 202,
+      answer: BACKUP,
+      errors: ['backup_running', 'backup_unsupported'],
+      async handle({ actor }) {
+        const job = backups().start()
+        if (job === undefined) throw new ApiError('backup_running')
+        await store.control.noteAudit({ actor, action: 'backup.create', subject: job.id, before: null, after: { id: job.id } })
+        return backupView(job)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/backups/:id',
+      summary: 'How far a copy is',
+      role: 'admin',
+      status: 200,
+      answer: BACKUP,
+      errors: ['backup_not_found', 'backup_unsupported'],
+      handle: ({ params }) => backupView(find(params['id'])),
+    }),
+    route({
+      method: 'GET',
+      path: '/backups/:id/file',
+      summary: 'The copy itself, when it is ready: a SQLite file',
+      role: 'admin',
+      status: 200,
+      bytes: true,
+      errors: ['backup_not_found', 'backup_not_ready', 'backup_unsupported'],
+      handle({ params }) {
+        const bytes = backups().open(find(params['id']).id)
+        if (bytes === undefined) throw new ApiError('backup_not_ready')
+        return bytes
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/backups/:id',
+      summary: 'Removes a copy, or gives up making it',
+      status: 204,
+      errors: ['backup_not_found', 'backup_unsupported'],
+      async handle({ params }) {
+        await backups().remove(find(params['id']).id)
+      },
+    }),
+  ]
+}
+
+function backupView({ id, state, doneBytes, totalBytes, error, createdAtMs }: BackupJob) {
+  return { id, state, doneBytes, totalBytes, error, createdAt: isoTime(createdAtMs) }
+}

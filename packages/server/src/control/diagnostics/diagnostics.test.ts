@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
+import type { DialReport } from '../destinations/control-delivery.ts'
+import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
+import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
+import { checkInspection, checkRetention } from './diagnose-store.ts'
+import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+import type { Operating } from './operating.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'switchyard-diagnostics-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const keyPath = join(folder, 'test.db.key')
+writeFileSync(keyPath, 'key', { mode: 0o600 })
+
+const REACHED: DialReport = {
+  reason: null,
+  error: null,
+  address: '192.0.2.1',
+  dnsMs: 1,
+  connectMs: 2,
+  tlsMs: 3,
+  certificateExpiresAtMs: null,
+}
+const installation = {
+  version: '1.2.3',
+  startedAtMs: 1_700_000_000_000,
+  storePath: join(folder, 'test.db'),
+  storePlace: join(folder, 'test.db'),
+  nodeName: 'test',
+  secretKey: { from: 'file', path: keyPath },
+  retentionDays: 7,
+} as const
+const operating: Operating = { installation, dial: async () => REACHED, backups: null }
+
+interface Check {
+  name: string
+  state: string
+  message: string
+  destinationId: string | null
+  url: string | null
+}
+
+test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', {
+  skip: SQLITE_ONLY,
+}, async (t) => {
+  const { call } = await startControl(t, { operating })
+  const source = (await call('POST', '/api/sources', { name: 's' })).body
+  const urls = ['https://a.example/1', 'https://b.example/2']
+  const { id } = (await call('POST', '/api/destinations', { name: 'd', sourceIds: [source.id], urls })).body
+  const { status, body } = await call('GET', '/api/diagnostics')
+  assert.equal(status, 200)
+  assert.deepEqual([body.version, body.startedAt, body.secretKeyPath], ['1.2.3', '2023-11-14T22:13:20.000Z', keyPath])
+  const checks = body.checks as Check[]
+  assert.deepEqual(
+    checks.map(({ name }) => name),
+    ['store_writable', 'store_integrity', 'ledger', 'retention', 'disk', 'clock', 'secret_key', 'destination', 'url', 'url'],
+  )
+  assert.deepEqual(
+    checks.filter(({ state }) => state !== 'good'),
+    [],
+  )
+  assert.deepEqual(
+    checks.slice(-2).map(({ destinationId, url }) => [destinationId, url]),
+    urls.map((url) => [id, url]),
+  )
+})
+
+test('a URL that cannot be reached, an open breaker and an old backlog are told, with what to do', async (t) => {
+  const failing: Operating = {
+    ...operating,
+    dial: async () => ({
+      ...REACHED,
+      reason: 'connection_refused',
+      error: 'The receiver refused the connection.',
+      connectMs: null,
+      tlsMs: null,
+    }),
+  }
+  const health = { breaker: 'open', openSinceMs: 0, inFlight: 0, nextAttemptAtMs: null, success: 0, latencyMs: null, urls: [] } as const
+  const { call } = await startControl(t, { operating: failing, delivery: { ...STILL, health: () => health } })
+  const source = (await call('POST', '/api/sources', { name: 's' })).body
+  await call('POST', '/api/destinations', { name: 'Warehouse', sourceIds: [source.id], urls: ['https://a.example/?token=t'] })
+  const checks = (await call('GET', '/api/diagnostics')).body.checks as (Check & { advice: string })[]
+  const bad = checks.filter(({ state }) => state === 'bad')
+  assert.deepEqual(
+    bad.map(({ name }) => name),
+    ['destination', 'url'],
+  )
+  assert.match(bad[0]?.message ?? '', /Warehouse fails again and again/)
+  assert.match(bad[1]?.message ?? '', /https:\/\/a\.example cannot be reached: The receiver refused the connection\./)
+  assert.match(bad[1]?.advice ?? '', /Nothing listens there/)
+  assert.equal(bad[1]?.message.includes('token'), false)
+})
+
+test('the ledger is compared with its recount after messages were delivered and failed', async (t) => {
+  const fixture = await startControl(t, { operating })
+  const { call, store } = fixture
+  const source = (await call('POST', '/api/sources', { name: 's' })).body
+  const { id } = (await call('POST', '/api/destinations', { name: 'd', sourceIds: [source.id], urls: ['https://a.example/'] })).body
+  const request = {
+    url: 'https://a.example/',
+    status: 200,
+    reason: null,
+    error: null,
+    address: null,
+    dnsMs: null,
+    connectMs: null,
+    tlsMs: null,
+    firstByteMs: null,
+    totalMs: 1,
+    responseStart: null,
+  }
+  await accept(store, source.id, [{ type: 'track', event: 'e', userId: 'u', messageId: 'm-1' }], {
+    shipments: [{ destinationId: id, indexes: null }],
+  })
+  await settleAll(fixture, id, 'delivered', request)
+  const { checks } = (await call('GET', '/api/diagnostics')).body as { checks: Check[] }
+  assert.deepEqual(
+    checks.find(({ name }) => name === 'ledger'),
+    {
+      ...checks.find(({ name }) => name === 'ledger'),
+      state: 'good',
+      message: 'The ledger equals its recount from the rows: 1 destination.',
+    },
+  )
+})
+
+test('diagnostics are for admins: they name files and addresses of the installation', async (t) => {
+  const { call } = await startControl(t, { operating })
+  const viewer = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
+  const { status } = await call('GET', '/api/diagnostics', undefined, { token: viewer.token })
+  assert.equal(status, 403)
+})
+
+// ── The judgements ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+const ROW = { destinationId: 'dst_1', owed: 3, delivered: 1, pending: 1, failed: 1, expired: 0, cancelled: 0 }
+const WHOLE = { problems: [], ledger: [ROW], recount: [ROW], oldestMessageAtMs: null, secretKeyIds: [], storedBytes: 1 }
+
+test('a ledger that differs from its recount is bad, and so is one that does not add up', () => {
+  const states = (inspection: Parameters<typeof checkInspection>[0]) =>
+    checkInspection(inspection, []).map(({ name, state }) => `${name} ${state}`)
+  assert.deepEqual(states(WHOLE), ['store_integrity good', 'ledger good'])
+  assert.deepEqual(states({ ...WHOLE, ledger: [{ ...ROW, pending: 2 }] }), ['store_integrity good', 'ledger bad'])
+  assert.deepEqual(states({ ...WHOLE, ledger: [] }), ['store_integrity good', 'ledger bad'])
+  const odd = { ...ROW, owed: 4 }
+  assert.deepEqual(states({ ...WHOLE, ledger: [odd], recount: [odd] }), ['store_integrity good', 'ledger bad'])
+  assert.deepEqual(states({ ...WHOLE, problems: ['row 1 missing'] }), ['store_integrity bad'])
+  assert.deepEqual(states(undefined), ['store_integrity unknown', 'ledger unknown'])
+})
+
+test('retention that does not keep up is a warning', () => {
+  const days = (count: number) => checkRetention({ ...WHOLE, oldestMessageAtMs: 0 }, 7, count * 86_400_000).state
+  assert.deepEqual([days(7), days(8), days(10)], ['good', 'good', 'warning'])
+  assert.equal(checkRetention(undefined, 7, 0).state, 'unknown')
+})
+
+test('a disk without room is bad, one without room for a backup a warning', () => {
+  const GIB = 1024 ** 3
+  assert.deepEqual(
+    [judgeDisk(100 * GIB, GIB), judgeDisk(GIB, 2 * GIB), judgeDisk(1024, 10)].map(({ state }) => state),
+    ['good', 'warning', 'bad'],
+  )
+})
+
+test('a key that others can read is bad, and so is one that is gone', { skip: process.platform === 'win32' }, async () => {
+  assert.equal((await checkSecretKey(installation)).state, 'good')
+  chmodSync(keyPath, 0o644)
+  const open = await checkSecretKey(installation)
+  chmodSync(keyPath, 0o600)
+  assert.deepEqual([open.state, open.advice], ['bad', `chmod 600 ${keyPath}`])
+  assert.equal((await checkSecretKey({ ...installation, secretKey: { from: 'file', path: join(folder, 'gone') } })).state, 'bad')
+  assert.equal((await checkSecretKey({ ...installation, secretKey: { from: 'environment' } })).state, 'good')
+})
+
+test('a certificate that expires soon is a warning', () => {
+  const inDays = (days: number) => judgeDial('https://a.example', { ...REACHED, certificateExpiresAtMs: days * 86_400_000 }, 0).state
+  assert.deepEqual([inDays(13), inDays(15)], ['warning', 'good'])
+  assert.equal(judgeDial('https://a.example', null, 0).state, 'unknown')
+})
+
+test('a host is dialled once, eight hosts at a time, and none after the deadline', async () => {
+  let running = 0
+  let most = 0
+  const dialled: string[] = []
+  const check = createUrlChecks(async (url) => {
+    dialled.push(new URL(url).host)
+    running += 1
+    most = Math.max(most, running)
+    await new Promise((resolve) => setImmediate(resolve))
+    running -= 1
+    return REACHED
+  }, 60_000)
+  await Promise.all(Array.from({ length: 60 }, (_, index) => check(`https://h${index % 20}.example/${index}`, 5_000)))
+  assert.equal(dialled.length, 20)
+  assert.equal(most, 8)
+  assert.equal((await createUrlChecks(async () => REACHED, 0)('https://a.example/', 5_000)).state, 'unknown')
+})
+
+test('what is held by a disabled destination, a paused one, and what waits for more than an hour, is a warning', () => {
+  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const HOUR = 3_600_000
+  assert.equal(checkDestination(destination, undefined, 0, null, HOUR).state, 'good')
+  assert.equal(checkDestination(destination, undefined, 5, 0, 2 * HOUR).state, 'warning')
+  assert.equal(checkDestination({ ...destination, enabled: false }, undefined, 5, 0, 1).state, 'warning')
+  assert.equal(checkDestination({ ...destination, enabled: false }, undefined, 0, null, 1).state, 'good')
+  assert.deepEqual(checkDestination({ ...destination, paused: true }, { breaker: 'open' }, 5, 0, 1), {
+    state: 'warning',
+    message: 'd is paused; 5 pending, the oldest since 1970-01-01T00:00:00.000Z.',
+    advice: 'What it is owed is held, and grows, until it is resumed: switchyard destinations resume dst_1',
+  })
+  assert.equal(checkDestination({ ...destination, paused: true }, undefined, 0, null, 1).state, 'warning')
+  assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)
+})

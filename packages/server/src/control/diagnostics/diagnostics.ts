@@ -1,0 +1,197 @@
+// Checks of the installation as the service itself sees it, each with a result in words, what to do about it, and a deadline:
+// a doctor who waits for ever helps nobody. Nothing is changed, and no request is sent to a receiver. What only the caller can
+// see, such as how its own clock differs, is the caller's to check.
+
+import { isoTime } from '@switchyard/protocol'
+import type { Destination, StoreInspection } from '../../store/store.ts'
+import { within } from '../../timing/within.ts'
+import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
+import { checkDisk, checkSecretKey } from './diagnose-files.ts'
+import { checkNodes, checkServer } from './diagnose-server.ts'
+import { checkInspection, checkRetention } from './diagnose-store.ts'
+import type { Finding } from './finding.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { array, integer, nullable, object, oneOf, string, time } from '../schema.ts'
+
+export interface Check extends Finding {
+  name: string
+  destinationId: string | null
+  url: string | null
+  ms: number
+}
+
+const CHECK = object({
+  name: string({ description: 'What was checked; stable.' }),
+  state: oneOf(['good', 'warning', 'bad', 'unknown'], { description: 'unknown: it could not be checked, or not in time.' }),
+  message: string(),
+  advice: nullable(string({ description: 'What to do next.' })),
+  destinationId: nullable(string()),
+  url: nullable(string()),
+  ms: integer({ description: 'How long the check took.' }),
+})
+const DIAGNOSTICS = object({
+  at: time({ description: 'Wall time of the service.' }),
+  scheduleAt: time({ description: 'Schedule time, which retries follow: it never goes back and never jumps.' }),
+  version: nullable(string()),
+  startedAt: nullable(time()),
+  storePath: nullable(string({ description: 'Null where the store is not a file.' })),
+  store: nullable(string({ description: 'Where the store is: a path, or hosts and database.' })),
+  secretKeyPath: nullable(string({ description: 'Null when the key is in the environment.' })),
+  checks: array(CHECK),
+})
+
+const COMMIT_DEADLINE_MS = 10_000
+/** Less than what a command waits for an answer. */
+const INSPECT_DEADLINE_MS = 60_000
+const URLS_DEADLINE_MS = 20_000
+/** A wall clock that differs this much from schedule time has jumped. */
+const JUMP_MS = 60_000
+
+export function diagnosticRoutes({ store, clock, delivery, operating }: ControlParts): Route[] {
+  let inspecting: Promise<StoreInspection | undefined> | undefined
+  /** It reads everything: whoever asks meanwhile gets the same one. */
+  const inspect = (): Promise<StoreInspection | undefined> =>
+    (inspecting ??= store.control.inspect(INSPECT_DEADLINE_MS).finally(() => {
+      inspecting = undefined
+    }))
+
+  async function checkStore(): Promise<Check[]> {
+    const startedAtMs = performance.now()
+    const installation = operating?.installation
+    try {
+      const inspection = await inspect()
+      const ms = Math.round(performance.now() - startedAtMs)
+      const checks = checkInspection(inspection, [...store.configuration().destinations.values()], store.serverFacts !== undefined)
+      const retention = installation === undefined ? [] : [checkRetention(inspection, installation.retentionDays, clock.wallMs())]
+      const disk =
+        installation?.storePath == null
+          ? []
+          : [await timed('disk', () => checkDisk(installation.storePath as string, inspection?.storedBytes ?? null))]
+      return [...[...checks, ...retention].map(({ name, ...finding }) => checkOf(name, ms, finding)), ...disk]
+    } catch (error) {
+      const message = `The store could not be read: ${(error as Error).message}.`
+      return [
+        {
+          name: 'store_integrity',
+          state: 'bad',
+          message,
+          advice: 'Look at the disk, and have a backup at hand.',
+          destinationId: null,
+          url: null,
+          ms: 0,
+        },
+      ]
+    }
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/diagnostics',
+      summary: 'Checks the installation: store, ledger, disk, clock, keys, and whether each destination can be reached',
+      role: 'admin',
+      status: 200,
+      answer: DIAGNOSTICS,
+      async handle() {
+        const destinations = [...store.configuration().destinations.values()]
+        const ledger = await store.control.ledger()
+        const dial = createUrlChecks(operating?.dial, URLS_DEADLINE_MS)
+        const about = async (destination: Destination): Promise<Check[]> => {
+          const { id, enabled, urls, timeoutMs } = destination
+          const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
+          const oldestAtMs = pending === 0 ? null : await store.control.oldestPendingAtMs(id)
+          const health = await timed(
+            'destination',
+            () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),
+            id,
+          )
+          const reached = enabled ? await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs), id, url))) : []
+          return [health, ...reached]
+        }
+        const [commit, stored, server, key, ...perDestination] = await Promise.all([
+          timed('store_writable', checkCommit),
+          checkStore(),
+          checkServerAndNodes(),
+          operating === undefined ? null : timed('secret_key', () => checkSecretKey(operating.installation)),
+          ...destinations.map(about),
+        ])
+        const { installation } = operating ?? {}
+        return {
+          at: isoTime(clock.wallMs()),
+          scheduleAt: isoTime(clock.scheduleMs()),
+          version: installation?.version ?? null,
+          startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
+          storePath: installation?.storePath ?? null,
+          store: installation?.storePlace ?? null,
+          secretKeyPath: installation?.secretKey.from === 'file' ? installation.secretKey.path : null,
+          checks: [
+            commit,
+            ...stored,
+            ...server,
+            await timed('clock', checkClock),
+            ...(key === null ? [] : [key]),
+            ...perDestination.flat(),
+          ],
+        }
+      },
+    }),
+  ]
+
+  async function checkServerAndNodes(): Promise<Check[]> {
+    const { nodes } = store
+    const startedAtMs = performance.now()
+    const alive = nodes === undefined ? [] : [checkNodes(nodes.nodes)]
+    // What cannot be asked is told by the check of a commit.
+    const facts = store.serverFacts === undefined ? [] : await store.serverFacts().then(checkServer, () => [])
+    const ms = Math.round(performance.now() - startedAtMs)
+    return [...alive, ...facts].map(({ name, ...finding }) => checkOf(name, ms, finding))
+  }
+
+  async function checkCommit(): Promise<Finding> {
+    const startedAtMs = performance.now()
+    const late = { ok: false, message: `no commit within ${COMMIT_DEADLINE_MS / 1_000} s` } as const
+    const result = await within(COMMIT_DEADLINE_MS, store.check(), late)
+    const ms = Math.round(performance.now() - startedAtMs)
+    if (!result.ok)
+      return { state: 'bad', message: `Nothing can be stored: ${result.message}.`, advice: 'Look at the disk: is it full, is it writable?' }
+    if (ms > 1_000)
+      return {
+        state: 'warning',
+        message: `A commit took ${ms} ms.`,
+        advice: 'The disk is slow or busy; every accepted call waits for a commit.',
+      }
+    return { state: 'good', message: `A commit was made and synced in ${ms} ms.`, advice: null }
+  }
+
+  function checkClock(): Finding {
+    const ahead = clock.wallMs() - clock.scheduleMs()
+    if (Math.abs(ahead) <= JUMP_MS) return { state: 'good', message: 'The wall clock has not jumped since the start.', advice: null }
+    const way = ahead > 0 ? 'ahead of' : 'behind'
+    return {
+      state: 'warning',
+      message: `The wall clock is ${Math.round(Math.abs(ahead) / 1_000)} s ${way} schedule time: it was set since the start, or went back before it.`,
+      advice: 'Retries go on in schedule time. Have the clock kept by NTP, and restart the service once it is right.',
+    }
+  }
+}
+
+async function timed(
+  name: string,
+  check: () => Finding | Promise<Finding>,
+  destinationId: string | null = null,
+  url: string | null = null,
+): Promise<Check> {
+  const startedAtMs = performance.now()
+  const finding = await check()
+  return checkOf(name, Math.round(performance.now() - startedAtMs), finding, destinationId, url)
+}
+
+function checkOf(
+  name: string,
+  ms: number,
+  { state, message, advice }: Finding,
+  destinationId: string | null = null,
+  url: string | null = null,
+): Check {
+  return { name, state, message, advice, destinationId, url, ms }
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
+import { startControl } from '../fixtures/start-control.ts'
+import type { Operating } from './operating.ts'
+
+const operating: Operating = {
+  installation: {
+    version: '1.2.3',
+    startedAtMs: 1_700_000_000_000,
+    storePath: '/nowhere.db',
+    storePlace: '/nowhere.db',
+    nodeName: 'web-1:8080',
+    secretKey: { from: 'environment' },
+    retentionDays: 7,
+  },
+  dial: () => Promise.reject(new Error('not here')),
+  backups: null,
+}
+
+test('with a store for one process, that process is the node', { skip: SQLITE_ONLY }, async (t) => {
+  const { call } = await startControl(t, { operating })
+  const { status, body } = await call('GET', '/api/nodes')
+  assert.equal(status, 200)
+  const [{ seenAt, ...node }, ...others] = body.data
+  assert.deepEqual(node, { name: 'web-1:8080', version: '1.2.3', startedAt: '2023-11-14T22:13:20.000Z', current: true })
+  assert.ok(Math.abs(Date.parse(seenAt) - Date.now()) < 60_000)
+  assert.deepEqual([others, body.next], [[], null])
+})
+
+test('nodes are not told to strangers', async (t) => {
+  const { call } = await startControl(t, { operating })
+  assert.equal((await call('GET', '/api/nodes', undefined, { token: 'wrong' })).status, 401)
+})
+
+test('the installation is told to all who may look, and where the store is to admins alone', async (t) => {
+  const { call } = await startControl(t, { operating })
+  const { now, ...told } = (await call('GET', '/api/installation')).body
+  assert.ok(Math.abs(Date.parse(now) - Date.now()) < 60_000)
+  const shared = { version: '1.2.3', startedAt: '2023-11-14T22:13:20.000Z', storeKind: 'sqlite', retentionDays: 7, backups: false }
+  assert.deepEqual(told, { ...shared, store: '/nowhere.db' })
+  const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
+  assert.equal((await call('GET', '/api/installation', undefined, { token })).body.store, null)
+  assert.equal((await call('GET', '/api/installation', undefined, { token: 'wrong' })).status, 401)
+})

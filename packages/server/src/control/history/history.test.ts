@@ -1,0 +1,421 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import { until } from '../../store/conformance/ground.ts'
+import type { ControlDelivery, RequestAbout } from '../destinations/control-delivery.ts'
+import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+
+const FAILED = {
+  url: 'https://example.com/hook',
+  status: 500,
+  reason: 'http_500',
+  error: 'The receiver answered 500.',
+  address: '192.0.2.1',
+  dnsMs: 1,
+  connectMs: null,
+  tlsMs: null,
+  firstByteMs: 4,
+  totalMs: 5,
+  responseStart: 'oops',
+}
+const DELIVERED = { ...FAILED, status: 200, reason: null, error: null, responseStart: null }
+
+function track(messageId: string, more: JsonObject = {}): JsonObject {
+  return { type: 'track', event: 'Order Completed', userId: 'u-1', messageId, timestamp: '2026-11-14T09:00:00.000Z', ...more }
+}
+
+/** A source, and two destinations of it. */
+async function setUp(t: TestContext, delivery: ControlDelivery = STILL) {
+  const fixture: Fixture = await startControl(t, { delivery })
+  const { body: source } = await fixture.call('POST', '/api/sources', { name: 'Shop' })
+  const create = async (name: string) => {
+    const sent = { name, urls: ['https://example.com/hook'], sourceIds: [source.id] }
+    return (await fixture.call('POST', '/api/destinations', sent)).body.id as string
+  }
+  const [one, two] = [await create('One'), await create('Two')]
+  const send = (items: JsonObject[], destinationIds = [one]) =>
+    accept(fixture.store, source.id as string, items, {
+      shipments: destinationIds.map((destinationId) => ({ destinationId, indexes: null })),
+    })
+  return { ...fixture, fixture, sourceId: source.id as string, one, two, send }
+}
+
+async function all({ call }: Fixture, path: string) {
+  const found: Record<string, unknown>[] = []
+  let cursor = ''
+  for (;;) {
+    const { body } = await call('GET', `${path}${cursor}`)
+    found.push(...body.data)
+    if (body.next === null) return found
+    cursor = `&cursor=${body.next}`
+  }
+}
+
+test('a message is listed as it was accepted and as it is delivered', async (t) => {
+  const { call, send, sourceId, one } = await setUp(t)
+  const { receivedAtMs } = await send([track('m-1', { anonymousId: 'a-1', properties: { total: 7 } })])
+  const { body } = await call('GET', '/api/messages')
+  const [{ id, deliveries, message, ...rest }] = body.data
+  assert.deepEqual(rest, {
+    messageId: 'm-1',
+    sourceId,
+    type: 'track',
+    userId: 'u-1',
+    anonymousId: 'a-1',
+    event: 'Order Completed',
+    receivedAt: new Date(receivedAtMs).toISOString(),
+    timestamp: '2026-11-14T09:00:00.000Z',
+    ip: '192.0.2.7',
+    browser: false,
+    traceId: null,
+    skips: [],
+  })
+  assert.deepEqual([message.version, message.event, message.properties], [1, 'Order Completed', { total: 7 }])
+  assert.deepEqual(
+    deliveries.map(({ destinationId }: { destinationId: string }) => destinationId),
+    [one],
+  )
+  for (const name of [id, 'm-1']) assert.equal((await call('GET', `/api/messages/${name}`)).body.id, id)
+})
+
+test('one message shows the present state of its deliveries', async (t) => {
+  const { call, fixture, send, one, two } = await setUp(t)
+  await send([track('m-1')], [one, two])
+  await settleAll(fixture, two, 'failed', FAILED)
+  const { body } = await call('GET', '/api/messages/m-1')
+  const states = body.deliveries.map(({ destinationId, state, reason, attemptCount }: Record<string, unknown>) => {
+    return { destinationId, state, reason, attemptCount }
+  })
+  assert.deepEqual(states, [
+    { destinationId: one, state: 'pending', reason: null, attemptCount: 0 },
+    { destinationId: two, state: 'failed', reason: 'http_500', attemptCount: 1 },
+  ])
+})
+
+test('a message that went nowhere says why', async (t) => {
+  const { call, store, sourceId, one, two } = await setUp(t)
+  await accept(store, sourceId, [track('m-1')], { skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] })
+  await accept(store, sourceId, [track('m-2')], {
+    skips: [
+      { destinationId: one, reason: 'destination_disabled', indexes: null },
+      { destinationId: two, reason: 'historical', indexes: null },
+    ],
+  })
+  const first = await call('GET', '/api/messages/m-1')
+  assert.deepEqual([first.body.deliveries, first.body.skips.length], [[], 1])
+  assert.deepEqual(first.body.skips[0].reason, 'no_destination')
+  assert.match(first.body.skips[0].message, /no destination/)
+  const second = await call('GET', '/api/messages/m-2')
+  assert.deepEqual(
+    second.body.skips.map(({ destinationId, reason }: Record<string, unknown>) => [destinationId, reason]),
+    [
+      [one, 'destination_disabled'],
+      [two, 'historical'],
+    ],
+  )
+})
+
+test('messages are found by source, type, user, messageId and time, in pages', async (t) => {
+  const { call, fixture, send, sourceId } = await setUp(t)
+  for (let index = 0; index < 7; index += 1) await send([track(`m-${index}`, index === 3 ? { userId: 'u-2' } : {})])
+  await send([{ type: 'identify', userId: 'u-1', messageId: 'i-1' }])
+  const found = await all(fixture, '/api/messages?limit=3')
+  assert.equal(new Set(found.map(({ id }) => id)).size, 8)
+  const ids = async (query: string) => (await all(fixture, `/api/messages?limit=100&${query}`)).map(({ messageId }) => messageId)
+  assert.deepEqual(await ids('type=identify'), ['i-1'])
+  assert.deepEqual(await ids('userId=u-2'), ['m-3'])
+  assert.deepEqual(await ids('messageId=m-5'), ['m-5'])
+  assert.equal((await ids(`sourceId=${sourceId}`)).length, 8)
+  assert.deepEqual(await ids('sourceId=nobody'), [])
+  assert.deepEqual(await ids('from=2099-01-01'), [])
+  assert.equal((await ids('from=2020-01-01&to=2099-01-01')).length, 8)
+  const { body } = await call('GET', '/api/messages?limit=3')
+  const foreign = await call('GET', `/api/deliveries?cursor=${body.next}`)
+  assert.deepEqual([foreign.status, foreign.body.code], [400, 'invalid_cursor'])
+})
+
+test('a message that is not there is 404', async (t) => {
+  const { call } = await setUp(t)
+  for (const id of ['nothing', '1-1', '1-', '-', '%00', encodeURIComponent('…'.repeat(100)), '9'.repeat(40)]) {
+    const { status, body } = await call('GET', `/api/messages/${id}`)
+    assert.deepEqual([status, body.code], [404, 'message_not_found'], id)
+  }
+})
+
+test('one delivery shows its attempts and its request', async (t) => {
+  const described: { url: string; indexes: readonly number[]; about: RequestAbout }[] = []
+  const delivery: ControlDelivery = {
+    ...STILL,
+    describeRequest(destination, parts, about) {
+      described.push({ url: destination.urls[0] as string, indexes: parts.flatMap(({ indexes }) => indexes), about })
+      return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(parts[0]?.content.items[0]) }
+    },
+  }
+  const { call, fixture, send, one } = await setUp(t, delivery)
+  await send([track('m-1'), track('m-2')])
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { body: list } = await call('GET', `/api/deliveries?destinationId=${one}&state=failed`)
+  const row = list.data.find(({ messageId }: { messageId: string }) => messageId === 'm-2')
+  const { status, body } = await call('GET', `/api/deliveries/${row.id}`)
+  assert.equal(status, 200)
+  const { attempts, request, traceId, ...rest } = body
+  assert.deepEqual([rest, traceId], [row, null])
+  assert.deepEqual(
+    [row.state, row.reason, row.attemptCount, row.replay, row.nextAttemptAt, row.messageId],
+    ['failed', 'http_500', 1, false, null, 'm-2'],
+  )
+  assert.ok(Math.abs(Date.parse(row.settledAt) - Date.now()) < 60_000)
+  assert.equal((await call('GET', `/api/messages/${row.storedMessageId}`)).body.messageId, 'm-2')
+  assert.equal(attempts.length, 1)
+  const { startedAt, ...attempt } = attempts[0]
+  assert.ok(Math.abs(Date.parse(startedAt) - Date.now()) < 60_000)
+  assert.deepEqual(attempt, {
+    attempt: 1,
+    url: 'https://example.com/hook',
+    address: '192.0.2.1',
+    status: 500,
+    reason: 'http_500',
+    error: 'The receiver answered 500.',
+    timings: { dnsMs: 1, connectMs: null, tlsMs: null, firstByteMs: 4, totalMs: 5 },
+    responseStart: 'oops',
+  })
+  assert.deepEqual([request.headers, request.note], [{ 'content-type': 'application/json' }, null])
+  // Both went out in one request, which has the id of the first.
+  assert.deepEqual(described[0]?.indexes, [0, 1])
+  const { deliveryId, attempt: number, replay } = described[0]?.about ?? {}
+  assert.deepEqual([deliveryId, number, replay], [row.id.replace(/-1$/, '-0'), 1, false])
+})
+
+test('the request of a deleted destination cannot be shown, its delivery can', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { body: list } = await call('GET', `/api/deliveries?destinationId=${one}`)
+  await call('DELETE', `/api/destinations/${one}`)
+  const { status, body } = await call('GET', `/api/deliveries/${list.data[0].id}`)
+  assert.deepEqual([status, body.state, body.request], [200, 'failed', null])
+})
+
+test('deliveries are found by user and event, and failures grouped by their cause', async (t) => {
+  const { call, fixture, send, one, two } = await setUp(t)
+  await send([track('m-1'), track('m-2', { userId: 'u-2', event: 'Seen' })], [one, two])
+  await settleAll(fixture, one, 'failed', FAILED)
+  await settleAll(fixture, two, 'expired', { ...FAILED, status: null, reason: 'timeout', error: 'The receiver did not answer in time.' })
+  const ids = async (query: string) => (await all(fixture, `/api/deliveries?${query}`)).map(({ messageId }) => messageId)
+  assert.deepEqual(await ids('userId=u-2'), ['m-2', 'm-2'])
+  assert.deepEqual(await ids(`event=Order%20Completed&destinationId=${one}`), ['m-1'])
+  assert.deepEqual(await ids('userId=u-2&event=Order%20Completed'), [])
+  const { body: list } = await call('GET', `/api/deliveries?userId=u-2&destinationId=${one}`)
+  const [{ type, event, userId, anonymousId }] = list.data
+  assert.deepEqual([type, event, userId, anonymousId], ['track', 'Seen', 'u-2', null])
+
+  const { status, body } = await call('GET', '/api/deliveries/causes')
+  assert.deepEqual([status, body.counted], [200, 4])
+  const shown = body.data.map(({ firstAt, lastAt, deliveryId, ...rest }: Record<string, unknown>) => {
+    assert.ok(typeof deliveryId === 'string' && Date.parse(firstAt as string) <= Date.parse(lastAt as string))
+    return rest
+  })
+  const timeout = { reason: 'timeout', status: null, sentence: 'The receiver did not answer in time.' }
+  const answered = { reason: 'http_500', status: 500, sentence: 'The receiver answered 500 Internal Server Error.' }
+  assert.deepEqual(shown, [
+    { destinationId: two, state: 'expired', ...timeout, count: 2, partial: false },
+    { destinationId: one, state: 'failed', ...answered, count: 2, partial: false },
+  ])
+  assert.equal((await call('GET', `/api/deliveries/causes?state=failed&destinationId=${two}`)).body.data.length, 0)
+  assert.equal((await call('GET', '/api/deliveries/causes?state=pending')).status, 400)
+  assert.equal((await call('GET', '/api/deliveries/causes?to=2020-01-01')).body.data.length, 0)
+})
+
+test('a settled delivery is sent again as one of its own', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  const { body: message } = await call('GET', '/api/messages/m-1')
+  const [{ id }] = message.deliveries
+  const early = await call('POST', `/api/deliveries/${id}/replay`)
+  assert.deepEqual([early.status, early.body.code], [409, 'delivery_pending'])
+
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { status, body } = await call('POST', `/api/deliveries/${id}/replay`)
+  assert.equal(status, 202)
+  assert.equal(body.replayOf, id)
+  assert.notEqual(body.id, id)
+  const pending = await call('GET', `/api/deliveries/${body.id}`)
+  assert.deepEqual([pending.body.state, pending.body.replay, pending.body.settledAt], ['pending', true, null])
+  await settleAll(fixture, one, 'delivered', DELIVERED)
+  assert.equal((await call('GET', `/api/deliveries/${body.id}`)).body.state, 'delivered')
+  const { body: ledger } = await call('GET', '/api/ledger')
+  const counts = ledger.data.find(({ destinationId }: { destinationId: string }) => destinationId === one)
+  assert.deepEqual([counts.owed, counts.failed, counts.delivered], [2, 1, 1])
+
+  await call('DELETE', `/api/destinations/${one}`)
+  const gone = await call('POST', `/api/deliveries/${id}/replay`)
+  assert.deepEqual([gone.status, gone.body.code], [409, 'destination_gone'])
+})
+
+test('a delivery whose message a deletion request has purged cannot be sent again', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { body: message } = await call('GET', '/api/messages/m-1')
+  const [{ id }] = message.deliveries
+  await call('POST', '/api/deletions', { userIds: [message.userId] })
+  const { status, body } = await call('POST', `/api/deliveries/${id}/replay`)
+  assert.deepEqual([status, body.code], [409, 'message_gone'])
+})
+
+test('a delivery that is not there is 404, to look at and to send again', async (t) => {
+  const { call } = await setUp(t)
+  for (const id of ['nothing', '1-1', '1-', '-1', '%00', '9'.repeat(40)]) {
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', '/replay'],
+    ] as const) {
+      const { status, body } = await call(method, `/api/deliveries/${id}${path}`)
+      assert.deepEqual([status, body.code], [404, 'delivery_not_found'], `${method} ${id}${path}`)
+    }
+  }
+})
+
+test('the ledger balances, counted as it is kept and from the rows', async (t) => {
+  const { call, fixture, send, one, two } = await setUp(t)
+  await send([track('m-1'), track('m-2')], [one])
+  await settleAll(fixture, one, 'delivered', DELIVERED)
+  await send([track('m-3')], [one])
+  const expected = [
+    { destinationId: one, owed: 3, delivered: 2, pending: 1, failed: 0, expired: 0, cancelled: 0 },
+    { destinationId: two, owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
+  ]
+  const order = (rows: { destinationId: string }[]) => rows.sort((a, b) => (a.destinationId < b.destinationId ? -1 : 1))
+  for (const path of ['/api/ledger', '/api/ledger?recount=true', '/api/ledger?recount=false']) {
+    const { body } = await call('GET', path)
+    assert.equal(body.consistent, true)
+    assert.deepEqual(order(body.data), order(expected))
+  }
+})
+
+test('stats and rejections count what each source sent and what was refused', async (t) => {
+  const { call, store, send, sourceId } = await setUp(t)
+  await send([track('m-1'), track('m-2')])
+  await send([track('m-2')])
+  store.ingest.reject({ sourceId, code: 'event_required', count: 2, sample: '{"type":"track"}', atMs: 1_700_000_000_000 })
+  store.ingest.reject({ sourceId: null, code: 'invalid_write_key', count: 1, sample: '', atMs: 1_700_000_000_000 })
+  store.ingest.suppressed(sourceId, 3)
+  // They are counted without being waited for.
+  const own = await until(
+    async () => (await call('GET', '/api/stats/totals')).body.data.find((row: { sourceId: string }) => row.sourceId === sourceId),
+    ({ rejected, suppressed }) => rejected > 0 && suppressed > 0,
+    'both are counted',
+  )
+  assert.deepEqual(own, { sourceId, accepted: 2, duplicates: 1, rejected: 2, suppressed: 3 })
+  const { body: rejections } = await until(
+    () => call('GET', '/api/rejections'),
+    ({ body }) => body.data.length === 2,
+    'both are listed',
+  )
+  const lastAt = '2023-11-14T22:13:20.000Z'
+  assert.deepEqual(
+    rejections.data.sort((a: { code: string }, b: { code: string }) => (a.code < b.code ? -1 : 1)),
+    [
+      { sourceId, code: 'event_required', count: 2, lastAt, lastSample: '{"type":"track"}' },
+      { sourceId: null, code: 'invalid_write_key', count: 1, lastAt, lastSample: '' },
+    ],
+  )
+})
+
+test('a source that sent nothing has counts of zero', async (t) => {
+  const { call, sourceId } = await setUp(t)
+  const { body } = await call('GET', '/api/stats/totals')
+  assert.deepEqual(body.data, [{ sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0 }])
+})
+
+// ── Where is my event? ──
+
+test('one message tells its whole story, with names, attempts, duplicates and why it was not sent', async (t) => {
+  const { call, fixture, store, sourceId, one, two } = await setUp(t)
+  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
+  const plan = {
+    shipments: [{ destinationId: one, indexes: null }],
+    skips: [{ destinationId: two, reason: 'filtered', rule: 'event_denied', indexes: null } as const],
+  }
+  for (let times = 0; times < 3; times++) await accept(store, sourceId, [track('m-1')], plan, { trace })
+  await settleAll(fixture, one, 'failed', FAILED)
+  const { body } = await call('GET', '/api/messages/m-1')
+  assert.deepEqual([body.sourceName, body.browser, body.purged, body.others], ['Shop', false, false, []])
+  assert.equal(body.traceId, '0af7651916cd43dd8448eb211c80319c')
+  assert.equal(body.duplicates.count, 2)
+  assert.ok(Math.abs(Date.parse(body.duplicates.lastAt) - Date.now()) < 60_000)
+  assert.equal(body.skips[0].message, 'The destination\'s filter denies the event "Order Completed".')
+  const [{ destinationName, attempts, state }] = body.deliveries
+  assert.deepEqual([destinationName, attempts.length, attempts[0].url, state], ['One', 1, FAILED.url, 'failed'])
+  const kinds = body.story.map(({ what }: { what: string }) => what)
+  assert.deepEqual(kinds.sort(), ['attempted', 'duplicate', 'failed', 'owed', 'received', 'skipped'])
+  const times = body.story.map(({ at }: { at: string }) => Date.parse(at))
+  assert.deepEqual(
+    times,
+    [...times].sort((a, b) => a - b),
+    'in order',
+  )
+  const delivery = await call('GET', `/api/deliveries/${body.deliveries[0].id}`)
+  assert.equal(delivery.body.traceId, body.traceId)
+})
+
+test('messages of the same messageId are all told of, the newest first', async (t) => {
+  const { call, fixture, send, sourceId } = await setUp(t)
+  const { body: source } = await fixture.call('POST', '/api/sources', { name: 'App' })
+  await send([track('shared')])
+  await accept(fixture.store, source.id, [track('shared')])
+  const { body } = await call('GET', '/api/messages/shared')
+  assert.deepEqual([body.sourceName, body.others.length], ['App', 1])
+  const [other] = body.others
+  assert.deepEqual([other.sourceId, other.sourceName, other.duplicates, other.story.length], [sourceId, 'Shop', null, 3])
+  assert.deepEqual((await call('GET', `/api/messages/${other.id}`)).body.story, other.story)
+})
+
+test('a purged message is told of without what it said, and what is owed of it says that it waits for its end', async (t) => {
+  const { call, send, store, one } = await setUp(t)
+  await send([track('m-1', { userId: 'leaves' })])
+  const { body: before } = await call('GET', '/api/messages/m-1')
+  await call('POST', '/api/deletions', { userIds: ['leaves'] })
+  let body = before
+  while (!body.purged) body = (await call('GET', '/api/messages/m-1')).body
+  assert.deepEqual([body.id, body.message, body.ip, body.userId, body.type], [before.id, null, null, null, null])
+  const { what, sentence, destinationId } = body.story.at(-1)
+  assert.deepEqual([what, destinationId], ['waiting', one])
+  assert.match(sentence, /still counted as pending/i)
+  assert.doesNotMatch(JSON.stringify(body), /leaves|192\.0\.2\.7/)
+  assert.equal((await store.control.ledger()).find(({ destinationId }) => destinationId === one)?.pending, 2, 'and the delete message')
+})
+
+test('a message that was rejected says so, and one that is unknown says what may have become of it', async (t) => {
+  const { call, store, sourceId } = await setUp(t)
+  const sample = '{"type":"track","messageId" : "no-event","userId":"u"}'
+  store.ingest.reject({ sourceId, code: 'event_required', count: 1, sample, atMs: 1_700_000_000_000 })
+  for (let commits = 0; commits < 2; commits++) assert.deepEqual(await store.check(), { ok: true })
+  const rejected = await call('GET', '/api/messages/no-event')
+  assert.deepEqual([rejected.status, rejected.body.code], [404, 'message_not_found'])
+  const expected = `A message with this messageId, of the source ${sourceId}, was rejected at 2023-11-14T22:13:20.000Z with the code event_required. It was not stored.`
+  assert.equal(rejected.body.message, expected)
+  for (const id of ['track', 'u', 'no-even']) {
+    assert.match(
+      (await call('GET', `/api/messages/${id}`)).body.message,
+      /^No message with the id or messageId ".*" is stored: it never arrived,/,
+    )
+  }
+  const hostile = (await call('GET', `/api/messages/${encodeURIComponent('\u001b[31m<script>')}`)).body.message
+  assert.match(hostile, /"\\u001b\[31m<script>"/)
+})
+
+test('the request of an attempt says when it is made from settings that were changed since', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  const { body: message } = await call('GET', '/api/messages/m-1')
+  const path = `/api/deliveries/${message.deliveries[0].id}`
+  assert.match((await call('GET', path)).body.request.note, /not sent yet/)
+  await settleAll(fixture, one, 'failed', FAILED)
+  assert.equal((await call('GET', path)).body.request.note, null)
+  await call('PATCH', `/api/destinations/${one}`, { headers: { 'X-New': '1' } })
+  assert.match(
+    (await call('GET', path)).body.request.note,
+    /^The destination was changed at \d{4}-.*Z: this is made from its present settings\.$/,
+  )
+})

@@ -1,0 +1,195 @@
+// Messages as they were accepted, where each one goes, and where it does not and why; and of one, the whole story.
+
+import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { ApiError } from '../../errors.ts'
+import { outboundMessage } from '../../outbound/outbound-message.ts'
+import type { DeliveryDetail, MessageTrail, StoredMessage } from '../../store/store.ts'
+import { traceIdOf } from '../../outbound/trace-context.ts'
+import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
+import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../schema.ts'
+import { quoted, STORY_KINDS, type StoryAbout, skipSentence, storyOf } from './story.ts'
+import { dueMs } from '../times.ts'
+
+const FILTERS = {
+  sourceId: optional(string({ min: 1, description: 'Of this source.' })),
+  type: optional(oneOf(SAMPLE_TYPES, { description: 'Of this type.' })),
+  userId: optional(string({ min: 1, description: 'Of this user.' })),
+  messageId: optional(string({ min: 1, description: 'With this id of the sender.' })),
+  from: optional(queryTime({ description: 'Received at this time or later.' })),
+  to: optional(queryTime({ description: 'Received at this time or earlier.' })),
+}
+
+const MESSAGE_FIELDS = {
+  id: string({ description: 'Its place in the store.' }),
+  messageId: nullable(string({ description: "The sender's id, by which duplicates are known." })),
+  sourceId: string(),
+  type: nullable(string()),
+  userId: nullable(string()),
+  anonymousId: nullable(string()),
+  event: nullable(string()),
+  receivedAt: time(),
+  timestamp: nullable(string()),
+  ip: nullable(string({ description: "The sender's address." })),
+  browser: boolean({ description: 'Whether the call came from a page in a browser.' }),
+  traceId: nullable(string({ description: "Of the caller's trace, as its traceparent header had it." })),
+  message: nullable(anyObject({ description: 'As it is delivered; null when it was purged.' })),
+  skips: array(object({ destinationId: nullable(string()), reason: string(), message: string() }), {
+    description: 'Where it does not go, and why; without a destination, why it goes nowhere.',
+  }),
+}
+const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: string(), destinationId: string() })) })
+const STORY = array(
+  object({
+    at: nullable(time({ description: 'Null for what holds now or is due at once.' })),
+    what: oneOf(STORY_KINDS),
+    sentence: string(),
+    destinationId: nullable(string()),
+    deliveryId: nullable(string()),
+  }),
+  { description: 'What happened to it, in order, in sentences to be printed as they are.' },
+)
+const DUPLICATES = nullable(
+  object({ count: integer(), lastAt: time() }, { description: 'How often its messageId came again and was dropped; null: never.' }),
+)
+const MESSAGE_DETAIL = object({
+  ...MESSAGE_FIELDS,
+  sourceName: nullable(string({ description: 'Null when the source was deleted.' })),
+  purged: boolean({ description: 'Whether its content was deleted.' }),
+  duplicates: DUPLICATES,
+  deliveries: array(
+    object({ ...DELIVERY_FIELDS, destinationName: nullable(string({ description: 'Null when it was deleted.' })), attempts: ATTEMPTS }),
+    { description: 'With their present state and all attempts.' },
+  ),
+  story: STORY,
+  others: array(
+    object({ id: string(), sourceId: string(), sourceName: nullable(string()), receivedAt: time(), duplicates: DUPLICATES, story: STORY }),
+    { description: 'Older messages of the same messageId: from other sources, or from another day.' },
+  ),
+})
+
+export function messageRoutes({ store, clock, delivery }: ControlParts): Route[] {
+  async function told(trail: MessageTrail) {
+    const { sources, destinations } = store.configuration()
+    const found = await Promise.all(trail.deliveries.map(({ id }) => store.control.delivery(id)))
+    // One that retention dropped in between is no longer to be told of.
+    const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
+    const sourceName = sources.get(trail.content.sourceId)?.name ?? null
+    const about: StoryAbout = {
+      sourceName,
+      destination: (id) => destinations.get(id),
+      breaker: (id) => delivery.health(id)?.breaker,
+      wallMs: (scheduleMs) => dueMs(clock, scheduleMs),
+    }
+    const { repeats } = trail
+    return {
+      deliveries,
+      sourceName,
+      duplicates: repeats === null ? null : { count: repeats.count, lastAt: isoTime(repeats.lastAtMs) },
+      story: storyOf(trail, deliveries, about),
+    }
+  }
+
+  /** Somebody looks for a message that is not here. What is known of the reason is worth more than a number. */
+  async function notFound(id: string): Promise<ApiError> {
+    const rejection = (await store.control.rejections()).find(({ lastSample }) => namesMessage(lastSample, id))
+    if (rejection !== undefined) {
+      const { sourceId, code, lastAtMs } = rejection
+      const of = sourceId === null ? 'a call whose write key was not known' : `the source ${sourceId}`
+      const message = `A message with this messageId, of ${of}, was rejected at ${isoTime(lastAtMs)} with the code ${code}. It was not stored.`
+      return new ApiError('message_not_found', { message })
+    }
+    const reasons = ['it never arrived', 'it was rejected (GET /api/rejections)', 'it is older than messages are kept']
+    if (store.configuration().suppressions.size > 0) reasons.push("its user's messages are suppressed (GET /api/suppressions)")
+    const message = `No message with the id or messageId ${quoted(id)} is stored: ${reasons.join(', or ')}.`
+    return new ApiError('message_not_found', { message })
+  }
+
+  async function otherView(trail: MessageTrail) {
+    const { deliveries: _, ...rest } = await told(trail)
+    return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: isoTime(trail.content.receivedAtMs), ...rest }
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/messages',
+      summary: 'Messages, newest first',
+      query: listQuery(FILTERS),
+      status: 200,
+      answer: listAnswer(MESSAGE),
+      errors: ['invalid_cursor'],
+      async handle({ query }) {
+        const { sourceId, type, userId, messageId, from: fromMs, to: toMs } = query
+        const page = await store.control.messages({ sourceId, type, userId, messageId, fromMs, toMs }, pageRequest('messages', query))
+        return pageAnswer('messages', page, (stored) => ({
+          ...messageView(stored),
+          deliveries: stored.deliveries.map(({ id, destinationId }) => ({ id, destinationId })),
+        }))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/messages/:id',
+      summary: 'Where a message is: by its id or its messageId, with its deliveries or why it went nowhere, and its whole story',
+      status: 200,
+      answer: MESSAGE_DETAIL,
+      errors: ['message_not_found'],
+      async handle({ params, role }) {
+        const id = params['id'] ?? ''
+        const [newest, ...older] = await store.control.trails(id)
+        if (newest === undefined) throw await notFound(id)
+        const { deliveries, ...rest } = await told(newest)
+        const { destinations } = store.configuration()
+        return {
+          ...messageView(newest),
+          ...rest,
+          purged: newest.content.items[newest.index] == null,
+          deliveries: deliveries.map((detail) => {
+            const destination = destinations.get(detail.destinationId)
+            const attempts = attemptsView(detail, role, destination)
+            return Object.assign(deliveryView(clock, detail), { destinationName: destination?.name ?? null, attempts })
+          }),
+          others: await Promise.all(older.map(otherView)),
+        }
+      },
+    }),
+  ]
+}
+
+function messageView({ id, index, content, skips }: StoredMessage) {
+  const item: JsonObject | null = content.items[index] ?? null
+  const message = item === null ? null : outboundMessage(content, index)
+  return {
+    id,
+    messageId: text(item?.['messageId']),
+    sourceId: content.sourceId,
+    type: text(item?.['type']),
+    userId: text(item?.['userId']),
+    anonymousId: text(item?.['anonymousId']),
+    event: text(item?.['event']),
+    receivedAt: isoTime(content.receivedAtMs),
+    timestamp: text(message?.['timestamp']),
+    // Of a purged message, nothing that could lead to its user.
+    ip: item === null ? null : content.ip,
+    browser: content.browser,
+    traceId: traceIdOf(content.trace),
+    message,
+    skips: skips.map((skip) => ({ destinationId: skip.destinationId, reason: skip.reason, message: skipSentence(skip, item) })),
+  }
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** Whether the start of a rejected message gives this as its messageId. */
+function namesMessage(sample: string, id: string): boolean {
+  const value = JSON.stringify(id)
+  for (let at = sample.indexOf(value); at !== -1; at = sample.indexOf(value, at + 1)) {
+    if (/"messageId"\s*:\s*$/.test(sample.slice(0, at))) return true
+  }
+  return false
+}

@@ -1,0 +1,143 @@
+// What was counted over time, as series on a fixed grid: every step of the period is there, also those in which nothing
+// happened. A source's series says what came in, a destination's what went out, and without either it is all together.
+
+import { isoTime, parseTime } from '@switchyard/protocol'
+import { ApiError } from '../../errors.ts'
+import { countOf, latencyOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
+import type { StatKind } from '../../store/store.ts'
+import { queryTime } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { array, integer, invalidField, nullable, number, object, oneOf, optional, record, string, time, withDefault } from '../schema.ts'
+
+const STEPS_MS = { '1m': 60_000, '5m': 300_000, '1h': 3_600_000, '1d': 86_400_000 } as const
+type Step = keyof typeof STEPS_MS
+const STEPS = Object.keys(STEPS_MS) as Step[]
+
+const MAX_POINTS = 2_000
+const DEFAULT_POINTS = 60
+
+const STATS_QUERY = object({
+  sourceId: optional(string({ max: 100, description: 'What came in by this source.' })),
+  destinationId: optional(string({ max: 100, description: 'What went out to this destination.' })),
+  from: optional(queryTime({ description: `Default: ${DEFAULT_POINTS} steps before the end.` })),
+  to: optional(queryTime({ description: 'Default: now. The step that begins at it is not included.' })),
+  step: withDefault(
+    oneOf(STEPS, { description: 'Minutes are kept as long as messages are, hours and days for 90 days; what is older counts as 0.' }),
+    '1m',
+  ),
+})
+
+const PERCENTILES = object({ p50: number(), p95: number(), p99: number() })
+
+const INCOMING = {
+  accepted: optional(integer()),
+  duplicates: optional(integer()),
+  rejected: optional(record(integer(), { description: 'Messages, by code.' })),
+  suppressed: optional(integer()),
+}
+const OUTGOING = {
+  attempts: optional(integer({ description: 'Requests that were made.' })),
+  delivered: optional(integer()),
+  failed: optional(integer()),
+  expired: optional(integer()),
+  cancelled: optional(integer()),
+  retried: optional(integer({ description: 'Times that a delivery was put off to another attempt.' })),
+  latencyMs: optional(nullable(PERCENTILES)),
+}
+
+const STATS_ANSWER = object({
+  data: array(
+    object(
+      { at: time({ description: 'The beginning of the step.' }), ...INCOMING, ...OUTGOING },
+      { description: "What came in is not in a destination's series, nor what went out in a source's." },
+    ),
+  ),
+  from: time(),
+  to: time({ description: 'Not included.' }),
+  step: oneOf(STEPS),
+  next: nullable(string({ description: 'Always null: the series is whole.' })),
+})
+
+export function statsRoutes({ store, clock, flushStats }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/stats',
+      summary: 'Counts over time, of a source, a destination, or all together',
+      query: STATS_QUERY,
+      status: 200,
+      answer: STATS_ANSWER,
+      errors: ['source_not_found', 'destination_not_found'],
+      async handle({ query: { sourceId, destinationId, from, to, step } }) {
+        const { kind, subject } = subjectOf(store.configuration(), sourceId, destinationId)
+        const stepMs = STEPS_MS[step]
+        const { fromMs, toMs } = period(from, to ?? clock.wallMs(), stepMs)
+        await flushStats?.()
+        const points = await store.control.stats({ kind, subject, fromMs, toMs, stepMs })
+        const counted = new Map(points.map(({ atMs, counts }) => [atMs, counts]))
+        const data = Array.from({ length: (toMs - fromMs) / stepMs }, (_, index) => {
+          const atMs = fromMs + index * stepMs
+          return point(kind, atMs, counted.get(atMs) ?? {})
+        })
+        return { data, from: isoTime(fromMs), to: isoTime(toMs), step, next: null }
+      },
+    }),
+  ]
+}
+
+function subjectOf(
+  { sources, destinations }: { sources: ReadonlyMap<string, unknown>; destinations: ReadonlyMap<string, unknown> },
+  sourceId: string | undefined,
+  destinationId: string | undefined,
+): { kind: StatKind; subject: string } {
+  if (sourceId !== undefined && destinationId !== undefined)
+    throw invalidField('destinationId', 'cannot be given together with sourceId: a series is of one or the other')
+  if (sourceId !== undefined) {
+    if (!sources.has(sourceId)) throw new ApiError('source_not_found')
+    return { kind: 'source', subject: sourceId }
+  }
+  if (destinationId === undefined) return { kind: 'all', subject: '' }
+  if (!destinations.has(destinationId)) throw new ApiError('destination_not_found')
+  return { kind: 'destination', subject: destinationId }
+}
+
+/** On the grid: from the step that holds the beginning to the end of the step that holds the last moment. */
+function period(from: number | undefined, to: number, stepMs: number): { fromMs: number; toMs: number } {
+  const toMs = Math.ceil(to / stepMs) * stepMs
+  const fromMs = from === undefined ? toMs - DEFAULT_POINTS * stepMs : Math.floor(from / stepMs) * stepMs
+  if (fromMs >= toMs) throw invalidField('from', 'must be before to')
+  // The grid goes beyond what was asked for, and so beyond the years that can be written.
+  if (parseTime(fromMs) === undefined || parseTime(toMs) === undefined) throw invalidField('to', 'must be nearer to the present')
+  const points = (toMs - fromMs) / stepMs
+  if (points > MAX_POINTS)
+    throw invalidField(
+      'step',
+      `gives ${points} points in this period, and at most ${MAX_POINTS} are answered: take a larger step or a shorter period`,
+    )
+  return { fromMs, toMs }
+}
+
+function point(kind: StatKind, atMs: number, counts: StatCounts): object {
+  return {
+    at: isoTime(atMs),
+    ...(kind === 'destination'
+      ? {}
+      : {
+          accepted: countOf(counts, 'accepted'),
+          duplicates: countOf(counts, 'duplicates'),
+          rejected: rejectedByCode(counts),
+          suppressed: countOf(counts, 'suppressed'),
+        }),
+    ...(kind === 'source'
+      ? {}
+      : {
+          attempts: countOf(counts, 'attempts'),
+          delivered: countOf(counts, 'delivered'),
+          failed: countOf(counts, 'failed'),
+          expired: countOf(counts, 'expired'),
+          cancelled: countOf(counts, 'cancelled'),
+          retried: countOf(counts, 'retried'),
+          latencyMs: latencyOf(counts),
+        }),
+  }
+}

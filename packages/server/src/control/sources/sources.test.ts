@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { startControl } from '../fixtures/start-control.ts'
+import { generateWriteKey } from './sources.ts'
+
+test('a source is created with defaults and a write key of its own', async (t) => {
+  const { call, store } = await startControl(t)
+  const { status, body } = await call('POST', '/api/sources', { name: 'Shop' })
+  assert.equal(status, 201)
+  const { id, createdAt, writeKeys, ...rest } = body
+  assert.deepEqual(rest, { name: 'Shop', enabled: true, requireOAuth: false })
+  assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
+  assert.equal(writeKeys.length, 1)
+  assert.match(writeKeys[0], /^[A-Za-z0-9_-]{32}$/)
+  assert.deepEqual(store.configuration().sources.get(id)?.writeKeys, writeKeys)
+  assert.deepEqual((await call('GET', `/api/sources/${id}`)).body, body)
+})
+
+test('a source can keep the write keys it had elsewhere', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('POST', '/api/sources', {
+    name: 'Shop',
+    writeKeys: ['old-key', 'older.key'],
+    enabled: false,
+    requireOAuth: true,
+  })
+  assert.deepEqual([body.writeKeys, body.enabled, body.requireOAuth], [['old-key', 'older.key'], false, true])
+})
+
+test('a change touches only what it names', async (t) => {
+  const { call } = await startControl(t)
+  const { body: before } = await call('POST', '/api/sources', { name: 'Shop' })
+  const { status, body } = await call('PATCH', `/api/sources/${before.id}`, { name: 'Store' })
+  assert.equal(status, 200)
+  assert.deepEqual(body, { ...before, name: 'Store' })
+  assert.deepEqual((await call('PATCH', `/api/sources/${before.id}`, { enabled: false })).body, { ...body, enabled: false })
+  assert.deepEqual((await call('PATCH', `/api/sources/${before.id}`, {})).body, { ...body, enabled: false })
+})
+
+test('a deleted source is gone', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('POST', '/api/sources', { name: 'Shop' })
+  const deleted = await call('DELETE', `/api/sources/${body.id}`)
+  assert.deepEqual([deleted.status, deleted.text], [204, ''])
+  for (const [method, sent] of [['GET'], ['PATCH', {}], ['DELETE']] as const) {
+    const answer = await call(method, `/api/sources/${body.id}`, sent)
+    assert.deepEqual([answer.status, answer.body.code], [404, 'source_not_found'], method)
+  }
+})
+
+const refused: [title: string, body: unknown, code: string, field: string][] = [
+  ['no name', {}, 'invalid_field', 'name'],
+  ['an empty name', { name: '' }, 'invalid_field', 'name'],
+  ['a blank name', { name: ' ' }, 'invalid_field', 'name'],
+  ['a name of 101 characters', { name: 'x'.repeat(101) }, 'invalid_field', 'name'],
+  ['a name of several lines', { name: 'a\nb' }, 'invalid_field', 'name'],
+  ['a numeric name', { name: 7 }, 'invalid_field', 'name'],
+  ['enabled as text', { name: 'x', enabled: 'true' }, 'invalid_field', 'enabled'],
+  ['an id of its own', { name: 'x', id: 'mine' }, 'unknown_field', 'id'],
+  ['a write key with a colon', { name: 'x', writeKeys: ['a:b'] }, 'invalid_field', 'writeKeys[0]'],
+  ['a write key with a space', { name: 'x', writeKeys: ['ok', 'a b'] }, 'invalid_field', 'writeKeys[1]'],
+  ['a write key that a path would lose', { name: 'x', writeKeys: ['..'] }, 'invalid_field', 'writeKeys[0]'],
+  ['the same write key twice', { name: 'x', writeKeys: ['a', 'a'] }, 'invalid_field', 'writeKeys[1]'],
+  ['no write keys at all', { name: 'x', writeKeys: [] }, 'invalid_field', 'writeKeys'],
+]
+test('a source that is not well formed is refused', async (t) => {
+  const { call, store } = await startControl(t)
+  for (const [title, sent, code, field] of refused) {
+    await t.test(`refuses ${title}`, async () => {
+      const { status, body } = await call('POST', '/api/sources', sent)
+      assert.deepEqual([status, body.code, body.field], [400, code, field])
+    })
+  }
+  assert.equal(store.configuration().sources.size, 0)
+})
+
+test('write keys come and go, and the last one stays', async (t) => {
+  const { call } = await startControl(t)
+  const { body: source } = await call('POST', '/api/sources', { name: 'Shop', writeKeys: ['first'] })
+  const path = `/api/sources/${source.id}/write-keys`
+
+  const last = await call('DELETE', `${path}/first`)
+  assert.deepEqual([last.status, last.body.code], [409, 'last_write_key'])
+
+  const generated = await call('POST', path)
+  assert.equal(generated.status, 201)
+  assert.match(generated.body.key, /^[A-Za-z0-9_-]{32}$/)
+  assert.deepEqual(generated.body.writeKeys, ['first', generated.body.key])
+  assert.deepEqual((await call('POST', path, { key: 'x'.repeat(100) })).body.writeKeys.length, 3)
+
+  assert.equal((await call('DELETE', `${path}/first`)).status, 204)
+  assert.equal((await call('DELETE', `${path}/${'x'.repeat(100)}`)).status, 204)
+  assert.deepEqual((await call('GET', `/api/sources/${source.id}`)).body.writeKeys, [generated.body.key])
+  assert.equal((await call('DELETE', `${path}/first`)).body.code, 'write_key_not_found')
+  assert.equal((await call('POST', '/api/sources/nobody/write-keys')).body.code, 'source_not_found')
+})
+
+test('no two sources share a write key', async (t) => {
+  const { call } = await startControl(t)
+  const { body: one } = await call('POST', '/api/sources', { name: 'One', writeKeys: ['taken'] })
+  const { body: two } = await call('POST', '/api/sources', { name: 'Two' })
+  for (const [method, path, sent] of [
+    ['POST', '/api/sources', { name: 'Three', writeKeys: ['taken'] }],
+    ['PATCH', `/api/sources/${two.id}`, { writeKeys: ['taken'] }],
+    ['POST', `/api/sources/${two.id}/write-keys`, { key: 'taken' }],
+    ['POST', `/api/sources/${one.id}/write-keys`, { key: 'taken' }],
+  ] as const) {
+    const { status, body } = await call(method, path, sent)
+    assert.deepEqual([status, body.code], [409, 'write_key_taken'], `${method} ${path}`)
+  }
+})
+
+test('of two sources that ask for a write key at the same time one gets it', async (t) => {
+  const { call, store } = await startControl(t)
+  const asked = ['One', 'Two', 'Three'].map((name) => call('POST', '/api/sources', { name, writeKeys: ['wanted'] }))
+  const statuses = (await Promise.all(asked)).map(({ status }) => status)
+  assert.deepEqual(
+    statuses.sort((a, b) => a - b),
+    [201, 409, 409],
+  )
+  assert.equal(store.configuration().sources.size, 1)
+})
+
+test('keys that are added at the same time are all kept', async (t) => {
+  const { call } = await startControl(t)
+  const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
+  const keys = ['a', 'b', 'c', 'd', 'e', 'f']
+  await Promise.all(keys.map((key) => call('POST', `/api/sources/${source.id}/write-keys`, { key })))
+  assert.deepEqual((await call('GET', `/api/sources/${source.id}`)).body.writeKeys.slice(1).sort(), keys)
+})
+
+test('a source has at most a hundred write keys', async (t) => {
+  const { call } = await startControl(t)
+  const writeKeys = Array.from({ length: 100 }, (_, index) => `key-${index}`)
+  const { body: source } = await call('POST', '/api/sources', { name: 'Shop', writeKeys })
+  const { status, body } = await call('POST', `/api/sources/${source.id}/write-keys`)
+  assert.deepEqual([status, body.code], [409, 'too_many_write_keys'])
+})
+
+test('sources are listed oldest first, in pages', async (t) => {
+  const { call } = await startControl(t)
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await call('POST', '/api/sources', { name })
+  const seen: string[] = []
+  let path = '/api/sources?limit=2'
+  for (;;) {
+    const { body } = await call('GET', path)
+    assert.ok(body.data.length <= 2)
+    seen.push(...body.data.map(({ name }: { name: string }) => name))
+    if (body.next === null) break
+    path = `/api/sources?limit=2&cursor=${body.next}`
+  }
+  assert.deepEqual(seen.sort(), ['a', 'b', 'c', 'd', 'e'])
+})
+
+test('generated write keys begin with a letter or a digit and differ', () => {
+  const keys = Array.from({ length: 500 }, generateWriteKey)
+  assert.equal(new Set(keys).size, 500)
+  for (const key of keys) assert.match(key, /^[A-Za-z0-9][A-Za-z0-9_-]{31}$/)
+})

@@ -1,0 +1,179 @@
+// Sources and their write keys. Reads come from the configuration in memory; changes are checked against what is stored.
+
+import { randomBytes } from 'node:crypto'
+import { isoTime } from '@switchyard/protocol'
+import { ApiError } from '../../errors.ts'
+import type { Actor, ChangeOf, Configuration, NewSource, Source } from '../../store/store.ts'
+import { audited } from '../access/audit.ts'
+import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
+import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
+import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
+import { array, boolean, invalidField, object, optional, patchOf, string, time, withDefault } from '../schema.ts'
+
+/** As in a URL's path without escapes, and as a Basic authentication's user name: no colon. */
+const WRITE_KEY = string({
+  min: 1,
+  max: 100,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
+  check: (key) => (/^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(key) ? null : 'must be letters, digits, and . _ ~ - after the first of them'),
+})
+const MAX_WRITE_KEYS = 100
+const WRITE_KEYS = array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (key) => key })
+
+const SOURCE_FIELDS = {
+  name: string({ min: 1, max: 100, description: 'For people.', check: nameProblem }),
+  enabled: withDefault(boolean({ description: 'Whether its messages are accepted.' }), true),
+  requireOAuth: withDefault(boolean({ description: 'Whether a write key alone is refused.' }), false),
+}
+const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(WRITE_KEYS) })
+const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: WRITE_KEYS }))
+const NEW_WRITE_KEY = object({ key: optional(WRITE_KEY) })
+
+const SOURCE_VIEW_FIELDS = {
+  id: string(),
+  name: string(),
+  enabled: boolean(),
+  writeKeys: array(string()),
+  requireOAuth: boolean(),
+  createdAt: time(),
+}
+export const SOURCE = object(SOURCE_VIEW_FIELDS, { title: 'Source', description: 'Where messages come from.' })
+const SOURCE_WITH_KEY = object({ ...SOURCE_VIEW_FIELDS, key: string({ description: 'The key that was added.' }) })
+
+export function generateWriteKey(): string {
+  // A first character that the form above allows: base64url may begin with - or _.
+  for (;;) {
+    const key = randomBytes(24).toString('base64url')
+    if (/^[A-Za-z0-9]/.test(key)) return key
+  }
+}
+
+export function sourceRoutes({ store }: ControlParts): Route[] {
+  function found(source: Source | undefined): Source {
+    if (source === undefined) throw new ApiError('source_not_found')
+    return source
+  }
+
+  async function change(action: string, id: string | undefined, to: ChangeOf<Source, NewSource>, actor: Actor) {
+    return sourceView(found(await store.control.updateSource(id ?? '', to, audited(actor, action, sourceView))))
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/sources',
+      summary: 'Sources, oldest first',
+      query: listQuery({}),
+      status: 200,
+      answer: listAnswer(SOURCE),
+      errors: ['invalid_cursor'],
+      handle: ({ query }) =>
+        pageAnswer('sources', pageOf(store.configuration().sources.values(), pageRequest('sources', query)), sourceView),
+    }),
+    route({
+      method: 'POST',
+      path: '/sources',
+      summary: 'Creates a source, with a write key of its own unless some are given',
+      query: CREATION_QUERY,
+      body: NEW_SOURCE,
+      status: 201,
+      answer: SOURCE,
+      tagged: true,
+      errors: ['write_key_taken', 'name_taken'],
+      async handle({ body, query, actor }) {
+        const source: NewSource = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
+        const checked = ({ sources }: Configuration): NewSource => {
+          checkName(query, body.name, sources)
+          return source
+        }
+        return sourceView(await store.control.createSource(checked, audited(actor, 'source.create', sourceView)))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/sources/:id',
+      summary: 'One source',
+      status: 200,
+      answer: SOURCE,
+      tagged: true,
+      errors: ['source_not_found'],
+      handle: ({ params }) => sourceView(found(store.configuration().sources.get(params['id'] ?? ''))),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/sources/:id',
+      summary: 'Changes the fields that are given',
+      body: SOURCE_PATCH,
+      status: 200,
+      answer: SOURCE,
+      tagged: true,
+      errors: ['source_not_found', 'write_key_taken'],
+      handle({ params, body, actor, exchange }) {
+        const changed = (before: Source): Partial<NewSource> => {
+          checkIfMatch(exchange, sourceView(before))
+          return body
+        }
+        return change('source.update', params['id'], changed, actor)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/sources/:id',
+      summary: 'Deletes a source: its write keys are refused from now on',
+      status: 204,
+      tagged: true,
+      errors: ['source_not_found'],
+      async handle({ params, actor, exchange }) {
+        const audit = audited(actor, 'source.delete', sourceView)
+        const check = (before: Source): void => checkIfMatch(exchange, sourceView(before))
+        if (!(await store.control.deleteSource(params['id'] ?? '', audit, check))) throw new ApiError('source_not_found')
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/sources/:id/write-keys',
+      summary: 'Adds a write key: a new one unless one is given',
+      body: NEW_WRITE_KEY,
+      status: 201,
+      answer: SOURCE_WITH_KEY,
+      errors: ['source_not_found', 'write_key_taken', 'too_many_write_keys'],
+      async handle({ params, body, actor }) {
+        const key = body.key ?? generateWriteKey()
+        const added = ({ writeKeys }: Source): Partial<NewSource> => {
+          if (writeKeys.includes(key))
+            throw new ApiError('write_key_taken', { message: 'The source has this write key already.', field: 'key' })
+          if (writeKeys.length >= MAX_WRITE_KEYS) throw new ApiError('too_many_write_keys')
+          return { writeKeys: [...writeKeys, key] }
+        }
+        return { ...(await change('source.add-write-key', params['id'], added, actor)), key }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/sources/:id/write-keys/:key',
+      summary: 'Removes a write key, though never the last one',
+      status: 204,
+      errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
+      async handle({ params, actor }) {
+        const removed = ({ writeKeys }: Source): Partial<NewSource> => {
+          const rest = writeKeys.filter((key) => key !== params['key'])
+          if (rest.length === writeKeys.length) throw new ApiError('write_key_not_found')
+          if (rest.length === 0) throw new ApiError('last_write_key')
+          return { writeKeys: rest }
+        }
+        await change('source.remove-write-key', params['id'], removed, actor)
+      },
+    }),
+  ]
+}
+
+/** Throws if one of these ids is not the id of a source. */
+export function checkSources({ sources }: Configuration, sourceIds: readonly string[] = []): void {
+  for (const [index, id] of sourceIds.entries()) {
+    if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')
+  }
+}
+
+export function sourceView({ id, name, enabled, writeKeys, requireOAuth, createdAtMs }: Source) {
+  return { id, name, enabled, writeKeys: [...writeKeys], requireOAuth, createdAt: isoTime(createdAtMs) }
+}

@@ -1,0 +1,59 @@
+// What the store still has for a destination, as far as its lane knows. Pure. Invariant: what is said to be there while a
+// claim is under way is not forgotten with the claim's answer, since the claim may not have seen it.
+
+import type { Claim } from '../../store/store.ts'
+
+/** What was known before a claim, for when it fails. */
+export type Known = number | null
+
+export class Backlog {
+  /** There may be new shipments that the last claim did not see. */
+  #woken = true
+  /** The last claim left new shipments. */
+  #more = false
+  #nextRetryAtMs: number | null = null
+
+  /** When the next retry is due; null when none waits. */
+  get nextRetryAtMs(): number | null {
+    return this.#nextRetryAtMs
+  }
+
+  get hasFresh(): boolean {
+    return this.#woken || this.#more
+  }
+
+  hasDueRetries(nowMs: number): boolean {
+    return this.#nextRetryAtMs !== null && this.#nextRetryAtMs <= nowMs
+  }
+
+  wake(): void {
+    this.#woken = true
+  }
+
+  left(attempt: number, dueAtMs: number): void {
+    if (attempt === 0) this.#woken = true
+    else this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, dueAtMs)
+  }
+
+  asking(forFresh: boolean): Known {
+    const known = this.#nextRetryAtMs
+    this.#nextRetryAtMs = null
+    if (forFresh) this.#woken = false
+    return known
+  }
+
+  answered({ moreFresh, nextRetryAtMs }: Claim): void {
+    this.#more = moreFresh
+    this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, nextRetryAtMs)
+  }
+
+  failed(known: Known): void {
+    this.#woken = true
+    this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, known)
+  }
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}

@@ -1,0 +1,70 @@
+// New shipments that wait to be put in a batch with others, for no longer than the destination's linger. Knows counts and
+// stored bytes only: where the batches are cut is work.ts's.
+
+import type { BatchSettings, ClaimedShipment, IsDeleted } from '../../store/store.ts'
+import type { CancelTimer, SetTimer } from './timers.ts'
+
+export class Gathering {
+  readonly #setTimer: SetTimer
+  readonly #close: (shipments: ClaimedShipment[]) => void
+  readonly #lingered: () => void
+  #shipments: ClaimedShipment[] = []
+  #count = 0
+  #bytes = 0
+  #cancelLinger: CancelTimer | null = null
+
+  /** `close` is handed what has become a batch; `lingered` is called after it when that was for lack of others. */
+  constructor(setTimer: SetTimer, close: (shipments: ClaimedShipment[]) => void, lingered: () => void) {
+    this.#setTimer = setTimer
+    this.#close = close
+    this.#lingered = lingered
+  }
+
+  add(claimed: ClaimedShipment, batch: BatchSettings): void {
+    let count = 0
+    for (const { indexes } of claimed.shipment.parts) count += indexes.length
+    // One that does not fit begins the next batch: cut in two, its rest would be a small batch of its own.
+    if (this.#count + count > batch.size) this.close()
+    this.#shipments.push(claimed)
+    this.#count += count
+    this.#bytes += claimed.bytes
+    if (this.#count >= batch.size || this.#bytes >= batch.bytes) this.close()
+  }
+
+  /** No more is at hand: what has been gathered waits for so long. */
+  linger(lingerMs: number): void {
+    if (this.#shipments.length === 0) return
+    if (lingerMs === 0) this.close()
+    else {
+      this.#cancelLinger ??= this.#setTimer(() => {
+        this.#cancelLinger = null
+        this.close()
+        this.#lingered()
+      }, lingerMs)
+    }
+  }
+
+  close(): void {
+    const shipments = this.takeAll()
+    if (shipments.length > 0) this.#close(shipments)
+  }
+
+  takeAll(): ClaimedShipment[] {
+    this.#cancelLinger?.()
+    this.#cancelLinger = null
+    const shipments = this.#shipments
+    this.#shipments = []
+    this.#count = 0
+    this.#bytes = 0
+    return shipments
+  }
+
+  hasAny(isDeleted: IsDeleted): boolean {
+    for (const { contents } of this.#shipments) {
+      for (const [segment, { sourceId, items }] of contents) {
+        if (items.some((item) => item !== null && isDeleted(sourceId, segment, item))) return true
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,42 @@
+// While nothing may be tried, what was tried before runs out of its window without an attempt to end it: looks for such
+// deliveries now and then. What becomes of them is the lane's.
+
+import type { ClaimedShipment, DeliveryStore, Destination } from '../../store/store.ts'
+
+const EVERY_MS = 30_000
+const AT_ONCE = 200
+
+export class Overdue {
+  readonly #store: DeliveryStore
+  readonly #asked: () => void
+  readonly #came: (overdue: readonly ClaimedShipment[]) => void
+  #atMs = 0
+
+  /** `came` follows every `asked`, with nothing where the store is away, which says so itself. */
+  constructor(store: DeliveryStore, asked: () => void, came: (overdue: readonly ClaimedShipment[]) => void) {
+    this.#store = store
+    this.#asked = asked
+    this.#came = came
+  }
+
+  /** What was held has a window's time for an attempt, before the next look: until then only an attempt that fails ends it. */
+  wait(nowMs: number, retryWindowMs: number): void {
+    this.#atMs = nowMs + Math.max(EVERY_MS, retryWindowMs)
+  }
+
+  /** Looks, if it is time to; gives when it is again. */
+  look({ id, retryWindowMs }: Destination, nowMs: number): number {
+    if (nowMs >= this.#atMs) {
+      this.#atMs = nowMs + Math.min(EVERY_MS, Math.max(1_000, retryWindowMs / 4))
+      this.#asked()
+      this.#store.claimOverdue(id, nowMs - retryWindowMs, AT_ONCE).then(
+        (overdue) => {
+          if (overdue.length === AT_ONCE) this.#atMs = 0
+          this.#came(overdue)
+        },
+        () => this.#came([]),
+      )
+    }
+    return this.#atMs
+  }
+}

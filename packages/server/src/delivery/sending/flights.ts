@@ -1,0 +1,118 @@
+// Units on their way: one request, made once and sent to every URL at the same time, and the outcomes when all are there.
+// Counts what is in flight at each URL. What may be sent and what an outcome leads to is the lane's.
+
+import type { Clock } from '../../timing/clock.ts'
+import { hiddenUrl } from '../../secrets/hidden-url.ts'
+import type { Destination, Shipment } from '../../store/store.ts'
+import type { Sender } from './attempt.ts'
+import { type Outcome, REASONS } from './outcome.ts'
+import { webhookRequest } from './request.ts'
+import { deliveryIdOf, jsonOf, type Member, traceOf, type Unit, type UnitOutcome, type Work } from '../shipments/work.ts'
+
+export interface Flight {
+  work: Work
+  unit: Unit
+  deliveryId: string
+  results: UnitOutcome[]
+  /** URLs that have not answered: requests that are in flight, each with its slot. */
+  left: number
+  /** One URL has accepted it. */
+  delivered: boolean
+  /** The URLs that have not answered no longer hold up what comes next. */
+  trailing: boolean
+}
+
+export interface FlightDeps {
+  sender: Sender
+  clock: Clock
+  /** One URL has answered, and others have not yet. */
+  answered: (flight: Flight) => void
+  /** All have answered. Called later, never during start(). `slots`: those that the flight still had. */
+  came: (flight: Flight, slots: number) => void
+  trouble: (error: unknown) => void
+}
+
+/** For a request that could not be written, which is a bug. Retried like a failure: not lost, and not in a loop. */
+export const UNWRITABLE: Outcome = {
+  verdict: REASONS.internal_error[0],
+  status: null,
+  reason: 'internal_error',
+  error: REASONS.internal_error[1],
+  address: null,
+  timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+  retryAfterMs: null,
+  responseStart: null,
+}
+
+export class Flights {
+  readonly #deps: FlightDeps
+  readonly #byUrl = new Map<string, number>()
+
+  constructor(deps: FlightDeps) {
+    this.#deps = deps
+  }
+
+  at(url: string): number {
+    return this.#byUrl.get(url) ?? 0
+  }
+
+  start(destination: Destination, work: Work, unit: Unit): void {
+    const { shipment } = unit.members[0] as Member
+    const urls = urlsFor(destination, unit)
+    const flight: Flight = {
+      work,
+      unit,
+      deliveryId: deliveryIdOf(unit),
+      results: [],
+      left: urls.length,
+      delivered: false,
+      trailing: false,
+    }
+    try {
+      this.#send(flight, destination, shipment, urls)
+    } catch (error) {
+      this.#deps.trouble(error)
+      const startedAtMs = this.#deps.clock.wallMs()
+      flight.results = (urls.length > 0 ? urls : ['']).map((url) => ({ url, startedAtMs, outcome: UNWRITABLE }))
+      queueMicrotask(() => this.#deps.came(flight, slotsFor(destination, unit)))
+    }
+  }
+
+  #send(flight: Flight, destination: Destination, shipment: Shipment, urls: readonly string[]): void {
+    const { sender, clock } = this.#deps
+    const { unit, deliveryId } = flight
+    if (urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
+    const startedAtMs = clock.wallMs()
+    const about = { id: deliveryId, attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs, trace: traceOf(unit) }
+    const { headers, body } = webhookRequest(destination, unit.members.map(jsonOf), unit.whole, about)
+    const { timeoutMs } = destination
+    // No async function here: this is the hottest path, and each would be a promise more per attempt.
+    for (const url of urls) {
+      this.#byUrl.set(url, this.at(url) + 1)
+      void sender.send({ url, headers, body, timeoutMs }).then((outcome) => this.#answered(flight, { url, startedAtMs, outcome }))
+    }
+  }
+
+  #answered(flight: Flight, result: UnitOutcome): void {
+    const others = this.at(result.url) - 1
+    if (others > 0) this.#byUrl.set(result.url, others)
+    else this.#byUrl.delete(result.url)
+    flight.results.push(result)
+    if (--flight.left === 0) this.#deps.came(flight, 1)
+    else this.#deps.answered(flight)
+  }
+}
+
+/** How many requests a unit takes. */
+export function slotsFor(destination: Destination, unit: Unit): number {
+  return Math.max(1, urlsFor(destination, unit).length)
+}
+
+/** The URLs that are left to try, of those that the destination has now; all of them if its URLs were replaced. The store keeps no query values. */
+function urlsFor(destination: Destination, unit: Unit): readonly string[] {
+  const { shipment } = unit.members[0] as Member
+  if (shipment.urls === null) return destination.urls
+  const owed = new Set(shipment.urls.map(hiddenUrl))
+  const left = destination.urls.filter((url) => owed.has(hiddenUrl(url)))
+  return left.length > 0 ? left : destination.urls
+}

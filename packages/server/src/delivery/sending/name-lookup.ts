@@ -1,0 +1,127 @@
+// Names to addresses, by the system's resolver (hosts file included), without letting a dead name stand in others' way.
+// The resolver runs in libuv's pool of four threads, and a name whose servers do not answer holds one for 5 to 30 seconds.
+// So: one lookup per name at a time; an answer counts for a few seconds, and for some minutes while a newer one fails to
+// come; and names that are not known to be quick never have all the threads. Which addresses may be dialled is the guard's
+// to say at every dialling, of remembered ones too. What remains: three dead names that are new at the same time hold up
+// the first lookups of other new names for as long; c-ares would not, but reads no hosts file.
+
+import { lookup as dnsLookup } from 'node:dns/promises'
+import { type CancelTimer, type SetTimer, systemTimer } from '../lanes/timers.ts'
+
+/** All addresses of a name, in the order to try them. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>
+
+export interface NameLookupOptions {
+  /** Default: the system's resolver. */
+  ask?: Lookup
+  /** Monotonic milliseconds. */
+  now?: () => number
+  setTimer?: SetTimer
+}
+
+export const FRESH_MS = 5_000
+export const STALE_MS = 300_000
+/** How long a newer answer is waited for where there is an old one. */
+export const PATIENCE_MS = 250
+/** A lookup that takes longer makes its name a slow one. */
+export const SLOW_MS = 1_000
+/** Of four threads: one is always left to names that are known to be quick. */
+export const MAX_UNPROVEN = 3
+export const MAX_SLOW = 1
+const MAX_NAMES = 10_000
+
+interface Name {
+  addresses: readonly string[] | null
+  atMs: number
+  pace: 'new' | 'quick' | 'slow'
+  pending: Promise<readonly string[]> | null
+}
+
+export function createNameLookup({
+  ask = systemLookup,
+  now = () => performance.now(),
+  setTimer = systemTimer,
+}: NameLookupOptions = {}): Lookup {
+  const names = new Map<string, Name>()
+  const waiting: Record<'new' | 'slow', (() => void)[]> = { new: [], slow: [] }
+  const running = { new: 0, slow: 0 }
+
+  /** Those that were never looked up before those known to be slow. */
+  function startNext(): void {
+    while (running.new + running.slow < MAX_UNPROVEN) {
+      const start = waiting.new.shift() ?? (running.slow < MAX_SLOW ? waiting.slow.shift() : undefined)
+      if (start === undefined) return
+      start()
+    }
+  }
+
+  async function run(hostname: string, name: Name): Promise<readonly string[]> {
+    const { pace } = name
+    if (pace !== 'quick') {
+      await new Promise<void>((resolve) => {
+        waiting[pace].push(() => {
+          running[pace]++
+          resolve()
+        })
+        startNext()
+      })
+    }
+    const startedAtMs = now()
+    try {
+      const addresses = await ask(hostname)
+      name.addresses = addresses
+      name.atMs = now()
+      return addresses
+    } catch (error) {
+      // That there is no such name is an answer, and the newest.
+      if ((error as NodeJS.ErrnoException).code === 'ENOTFOUND') name.addresses = null
+      throw error
+    } finally {
+      name.pending = null
+      name.pace = now() - startedAtMs > SLOW_MS ? 'slow' : 'quick'
+      if (pace !== 'quick') {
+        running[pace]--
+        startNext()
+      }
+    }
+  }
+
+  function nameOf(hostname: string): Name {
+    let name = names.get(hostname)
+    if (name === undefined) {
+      if (names.size >= MAX_NAMES) names.clear()
+      name = { addresses: null, atMs: 0, pace: 'new', pending: null }
+      names.set(hostname, name)
+    }
+    return name
+  }
+
+  /** The newer answer if it comes soon, else the old one. */
+  async function orOld(pending: Promise<readonly string[]>, name: Name, old: readonly string[]): Promise<readonly string[]> {
+    let cancel: CancelTimer | null = null
+    const patience = new Promise<readonly string[]>((resolve) => {
+      cancel = setTimer(() => resolve(old), PATIENCE_MS)
+    })
+    try {
+      return await Promise.race([pending, patience])
+    } catch (error) {
+      if (name.addresses === null) throw error
+      return old
+    } finally {
+      ;(cancel as CancelTimer | null)?.()
+    }
+  }
+
+  return (hostname) => {
+    const name = nameOf(hostname)
+    const ageMs = now() - name.atMs
+    if (name.addresses !== null && ageMs < FRESH_MS) return Promise.resolve(name.addresses)
+    name.pending ??= run(hostname, name)
+    return name.addresses !== null && ageMs < STALE_MS ? orOld(name.pending, name, name.addresses) : name.pending
+  }
+}
+
+async function systemLookup(hostname: string): Promise<string[]> {
+  const found = await dnsLookup(hostname, { all: true })
+  return found.map(({ address }) => address)
+}

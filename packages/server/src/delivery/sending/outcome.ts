@@ -1,0 +1,148 @@
+// What an attempt came to, as data: the verdict that decides about a retry, a stable reason, a sentence for a person.
+// Everything the network, the resolver, TLS or a status can say is mapped here, in one table, and nowhere else. Pure:
+// no clock, no sockets. A sentence never holds anything the receiver sent or an address that was looked up.
+
+import type { ReasonCode } from '../../store/port/attempt-reasons.ts'
+
+export { describeStatus, REASONS, type ReasonCode } from '../../store/port/attempt-reasons.ts'
+
+export type Verdict = 'success' | 'temporary' | 'permanent'
+
+/** Null where a step did not take place: on a reused connection, for an address in the URL (DNS), over plain HTTP (TLS). */
+export interface Timings {
+  dnsMs: number | null
+  connectMs: number | null
+  tlsMs: number | null
+  /** From the start of the attempt, like the total, and not from the sending of the request. */
+  firstByteMs: number | null
+  totalMs: number
+}
+
+export interface Outcome {
+  verdict: Verdict
+  /** Also set where the answer began but never became whole. */
+  status: number | null
+  /** A stable code; null on success. */
+  reason: string | null
+  /** A sentence for a person; null on success. */
+  error: string | null
+  /** The address that was dialled last; null where none was. */
+  address: string | null
+  timings: Timings
+  /** What Retry-After asked for, on 429 and 503. */
+  retryAfterMs: number | null
+  /** At most RESPONSE_START_BYTES of the answer's body in UTF-8, only for statuses that are failures unless more is asked for. */
+  responseStart: string | null
+}
+
+export const RESPONSE_START_BYTES = 4_096
+
+/** Statuses below 500 that ask for another try. */
+const TEMPORARY_BELOW_500 = new Set([408, 425, 429])
+/** Not implemented, HTTP version not supported: asking again does not change either. */
+const PERMANENT_FROM_500 = new Set([501, 505])
+
+export function verdictOfStatus(status: number): Verdict {
+  if (status >= 200 && status < 300) return 'success'
+  if (status >= 500 && status < 600) return PERMANENT_FROM_500.has(status) ? 'permanent' : 'temporary'
+  return TEMPORARY_BELOW_500.has(status) ? 'temporary' : 'permanent'
+}
+
+const REASON_OF_CODE = new Map<string, ReasonCode>([
+  ['ETIMEDOUT', 'timeout'],
+  ['ECONNREFUSED', 'connection_refused'],
+  ['ECONNRESET', 'connection_reset'],
+  ['EPIPE', 'connection_reset'],
+  ['ECONNABORTED', 'connection_reset'],
+  ['ENETUNREACH', 'unreachable'],
+  ['EHOSTUNREACH', 'unreachable'],
+  ['ENETDOWN', 'unreachable'],
+  ['EHOSTDOWN', 'unreachable'],
+  ['EADDRNOTAVAIL', 'unreachable'],
+  ['ENOTFOUND', 'dns_not_found'],
+  ['ENODATA', 'dns_not_found'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'invalid_response'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'connection_closed'],
+  ['UND_ERR_INVALID_ARG', 'invalid_request'],
+  ['UND_ERR_NOT_SUPPORTED', 'invalid_request'],
+  ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'invalid_request'],
+])
+
+/** The codes of OpenSSL's X509_V_ERR_*, as node:tls reports them. Any other one is a trouble of the handshake. */
+const REASON_OF_CERTIFICATE_CODE = new Map<string, ReasonCode>([
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls_self_signed'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'tls_self_signed'],
+  ['CERT_HAS_EXPIRED', 'tls_expired'],
+  ['CERT_NOT_YET_VALID', 'tls_expired'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls_wrong_host'],
+  ['ERR_TLS_CERT_ALTNAME_FORMAT', 'tls_wrong_host'],
+  ['HOSTNAME_MISMATCH', 'tls_wrong_host'],
+  ...[
+    'UNABLE_TO_GET_ISSUER_CERT',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+    'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+    'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
+    'UNABLE_TO_GET_CRL',
+    'CERT_SIGNATURE_FAILURE',
+    'CRL_SIGNATURE_FAILURE',
+    'CRL_HAS_EXPIRED',
+    'CRL_NOT_YET_VALID',
+    'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+    'ERROR_IN_CERT_NOT_AFTER_FIELD',
+    'ERROR_IN_CRL_LAST_UPDATE_FIELD',
+    'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
+    'CERT_CHAIN_TOO_LONG',
+    'CERT_REVOKED',
+    'INVALID_CA',
+    'PATH_LENGTH_EXCEEDED',
+    'INVALID_PURPOSE',
+    'CERT_UNTRUSTED',
+    'CERT_REJECTED',
+  ].map((code): [string, ReasonCode] => [code, 'tls_untrusted']),
+])
+
+/** The reason behind an error of a socket or of undici, once a connection was being dialled or stood. */
+export function reasonOfError(error: unknown): ReasonCode {
+  if (error instanceof AggregateError) return reasonOfSeveral(error.errors)
+  const code = codeOf(error)
+  // One code for two things: a connection that ended, and an answer out of place (100 or 101, which nothing asked for).
+  if (code === 'UND_ERR_SOCKET') return (error as Error).message.startsWith('bad ') ? 'invalid_response' : 'connection_closed'
+  // Told by its name: the code of a parser's error is often missing.
+  if ((error as Error | undefined)?.name === 'HTTPParserError') return 'invalid_response'
+  return REASON_OF_CODE.get(code) ?? 'connection_failed'
+}
+
+/** Several addresses failed: what a host said outweighs that another could not be reached, as over IPv6 without a route. */
+function reasonOfSeveral(errors: readonly unknown[]): ReasonCode {
+  const reasons = errors.map(reasonOfError)
+  return reasons.find((reason) => reason !== 'unreachable') ?? reasons[0] ?? 'connection_failed'
+}
+
+export function reasonOfLookupError(error: unknown): ReasonCode {
+  return REASON_OF_CODE.get(codeOf(error)) === 'dns_not_found' ? 'dns_not_found' : 'dns_failure'
+}
+
+/** The reason behind an error after the connection stood and before the handshake was through. */
+export function reasonOfTlsError(error: unknown): ReasonCode {
+  return REASON_OF_CERTIFICATE_CODE.get(codeOf(error)) ?? 'tls_failure'
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null | undefined)?.code
+  return typeof code === 'string' ? code : ''
+}
+
+const HTTP_DATE = /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT|[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d [\d:]{8} GMT)$/
+const ASCTIME_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/
+
+/** Retry-After, where the status gives it a meaning here; a date in the past is 0, and what cannot be read is null. */
+export function parseRetryAfter(status: number, header: string | readonly string[] | undefined, nowMs: number): number | null {
+  if ((status !== 429 && status !== 503) || header === undefined) return null
+  const value = (typeof header === 'string' ? header : (header[0] ?? '')).trim()
+  if (/^\d{1,10}$/.test(value)) return Number(value) * 1_000
+  // Date.parse reads far more than HTTP's three forms of a date ("5 apples" is one), and asctime's as local time.
+  const atMs = HTTP_DATE.test(value) ? Date.parse(value) : ASCTIME_DATE.test(value) ? Date.parse(`${value} GMT`) : Number.NaN
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs)
+}

@@ -1,0 +1,72 @@
+// When a delivery is tried again, and what the outcomes at its URLs come to together. Pure functions of their arguments,
+// clock and randomness included; no attempt is ever planned beyond the window. Waiting, storing and the slowing of a
+// whole destination are the lane's.
+
+import type { Outcome } from '../sending/outcome.ts'
+
+export const RETRY_WINDOW_MS = 4 * 60 * 60 * 1_000
+export const ATTEMPT_TIMEOUT_MS = 5_000
+export const FIRST_BACKOFF_MS = 5_000
+export const MAX_BACKOFF_MS = 10 * 60 * 1_000
+
+export interface RetryState {
+  /** Attempts made so far, at least 1. */
+  attempt: number
+  firstAttemptAtMs: number
+  nowMs: number
+  windowMs: number
+  retryAfterMs: number | null
+  /** At least 0, less than 1. */
+  random: () => number
+}
+
+export type NextRetry = { kind: 'retry'; atMs: number } | { kind: 'expired' }
+
+export function nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAfterMs, random }: RetryState): NextRetry {
+  const stepMs = backoffMs(attempt)
+  const leastMs = stepMs / 2
+  const endMs = firstAttemptAtMs + windowMs
+  // Half of the step is certain and half is random. All of it random would spread a crowd best, but also retry at once.
+  const waitMs = Math.max(leastMs + random() * leastMs, retryAfterMs ?? 0)
+  const atMs = Math.ceil(nowMs + waitMs)
+  if (atMs <= endMs) return { kind: 'retry', atMs }
+  // The window is a promise to the receiver too: one that comes back in its last minutes still gets the message.
+  return endMs - nowMs >= leastMs ? { kind: 'retry', atMs: endMs } : { kind: 'expired' }
+}
+
+/** The longest wait after so many attempts; the shortest is half of it. */
+export function backoffMs(attempt: number): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS)
+}
+
+export interface UrlOutcome {
+  url: string
+  outcome: Pick<Outcome, 'verdict' | 'reason' | 'retryAfterMs'>
+}
+
+export type Combined =
+  | { kind: 'delivered' }
+  | { kind: 'retry'; urls: string[]; retryAfterMs: number | null; reason: string }
+  | { kind: 'failed'; reason: string }
+
+/**
+ * One success anywhere delivers; else the URLs that failed for a time are owed another attempt; else it failed, for the
+ * reason of the first URL. The longest Retry-After of several counts, since all of them are tried together.
+ */
+export function combine(outcomes: readonly UrlOutcome[]): Combined {
+  const [first] = outcomes
+  if (first === undefined) throw new RangeError('combine needs the outcome of one URL at least.')
+  if (outcomes.some(({ outcome }) => outcome.verdict === 'success')) return { kind: 'delivered' }
+  const temporary = outcomes.filter(({ outcome }) => outcome.verdict === 'temporary')
+  const [retried] = temporary
+  if (retried === undefined) return { kind: 'failed', reason: reasonOf(first) }
+  let retryAfterMs: number | null = null
+  for (const { outcome } of temporary) {
+    if (outcome.retryAfterMs !== null) retryAfterMs = Math.max(retryAfterMs ?? 0, outcome.retryAfterMs)
+  }
+  return { kind: 'retry', urls: temporary.map(({ url }) => url), retryAfterMs, reason: reasonOf(retried) }
+}
+
+function reasonOf({ outcome }: UrlOutcome): string {
+  return outcome.reason ?? 'unknown'
+}

@@ -1,0 +1,546 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { refuseUneven } from '../../store/encoding/settlement.ts'
+import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../../store/store.ts'
+import type { Outcome, Verdict } from '../sending/outcome.ts'
+import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
+
+const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
+const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
+const HOUR_MS = 3_600_000
+const NOW_MS = 10 * HOUR_MS
+const destination = { id: 'dst', retryWindowMs: 4 * HOUR_MS }
+
+function outcome(verdict: Verdict, given: Partial<Outcome> = {}): Outcome {
+  return {
+    verdict,
+    status: { success: 200, temporary: 500, permanent: 400 }[verdict],
+    reason: { success: null, temporary: 'http_500', permanent: 'http_400' }[verdict],
+    error: verdict === 'success' ? null : 'It failed.',
+    address: '192.0.2.1',
+    timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 1, totalMs: 2 },
+    retryAfterMs: null,
+    responseStart: null,
+    ...given,
+  }
+}
+
+function results(...verdicts: Verdict[]): UnitOutcome[] {
+  return verdicts.map((verdict, at) => ({ url: URLS[at] as string, startedAtMs: NOW_MS, outcome: outcome(verdict) }))
+}
+
+function contentOf(items: SegmentContent['items']): SegmentContent {
+  const call = {
+    sourceId: 'src',
+    receivedAtMs: NOW_MS,
+    ip: null,
+    browser: false,
+    sentAt: null,
+    context: null,
+    integrations: null,
+    trace: null,
+  }
+  return { ...call, items }
+}
+
+const message = (messageId: string, given: Record<string, unknown> = {}): SegmentContent['items'][number] => {
+  return { type: 'track', event: 'e', userId: `user of ${messageId}`, messageId, ...given }
+}
+
+/** One part per list of items, in a segment of its own. */
+function claimedOf(id: number, parts: SegmentContent['items'][], given: Partial<Shipment> = {}): ClaimedShipment {
+  const shipment: Shipment = {
+    id,
+    claim: 1,
+    destinationId: 'dst',
+    attempt: 0,
+    firstAttemptAtMs: null,
+    dueAtMs: 0,
+    unit: false,
+    urls: null,
+    replay: false,
+    parts: parts.map((items, at) => ({ origin: id * 10 + at, segment: id * 100 + at, indexes: items.map((_, index) => index) })),
+    ...given,
+  }
+  const contents = new Map(parts.map((items, at) => [id * 100 + at, contentOf(items)] as const))
+  return { shipment, contents, bytes: 1_000 * parts.length }
+}
+
+function items(count: number, prefix = 'm'): SegmentContent['items'] {
+  return Array.from({ length: count }, (_, at) => message(`${prefix}${at}`))
+}
+
+/** The users of these messages of a segment were deleted. */
+function deletedAt(segment: number, indexes: readonly number[]): IsDeleted {
+  return (_, of, { userId }) => of === segment && indexes.some((index) => userId === `user of m${index}`)
+}
+
+function settle(work: Work, nowMs = NOW_MS): Settlement {
+  assert.ok(work.isOver)
+  return work.settlement(destination, nowMs, nowMs, () => 0.5)
+}
+
+function idsOf(parts: readonly { origin: unknown; indexes: readonly number[] }[]): string[] {
+  return parts.flatMap(({ origin, indexes }) => indexes.map((index) => `${String(origin)}-${index}`))
+}
+
+function memberIds(unit: Unit): string[] {
+  return unit.members.map((member) => deliveryIdOf({ ...unit, members: [member] }))
+}
+
+function endedIds(settlement: Settlement, state?: string): string[] {
+  return settlement.records.flatMap(({ origin, finals }) =>
+    finals.filter((final) => state === undefined || final.state === state).flatMap(({ indexes }) => idsOf([{ origin, indexes }])),
+  )
+}
+
+test('a shipment is sent message by message, and what was delivered is recorded with its attempt', () => {
+  const work = new Work([claimedOf(1, [items(2)])], { batch: SINGLE })
+  for (const nth of [0, 1]) {
+    const unit = work.start(NOW_MS) as Unit
+    assert.deepEqual([memberIds(unit), unit.whole], [[`10-${nth}`], false])
+    assert.ok(!work.isOver)
+    work.finish(unit, results('success'))
+  }
+  const { done, remaining, records } = settle(work)
+  assert.deepEqual([done.map(({ id }) => id), remaining, records.length], [[1], [], 1])
+  const [record] = records
+  assert.deepEqual(record?.finals, [{ state: 'delivered', reason: null, indexes: [0, 1] }])
+  assert.deepEqual([record?.attempt, record?.requests.map(({ indexes }) => indexes)], [1, [[0], [1]]])
+})
+
+test('what nobody began is released as it was rather than settled', () => {
+  const work = new Work([claimedOf(1, [items(2)])], { batch: SINGLE })
+  work.stop()
+  assert.deepEqual([work.isOver, work.isTouched], [true, false])
+})
+
+test('an attempt that was stopped from our side does not count', () => {
+  const work = new Work([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
+    batch: SINGLE,
+  })
+  const stopped = work.start(NOW_MS) as Unit
+  work.stop()
+  work.withdraw(stopped)
+  assert.deepEqual([work.isOver, work.isTouched], [true, false])
+
+  const other = new Work([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
+    batch: SINGLE,
+  })
+  const [first, second] = [other.start(NOW_MS) as Unit, other.start(NOW_MS) as Unit]
+  other.finish(first, results('success'))
+  other.withdraw(second)
+  const { remaining, records } = settle(other)
+  assert.deepEqual(remaining, [
+    {
+      destinationId: 'dst',
+      attempt: 3,
+      firstAttemptAtMs: 7,
+      dueAtMs: 9,
+      unit: false,
+      urls: ['https://b.test/'],
+      replay: false,
+      parts: [{ origin: 10, segment: 100, indexes: [1] }],
+    },
+  ])
+  assert.deepEqual(
+    records.map(({ attempt, requests }) => [attempt, requests.length]),
+    [[4, 1]],
+  )
+})
+
+test('only the URLs that failed for a time are owed another attempt, and messages with the same ones go on together', () => {
+  const work = new Work([claimedOf(1, [items(4)])], { batch: SINGLE })
+  const verdicts: Verdict[][] = [
+    ['temporary', 'permanent'],
+    ['temporary', 'permanent'],
+    ['temporary', 'temporary'],
+    ['permanent', 'permanent'],
+  ]
+  for (const each of verdicts) work.finish(work.start(NOW_MS) as Unit, results(...each))
+  const settlement = settle(work)
+  assert.deepEqual(
+    settlement.remaining.map(({ urls, parts, attempt, firstAttemptAtMs }) => [urls, idsOf(parts), attempt, firstAttemptAtMs]),
+    [
+      [[URLS[0]], ['10-0', '10-1'], 1, NOW_MS],
+      [[URLS[0], URLS[1]], ['10-2'], 1, NOW_MS],
+    ],
+  )
+  assert.deepEqual(endedIds(settlement, 'failed'), ['10-3'])
+  assert.equal(settlement.records[0]?.requests.length, 8)
+})
+
+test('the window of a message begins with its own first attempt, also where retries are made together, and is kept over attempts', () => {
+  for (const [retryWindowMs, startedAfterMs, expected] of [
+    [4 * HOUR_MS, [0, 400, 900, 60_000, 60_200], { 900: ['10-0', '10-1', '10-2'], 60_200: ['10-3', '10-4'] }],
+    [5_000, [0, 50, 60, 3_000, 24_000], { 50: ['10-0', '10-1'], 60: ['10-2'], 3_000: ['10-3'], 24_000: ['10-4'] }],
+  ] as const) {
+    const work = new Work([claimedOf(1, [items(5)])], { batch: SINGLE })
+    const units = startedAfterMs.map((afterMs) => work.start(NOW_MS + afterMs) as Unit)
+    // Answered in another order than started.
+    for (const at of [3, 0, 2, 1, 4]) work.finish(units[at] as Unit, results('temporary'))
+    const { remaining } = work.settlement({ id: 'dst', retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
+    const byWindow = remaining.map(({ firstAttemptAtMs, parts }) => [(firstAttemptAtMs as number) - NOW_MS, idsOf(parts).sort()])
+    assert.deepEqual(Object.fromEntries(byWindow), expected)
+  }
+
+  const later = new Work([claimedOf(1, [items(1)], { attempt: 4, firstAttemptAtMs: NOW_MS - HOUR_MS })], { batch: SINGLE })
+  later.finish(later.start(NOW_MS) as Unit, results('temporary'))
+  assert.deepEqual(
+    settle(later).remaining.map(({ attempt, firstAttemptAtMs }) => [attempt, firstAttemptAtMs]),
+    [[5, NOW_MS - HOUR_MS]],
+  )
+
+  const last = new Work([claimedOf(1, [items(1)], { attempt: 9, firstAttemptAtMs: NOW_MS - 4 * HOUR_MS })], { batch: SINGLE })
+  last.finish(last.start(NOW_MS) as Unit, results('temporary'))
+  const { remaining, records } = settle(last)
+  assert.deepEqual([remaining, records[0]?.finals], [[], [{ state: 'expired', reason: 'http_500', indexes: [0] }]])
+})
+
+test('what is known is settled while the rest goes on, and each delivery once', () => {
+  const work = new Work([claimedOf(1, [items(3), items(2)])], { batch: SINGLE })
+  const [first, second, third] = [1, 2, 3].map(() => work.start(NOW_MS) as Unit) as [Unit, Unit, Unit]
+  work.finish(first, results('success'))
+  work.finish(second, results('temporary'))
+  assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [false, true, 2])
+  const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  assert.deepEqual(
+    [partial.done, partial.kept.map(({ shipment, parts }) => [shipment.id, idsOf(parts)])],
+    [[], [[1, ['10-2', '11-0', '11-1']]]],
+  )
+  assert.deepEqual([endedIds(partial), partial.remaining.map(({ parts }) => idsOf(parts))], [['10-0'], [['10-1']]])
+  assert.deepEqual([work.isTouched, work.unrecorded, idsOf(work.shipments[0]?.shipment.parts ?? [])], [false, 0, ['10-2', '11-0', '11-1']])
+
+  // Stopped now, what is left goes back as the store has it; as it is, another outcome is a settlement of what is left.
+  work.finish(third, results('success'))
+  work.stop()
+  const last = settle(work)
+  assert.deepEqual([last.done.map(({ parts }) => idsOf(parts)), last.kept], [[['10-2', '11-0', '11-1']], []])
+  assert.deepEqual([endedIds(last), last.remaining.map(({ parts }) => idsOf(parts))], [['10-2'], [['11-0', '11-1']]])
+  assert.deepEqual(work.shipments, [])
+})
+
+test('delivered is what one URL took, and what others answer later is recorded with the attempt', () => {
+  const work = new Work([claimedOf(1, [items(1)], { replay: true })], { batch: SINGLE })
+  const unit = work.start(NOW_MS) as Unit
+  const all = results('permanent', 'success', 'temporary')
+  work.deliver(unit, all.slice(0, 2))
+  assert.deepEqual([work.isOver, work.unrecorded], [false, 1])
+  const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  assert.deepEqual([partial.done.length, partial.kept, endedIds(partial, 'delivered')], [1, [], ['10-0']])
+  work.finish(unit, all)
+  assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [true, true, 0])
+  const late = settle(work)
+  assert.deepEqual([late.done, late.kept, late.remaining, endedIds(late)], [[], [], [], []])
+  assert.deepEqual(
+    [partial, late].map(({ records }) => records.map(({ attempt, replay, requests }) => [attempt, replay, requests.map(({ url }) => url)])),
+    [[[1, true, URLS.slice(0, 2)]], [[1, true, URLS.slice(2)]]],
+  )
+})
+
+test('a work that was lost sends nothing more', () => {
+  const work = new Work([claimedOf(1, [items(3)])], { batch: SINGLE })
+  const unit = work.start(NOW_MS) as Unit
+  work.lose()
+  assert.deepEqual([work.start(NOW_MS), work.isOver, work.isLost], [undefined, false, true])
+  work.finish(unit, results('success'))
+  assert.ok(work.isOver)
+})
+
+test('a purged message is not sent and ends as cancelled, apart from those that were attempted', () => {
+  const work = new Work([claimedOf(1, [[...items(3), null]])], { batch: SINGLE })
+  work.finish(work.start(NOW_MS) as Unit, results('success'))
+  work.delete(deletedAt(999, [1]))
+  work.delete(deletedAt(100, [0, 2]))
+  work.finish(work.start(NOW_MS) as Unit, results('success'))
+  assert.equal(work.start(NOW_MS), undefined)
+  const { records } = settle(work)
+  assert.deepEqual(
+    records.map(({ attempt, finals }) => [attempt, finals]),
+    [
+      [1, [{ state: 'delivered', reason: null, indexes: [0, 1] }]],
+      [0, [{ state: 'cancelled', reason: 'message_deleted', indexes: [3, 2] }]],
+    ],
+  )
+})
+
+test('messages that the store cannot read have failed, with the reason, and the others are sent', () => {
+  const claimed = claimedOf(1, [items(1), items(2)])
+  const contents = new Map(claimed.contents).set(101, { ...contentOf([]), isUnreadable: true })
+  const work = new Work([{ ...claimed, contents }], { batch: SINGLE })
+  work.finish(work.start(NOW_MS) as Unit, results('success'))
+  assert.equal(work.start(NOW_MS), undefined)
+  assert.deepEqual(
+    settle(work).records.map(({ segment, attempt, requests, finals }) => [segment, attempt, requests.length, finals]),
+    [
+      [100, 1, 1, [{ state: 'delivered', reason: null, indexes: [0] }]],
+      [101, 0, 0, [{ state: 'failed', reason: 'message_unreadable', indexes: [0, 1] }]],
+    ],
+  )
+})
+
+test('a shipment of which nothing is left to send is over at once', () => {
+  const gone = claimedOf(1, [[null, null]])
+  const work = new Work([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, contents: new Map() }], { batch: SINGLE })
+  assert.deepEqual([work.isOver, work.isTouched], [true, true])
+  assert.equal(endedIds(settle(work), 'cancelled').length, 4)
+})
+
+test('a batch is cut by count and bytes, and a delete message is always alone', () => {
+  const remove = { type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }
+  const work = new Work([claimedOf(1, [[...items(5), remove, ...items(2)]])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } })
+  assert.deepEqual(
+    work.units.map(({ members, whole }) => [members.length, whole]),
+    [3, 2, 1, 2].map((length) => [length, true]),
+  )
+  const [first] = new Work([claimedOf(1, [items(1)])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } }).units
+  const oneBytes = Buffer.byteLength(jsonOf((first as Unit).members[0] as Unit['members'][0]))
+  for (const [bytes, lengths] of [
+    [2 * oneBytes + 3, [2, 2]],
+    [2 * oneBytes + 2, [1, 1, 1, 1]],
+    [10, [1, 1, 1, 1]],
+  ] as const) {
+    const limited = new Work([claimedOf(1, [items(4)])], { batch: { size: 100, bytes, lingerMs: 0 } })
+    assert.deepEqual(
+      limited.units.map(({ members }) => members.length),
+      lengths,
+    )
+  }
+})
+
+test('a message that cannot be written stands alone in its unit, and does not spoil a batch', () => {
+  const broken = contentOf(items(3))
+  Object.defineProperty(broken.items[1] as object, 'type', { value: { toJSON: () => assert.fail('unwritable') }, enumerable: true })
+  const claimed = claimedOf(1, [items(3)])
+  const work = new Work([{ ...claimed, contents: new Map([[100, broken]]) }], { batch: { size: 10, bytes: 500_000, lingerMs: 0 } })
+  assert.deepEqual(
+    work.units.map(({ members }) => members.map(({ index }) => index)),
+    [[0], [1], [2]],
+  )
+})
+
+test('a batch of several shipments is retried as what it was', () => {
+  const batch = { size: 4, bytes: 500_000, lingerMs: 0 }
+  const work = new Work([claimedOf(1, [items(3)]), claimedOf(2, [items(3)])], { batch })
+  work.finish(work.start(NOW_MS) as Unit, results('temporary'))
+  work.stop()
+  const { remaining } = settle(work)
+  assert.deepEqual(
+    remaining.map(({ unit, attempt, parts }) => [unit, attempt, idsOf(parts)]),
+    [
+      [true, 1, ['10-0', '10-1', '10-2', '20-0']],
+      [false, 0, ['20-1', '20-2']],
+    ],
+  )
+  const [draft] = remaining
+  const contents = new Map([...claimedOf(1, [items(3)]).contents, ...claimedOf(2, [items(3)]).contents])
+  const again = new Work([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, contents, bytes: 1 }], { batch: SINGLE })
+  assert.deepEqual([again.retry, again.units.map(memberIds)], [true, [['10-0', '10-1', '10-2', '20-0']]])
+})
+
+test('a unit has the name of its first delivery, whichever part that is of', () => {
+  const claimed = claimedOf(1, [[null], items(2)], { unit: true, attempt: 1, firstAttemptAtMs: 1 })
+  assert.equal(deliveryIdOf(new Work([claimed], { batch: SINGLE }).units[0] as Unit), '11-0')
+})
+
+test('what ran out of its window while it waited ends as expired', () => {
+  const { done, remaining, records } = expiry('dst', [claimedOf(1, [items(2), items(1)], { attempt: 3, firstAttemptAtMs: 1 })], NOW_MS)
+  assert.deepEqual([done.length, remaining], [1, []])
+  assert.deepEqual(
+    records.map(({ origin, attempt, finals }) => [origin, attempt, finals]),
+    [
+      [10, 3, [{ state: 'expired', reason: 'retry_window_over', indexes: [0, 1] }]],
+      [11, 3, [{ state: 'expired', reason: 'retry_window_over', indexes: [0] }]],
+    ],
+  )
+})
+
+// ── Whatever happens ──
+
+const anyItem = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(fc.nat({ max: 5 }), fc.nat({ max: 300 }))
+      .map(([at, length]) => message(`m${at}`, { properties: { pad: 'x'.repeat(length) } })),
+  },
+  { weight: 1, arbitrary: fc.constant({ type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }) },
+  { weight: 1, arbitrary: fc.constant(null) },
+)
+const anyParts = fc.array(fc.array(anyItem, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 3 })
+const anyFresh = fc.array(anyParts, { minLength: 1, maxLength: 4 }).map((all) => all.map((parts, at) => claimedOf(at + 1, parts)))
+const anyRetry = fc
+  .record({
+    parts: anyParts,
+    attempt: fc.integer({ min: 1, max: 20 }),
+    ageMs: fc.integer({ min: 0, max: 5 * HOUR_MS }),
+    unit: fc.boolean(),
+    replay: fc.boolean(),
+    urls: fc.option(fc.subarray(URLS, { minLength: 1 })),
+  })
+  .map(({ parts, ageMs, ...given }) => [claimedOf(1, parts, { ...given, firstAttemptAtMs: NOW_MS - ageMs, dueAtMs: NOW_MS - 5 })])
+const anyBatch = fc.oneof(
+  fc.constant(SINGLE),
+  fc.record({ size: fc.integer({ min: 2, max: 8 }), bytes: fc.integer({ min: 200, max: 3_000 }), lingerMs: fc.constant(0) }),
+)
+const anyVerdicts = fc.array(fc.constantFrom<Verdict>('success', 'temporary', 'permanent'), { minLength: 1, maxLength: 3 })
+const anyStep = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ do: 'start' } as const) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('finish' as const), which: fc.nat(), verdicts: anyVerdicts }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('withdraw' as const), which: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deliver' as const), which: fc.nat(), verdicts: anyVerdicts }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'settle' } as const) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('purge' as const),
+      segment: fc.integer({ min: 100, max: 402 }),
+      indexes: fc.uniqueArray(fc.nat({ max: 5 })),
+    }),
+  },
+)
+
+test('whatever happens, every delivery ends up in exactly one place, and retried or untouched as it must be', () => {
+  fc.assert(
+    fc.property(fc.oneof(anyFresh, anyRetry), anyBatch, fc.array(anyStep, { maxLength: 60 }), (shipments, batch, steps) => {
+      const work = new Work(shipments, { batch })
+      for (const { members, whole } of work.units) {
+        const isDelete = members.some((member) => (JSON.parse(jsonOf(member)) as { type: string }).type === 'delete')
+        if (shipments.some(({ shipment }) => shipment.unit)) continue
+        if (batch.size === 1 || isDelete) assert.equal(members.length, 1)
+        assert.equal(whole, batch.size > 1)
+        assert.ok(members.length <= batch.size)
+        if (members.length > 1) assert.ok(Buffer.byteLength(`[${members.map(jsonOf).join(',')}]`) <= batch.bytes)
+      }
+      const running: Unit[] = []
+      const trailing: [Unit, Verdict[]][] = []
+      const settlements: Settlement[] = []
+      const retried: { ids: string[]; urls: string[]; whole: boolean; attempt: number; firstAttemptAtMs: number | null }[] = []
+      const untouched: Unit[] = []
+      const takeRunning = (which: number): Unit | undefined => running.splice(which % Math.max(running.length, 1), 1)[0]
+      const finish = (unit: Unit, verdicts: Verdict[]): void => {
+        work.finish(unit, results(...verdicts))
+        if (verdicts.includes('success') || !verdicts.includes('temporary')) return
+        const { attempt, firstAttemptAtMs } = (unit.members[0] as Unit['members'][0]).shipment
+        const urls = URLS.filter((_, at) => verdicts[at] === 'temporary')
+        retried.push({ ids: memberIds(unit), urls, whole: unit.whole, attempt: attempt + 1, firstAttemptAtMs })
+      }
+      for (const step of steps) {
+        if (step.do === 'start') {
+          const unit = work.start(NOW_MS)
+          if (unit) running.push(unit)
+        } else if (step.do === 'purge') work.delete(deletedAt(step.segment, step.indexes))
+        else if (step.do === 'settle') {
+          if (!work.isOver) settlements.push(work.settlement(destination, NOW_MS, NOW_MS, () => 0.5))
+        } else {
+          const unit = takeRunning(step.which)
+          if (unit === undefined) continue
+          if (step.do === 'finish') finish(unit, step.verdicts)
+          else if (step.do === 'deliver') {
+            work.deliver(unit, results('success'))
+            trailing.push([unit, step.verdicts])
+          } else {
+            work.withdraw(unit)
+            untouched.push(unit)
+          }
+        }
+      }
+      untouched.push(...work.units)
+      work.stop()
+      for (const unit of running) finish(unit, ['temporary'])
+      for (const [unit, verdicts] of trailing) work.finish(unit, results('success', ...verdicts))
+      settlements.push(settle(work))
+
+      // Each adds up, and begins with what the one before has left.
+      const held = new Map(shipments.map(({ shipment }) => [shipment.id, idsOf(shipment.parts)]))
+      for (const each of settlements) {
+        refuseUneven(each)
+        for (const { id, parts } of each.done) assert.deepEqual(idsOf(parts), held.get(id))
+        for (const { shipment } of each.kept) assert.deepEqual(idsOf(shipment.parts), held.get(shipment.id))
+        for (const { id } of each.done) held.delete(id)
+        for (const { shipment, parts } of each.kept) held.set(shipment.id, idsOf(parts))
+      }
+      assert.equal(held.size, 0)
+      const settlement = {
+        ...(settlements[0] as Settlement),
+        remaining: settlements.flatMap(({ remaining }) => remaining),
+        records: settlements.flatMap(({ records }) => records),
+      }
+      const owed = shipments.flatMap(({ shipment }) => idsOf(shipment.parts)).sort()
+      const left = settlement.remaining.flatMap(({ parts }) => idsOf(parts))
+      assert.deepEqual([...endedIds(settlement), ...left].sort(), owed)
+
+      const expired = new Set(endedIds(settlement, 'expired'))
+      for (const { ids, urls, whole, attempt, firstAttemptAtMs } of retried) {
+        if (ids.some((id) => expired.has(id))) {
+          assert.ok(ids.every((id) => expired.has(id)))
+          continue
+        }
+        const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(ids[0] as string))
+        assert.ok(draft !== undefined)
+        assert.deepEqual([draft.urls, draft.unit, draft.attempt], [urls, whole, attempt])
+        assert.equal(draft.firstAttemptAtMs, firstAttemptAtMs ?? NOW_MS)
+        assert.ok(draft.dueAtMs > NOW_MS && draft.dueAtMs <= draft.firstAttemptAtMs + destination.retryWindowMs)
+        if (whole) assert.deepEqual(idsOf(draft.parts).sort(), [...ids].sort())
+      }
+      for (const { members } of untouched) {
+        for (const member of members) {
+          const id = memberIds({ members: [member], whole: false, startedAtMs: 0, recorded: 0 })[0] as string
+          const { attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = member.shipment
+          const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(id))
+          assert.ok(draft !== undefined)
+          assert.deepEqual(
+            [draft.attempt, draft.firstAttemptAtMs, draft.dueAtMs, draft.unit, draft.urls, draft.replay],
+            [attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay],
+          )
+        }
+      }
+    }),
+    { numRuns: 400 },
+  )
+})
+
+test('a batch of several shipments remembers once what it carried; the records of the others say where', () => {
+  const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
+  const work = new Work([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { batch })
+  const unit = work.start(NOW_MS) as Unit
+  work.finish(unit, results('success', 'success'))
+  const parts = [
+    { origin: 10, segment: 100, indexes: [0, 1] },
+    { origin: 20, segment: 200, indexes: [0] },
+    { origin: 30, segment: 300, indexes: [0] },
+  ]
+  assert.deepEqual(
+    settle(work).records.map(({ requests }) => requests.map(({ gathered }) => gathered)),
+    [parts, null, null].map((own) => [
+      { lead: 10, parts: own },
+      { lead: 10, parts: own },
+    ]),
+  )
+})
+
+test('a request for messages of one part remembers no others', () => {
+  const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
+  for (const settings of [batch, SINGLE]) {
+    const work = new Work([claimedOf(1, [items(3)])], { batch: settings })
+    for (let unit = work.start(NOW_MS); unit !== undefined; unit = work.start(NOW_MS)) work.finish(unit, results('success'))
+    assert.ok(settle(work).records.every(({ requests }) => requests.every((request) => !('gathered' in request))))
+  }
+})
+
+test('a request has the trace of its messages if they share one, and none otherwise', () => {
+  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
+  const traced = (id: number, of: SegmentContent['trace']): ClaimedShipment => {
+    const claimed = claimedOf(id, [items(2)])
+    return { ...claimed, contents: new Map([...claimed.contents].map(([segment, content]) => [segment, { ...content, trace: of }])) }
+  }
+  const unitOf = (size: number, ...shipments: ClaimedShipment[]): Unit =>
+    new Work(shipments, { batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit
+  assert.deepEqual(traceOf(unitOf(1, traced(1, trace))), trace)
+  assert.deepEqual(traceOf(unitOf(9, traced(1, trace))), trace)
+  assert.deepEqual(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace }))), trace)
+  assert.equal(traceOf(unitOf(9, traced(1, trace), traced(2, null))), null)
+  assert.equal(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace, tracestate: 'a=1' }))), null)
+  assert.equal(traceOf(unitOf(1, traced(1, null))), null)
+})

@@ -1,0 +1,481 @@
+// Shipments being worked on, and how they end. A work is one shipment or, for a destination that takes batches, several;
+// it is cut into units, each of which is one request to each URL. A settlement records the outcomes known so far: the last
+// one when every unit that was started has come back, and earlier ones while the rest of the work goes on under its claim.
+// Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one place of a settlement:
+// ended, owed another attempt, or kept. Messages are written as JSON at once and their parsed form is let go: kept until
+// they are sent, it would be copied by the collector again and again.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { outboundMessage } from '../../outbound/outbound-message.ts'
+import type {
+  AttemptRecord,
+  BatchSettings,
+  ClaimedShipment,
+  Destination,
+  FinalState,
+  Gathered,
+  IsDeleted,
+  KeptShipment,
+  Part,
+  RequestRecord,
+  RowId,
+  SegmentContent,
+  Settlement,
+  Shipment,
+  ShipmentDraft,
+  TraceContext,
+} from '../../store/store.ts'
+import { sharedTrace } from '../../outbound/trace-context.ts'
+import type { Outcome } from '../sending/outcome.ts'
+import { type Combined, combine, nextRetry } from './retry-policy.ts'
+
+/** One message of a unit. */
+export interface Member {
+  shipment: Shipment
+  /** Which of the work's records it belongs to. */
+  part: number
+  /** The shipment that first owed it: with the index, the delivery's name. */
+  origin: RowId
+  index: number
+  messageId: string | null
+  /** As it is sent; null for one that cannot be written, which is a bug. */
+  json: string | null
+  /** Never in a batch with others. */
+  alone: boolean
+  trace: TraceContext | null
+  sourceId: string
+  type: string | null
+  userId: string | null
+  previousId: string | null
+  /** When it was accepted, in wall time. */
+  receivedAtMs: number
+}
+
+/** What is left of a claimed shipment when its messages are written. */
+export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
+
+export interface Unit {
+  members: Member[]
+  /** A batch: sent as an array, and retried as what it is. */
+  whole: boolean
+  /** In schedule time. */
+  startedAtMs: number
+  /** How many of its requests have been handed to the records. */
+  recorded: number
+}
+
+export interface UnitOutcome {
+  url: string
+  startedAtMs: number
+  outcome: Outcome
+}
+
+interface PartRecord {
+  shipment: Shipment
+  origin: RowId
+  segment: RowId
+  requests: RequestRecord[]
+  delivered: number[]
+  /** Others that ended, by state and reason. */
+  ended: Map<string, FinalState & { indexes: number[] }>
+  /** Messages that were purged before they were sent. */
+  purged: number[]
+  /** Messages that the store could not read. */
+  unreadable: number[]
+}
+
+/** Deliveries that are owed another attempt together. */
+interface Owed {
+  shipment: Shipment
+  members: Member[]
+  whole: boolean
+  urls: readonly string[]
+  reason: string
+  startedAtMs: number
+}
+
+/** Retries of messages whose windows began within this time, or this part of the window, are made together. */
+const TOGETHER_MS = 1_000
+const TOGETHER_SHARE = 0.01
+
+export class Work {
+  readonly retry: boolean
+  /** How many messages it began with. */
+  readonly size: number
+  /** Not started yet, in order. */
+  readonly units: Unit[]
+  /** As the store has them: without what has been recorded as ended. */
+  #shipments: readonly HeldShipment[]
+  readonly #records: PartRecord[] = []
+  #owed: Owed[] = []
+  readonly #untouched: Unit[] = []
+  /** On their way, with no success yet. */
+  readonly #running = new Set<Unit>()
+  /** Delivered, while other URLs have not answered. */
+  #trailing = 0
+  #retryAfterMs: number | null = null
+  #touched = false
+  #unrecorded = 0
+  #lost = false
+
+  constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
+    this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
+    this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
+    const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
+    this.size = members.length
+    const whole = shipments.some(({ shipment }) => shipment.unit)
+    if (whole) this.units = members.length === 0 ? [] : [unitOf(members, true)]
+    else if (batch.size > 1) this.units = chunks(members, batch)
+    else this.units = members.map((member) => unitOf([member], false))
+  }
+
+  get shipments(): readonly HeldShipment[] {
+    return this.#shipments
+  }
+
+  /** Takes the next unit to be sent. */
+  start(nowMs: number): Unit | undefined {
+    const unit = this.units.shift()
+    if (unit === undefined) return undefined
+    this.#running.add(unit)
+    unit.startedAtMs = nowMs
+    return unit
+  }
+
+  /** One URL has accepted it, so it is delivered, whatever the others answer. At most once for each unit. */
+  deliver(unit: Unit, results: readonly UnitOutcome[]): void {
+    this.#running.delete(unit)
+    this.#trailing++
+    this.#record(unit, results, { kind: 'delivered' })
+  }
+
+  finish(unit: Unit, results: readonly UnitOutcome[]): void {
+    if (!this.#running.delete(unit)) {
+      this.#trailing--
+      this.#record(unit, results, null)
+      return
+    }
+    const combined = combine(results)
+    this.#record(unit, results, combined)
+    if (combined.kind !== 'retry') return
+    const { urls, reason, retryAfterMs } = combined
+    if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
+    const { shipment } = unit.members[0] as Member
+    this.#owed.push({ shipment, members: unit.members, whole: unit.whole, urls, reason, startedAtMs: unit.startedAtMs })
+  }
+
+  /** The unit was stopped from our side before anything is known: as if it had not been started. */
+  withdraw(unit: Unit): void {
+    this.#running.delete(unit)
+    this.#untouched.push(unit)
+  }
+
+  /** The settlement was refused: the shipments no longer belong to this work, which sends nothing more. */
+  lose(): void {
+    this.#lost = true
+    this.stop()
+  }
+
+  /** Gives up what was not started; it stays owed as it was. */
+  stop(): void {
+    this.#untouched.push(...this.units.splice(0))
+  }
+
+  /** Drops messages whose users were deleted while the work waited. */
+  delete(isDeleted: IsDeleted): void {
+    for (let at = this.units.length - 1; at >= 0; at--) {
+      const unit = this.units[at] as Unit
+      const left = unit.members.filter(({ part, index, sourceId, type, userId, previousId }) => {
+        const { segment } = this.#records[part] as PartRecord
+        if (!isDeleted(sourceId, segment, { type, userId, previousId })) return true
+        this.#purged(part, index)
+        return false
+      })
+      if (left.length === 0) this.units.splice(at, 1)
+      else unit.members = left
+    }
+  }
+
+  /** Nothing is waiting or running: it can be settled or released. */
+  get isOver(): boolean {
+    return this.#running.size === 0 && this.#trailing === 0 && this.units.length === 0
+  }
+
+  /** False when nothing has happened since the last settlement: then the shipments are released as they are. */
+  get isTouched(): boolean {
+    return this.#touched
+  }
+
+  get isLost(): boolean {
+    return this.#lost
+  }
+
+  /** How many deliveries have an outcome that is not recorded. */
+  get unrecorded(): number {
+    return this.#unrecorded
+  }
+
+  /** What has happened since the last one. The work goes on with what it keeps, and is settled again. */
+  settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
+    const remaining: ShipmentDraft[] = []
+    for (const { shipment, members, whole, urls, reason, startedAtMs } of this.#together(destination.retryWindowMs)) {
+      const attempt = shipment.attempt + 1
+      const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
+      const windowMs = destination.retryWindowMs
+      const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAfterMs: this.#retryAfterMs, random })
+      if (next.kind === 'expired') {
+        for (const [part, indexes] of byPart(members)) end(this.#records[part] as PartRecord, 'expired', reason, indexes)
+        continue
+      }
+      const { replay, destinationId } = shipment
+      const dueAtMs = next.atMs
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: whole, urls, replay, parts: this.#partsOf(members) })
+    }
+    const kept: KeptShipment[] = []
+    const done: Shipment[] = []
+    const isOver = this.isOver
+    const left = byShipment([...this.#untouched, ...this.#running, ...this.units].flatMap(({ members }) => members))
+    this.#shipments = this.#shipments.flatMap(({ shipment, bytes }) => {
+      const members = left.get(shipment.id)
+      const parts = members === undefined ? [] : this.#partsOf(members)
+      if (parts.length > 0 && !isOver) {
+        kept.push({ shipment, parts })
+        return [{ shipment: { ...shipment, parts }, bytes }]
+      }
+      done.push(shipment)
+      const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = shipment
+      if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts })
+      return []
+    })
+    const records = this.#records.flatMap((record) => takeRecords(record, wallMs))
+    this.#owed = []
+    this.#touched = false
+    this.#unrecorded = 0
+    return { destinationId: destination.id, done, kept, remaining, records }
+  }
+
+  #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
+    this.#touched = true
+    if (combined !== null) this.#unrecorded += unit.members.length
+    const parts = byPart(unit.members)
+    for (const [at, [part, indexes]] of parts.entries()) {
+      const record = this.#records[part] as PartRecord
+      for (const { url, startedAtMs, outcome } of results.slice(unit.recorded)) {
+        const request = requestRecord(url, startedAtMs, outcome, indexes)
+        if (parts.length > 1) request.gathered = this.#gathered(unit.members, at === 0)
+        record.requests.push(request)
+      }
+      if (combined?.kind === 'delivered') record.delivered.push(...indexes)
+      else if (combined?.kind === 'failed') end(record, 'failed', combined.reason, indexes)
+    }
+    unit.recorded = results.length
+  }
+
+  /**
+   * A batch stays a unit of its own; single messages that are left with the same URLs go on together, where their windows
+   * began at nearly the same time. The window of those begins with the last one's attempt: longer than its own for none by more
+   * than a hundredth, shorter for none.
+   */
+  #together(windowMs: number): Owed[] {
+    const togetherMs = Math.min(TOGETHER_MS, windowMs * TOGETHER_SHARE)
+    const together: Owed[] = []
+    const singles = new Map<string, { owed: Owed; fromMs: number }>()
+    for (const owed of this.#owed.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
+      const key = `${owed.shipment.id} ${owed.urls.join(' ')}`
+      const same = owed.whole ? undefined : singles.get(key)
+      // A retry's window began long before, and is its shipment's.
+      if (same && (owed.shipment.firstAttemptAtMs !== null || owed.startedAtMs - same.fromMs <= togetherMs)) {
+        same.owed.members.push(...owed.members)
+        same.owed.startedAtMs = owed.startedAtMs
+        continue
+      }
+      const first = { ...owed, members: [...owed.members] }
+      together.push(first)
+      if (!owed.whole) singles.set(key, { owed: first, fromMs: owed.startedAtMs })
+    }
+    return together
+  }
+
+  #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
+    const members: Member[] = []
+    for (const { origin, segment, indexes } of shipment.parts) {
+      const record: PartRecord = { shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] }
+      const part = this.#records.push(record) - 1
+      const content = contents.get(segment)
+      if (content?.isUnreadable) {
+        record.unreadable.push(...indexes)
+        this.#touched = true
+        this.#unrecorded += indexes.length
+        continue
+      }
+      for (const index of indexes) {
+        const item = content?.items[index]
+        if (content === undefined || item == null) this.#purged(part, index)
+        else members.push(memberOf(shipment, part, origin, content, index, item))
+      }
+    }
+    return members
+  }
+
+  #purged(part: number, index: number): void {
+    ;(this.#records[part] as PartRecord).purged.push(index)
+    this.#touched = true
+    this.#unrecorded++
+  }
+
+  /** A thousand parts that each knew the others would be a million entries. */
+  #gathered(members: readonly Member[], isFirst: boolean): Gathered {
+    return { lead: (members[0] as Member).origin, parts: isFirst ? this.#partsOf(members) : null }
+  }
+
+  #partsOf(members: readonly Member[]): Part[] {
+    return byPart(members).map(([part, indexes]) => {
+      const { origin, segment } = this.#records[part] as PartRecord
+      return { origin, segment, indexes }
+    })
+  }
+}
+
+/** Shipments whose window is over, ended without another attempt. */
+export function expiry(destinationId: string, shipments: readonly HeldShipment[], wallMs: number): Settlement {
+  const done = shipments.map(({ shipment }) => shipment)
+  const records = done.flatMap(({ parts, attempt, replay }) =>
+    parts.map(({ origin, segment, indexes }): AttemptRecord => {
+      const finals: FinalState[] = [{ state: 'expired', reason: 'retry_window_over', indexes }]
+      return { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
+    }),
+  )
+  return { destinationId, done, kept: [], remaining: [], records }
+}
+
+function end(record: PartRecord, state: FinalState['state'], reason: string, indexes: readonly number[]): void {
+  const key = `${state} ${reason}`
+  const ended = record.ended.get(key)
+  if (ended) ended.indexes.push(...indexes)
+  else record.ended.set(key, { state, reason, indexes: [...indexes] })
+}
+
+/** What happened to the messages of a part since it was last asked for. */
+function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
+  const { shipment, origin, segment, requests, delivered, ended, purged, unreadable } = record
+  const { attempt, replay } = shipment
+  const records: AttemptRecord[] = []
+  if (requests.length > 0) {
+    const finals: FinalState[] = [...ended.values()]
+    if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
+    records.push({ origin, segment, attempt: attempt + 1, replay, atMs, requests, finals })
+  }
+  // Apart from those that were attempted: these were not, this time.
+  const unsent = (state: FinalState['state'], reason: string, indexes: number[]): void => {
+    if (indexes.length > 0) records.push({ origin, segment, attempt, replay, atMs, requests: [], finals: [{ state, reason, indexes }] })
+  }
+  unsent('cancelled', 'message_deleted', purged)
+  unsent('failed', 'message_unreadable', unreadable)
+  if (records.length > 0) Object.assign(record, { requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] })
+  return records
+}
+
+export function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {
+  const { status, reason, error, address, timings, responseStart } = outcome
+  const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
+  return { url, startedAtMs, status, reason, error, address, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, indexes }
+}
+
+function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {
+  // One message is by far the usual case.
+  if (members.length === 1) {
+    const { part, index } = members[0] as Member
+    return [[part, [index]]]
+  }
+  const parts = new Map<number, number[]>()
+  for (const { part, index } of members) {
+    const indexes = parts.get(part)
+    if (indexes) indexes.push(index)
+    else parts.set(part, [index])
+  }
+  return [...parts]
+}
+
+function byShipment(members: readonly Member[]): Map<RowId, Member[]> {
+  const shipments = new Map<RowId, Member[]>()
+  for (const member of members) {
+    const own = shipments.get(member.shipment.id)
+    if (own) own.push(member)
+    else shipments.set(member.shipment.id, [member])
+  }
+  return shipments
+}
+
+function unitOf(members: Member[], whole: boolean): Unit {
+  return { members, whole, startedAtMs: 0, recorded: 0 }
+}
+
+export function traceOf({ members }: Unit): TraceContext | null {
+  // One message is by far the usual case.
+  return members.length === 1 ? (members[0] as Member).trace : sharedTrace(members.map(({ trace }) => trace))
+}
+
+/** A batch has the name of its first delivery. */
+export function deliveryIdOf({ members }: Unit): string {
+  const { origin, index } = members[0] as Member
+  return `${String(origin)}-${index}`
+}
+
+function memberOf(shipment: Shipment, part: number, origin: RowId, content: SegmentContent, index: number, item: JsonObject): Member {
+  const { messageId, type, userId, previousId } = item
+  const json = written(content, index)
+  return {
+    shipment,
+    part,
+    origin,
+    index,
+    messageId: textOrNull(messageId),
+    json,
+    alone: type === 'delete' || json === null,
+    trace: content.trace,
+    sourceId: content.sourceId,
+    type: textOrNull(type),
+    userId: textOrNull(userId),
+    previousId: textOrNull(previousId),
+    receivedAtMs: content.receivedAtMs,
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+function written(content: SegmentContent, index: number): string | null {
+  try {
+    return JSON.stringify(outboundMessage(content, index))
+  } catch {
+    return null
+  }
+}
+
+export function jsonOf({ json }: Member): string {
+  if (json === null) throw new Error('the message cannot be written as JSON')
+  return json
+}
+
+/** Batches within the destination's limits. One message may be over the bytes; then it is alone. */
+function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
+  const units: Unit[] = []
+  let current: Member[] = []
+  let currentBytes = 0
+  const close = (): void => {
+    if (current.length > 0) units.push(unitOf(current, true))
+    current = []
+    currentBytes = 0
+  }
+  for (const member of members) {
+    const { alone } = member
+    const memberBytes = Buffer.byteLength(member.json ?? '') + 1
+    if (alone || current.length === size || currentBytes + memberBytes >= bytes) close()
+    current.push(member)
+    currentBytes += memberBytes
+    if (alone) close()
+  }
+  close()
+  return units
+}

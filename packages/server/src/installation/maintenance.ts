@@ -1,0 +1,214 @@
+// Work on a store while no service runs on it. Holds the store's lock for as long as it takes, so that a service cannot
+// start in the middle. Beside app.ts the only file that names an adapter; what a person types is in commands/.
+
+import { existsSync } from 'node:fs'
+import type { Config } from '../config.ts'
+import { createSecretBox, generateSecretKey, SecretBoxError } from '../secrets/secret-box.ts'
+import { adoptNextKey, KeyFileProblem, keyPath, keysBeside, openWithKeyFile, writeNextKey } from '../secrets/secret-key-file.ts'
+import { AddressProblem, describeAddress, parsePostgresAddress } from '../store/postgres/session/address.ts'
+import { isLocked, StoreProblem } from '../store/sqlite/schema/database.ts'
+import { inspectSqlite } from '../store/sqlite/threads/inspect.ts'
+import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
+import {
+  type NodeSummary,
+  type ServerFacts,
+  STORED_SECRETS,
+  type Store,
+  type StoredSecret,
+  type StoreInspection,
+  StoreUnavailable,
+} from '../store/store.ts'
+import type { Moved, MoveOptions } from '../store-migration/move-store.ts'
+
+export type { StoreInspection } from '../store/store.ts'
+export type { Moved } from '../store-migration/move-store.ts'
+
+/** What a person can mend. */
+export class MaintenanceProblem extends Error {
+  override name = 'MaintenanceProblem'
+}
+
+export interface RotateOptions {
+  store: Config['store']
+  /** SWITCHYARD_SECRET_KEY as it was until now. Null: the key is in the file beside the store. */
+  oldKey: string | null
+  /** Null: a new one is made, which is possible only where it is kept in the file. */
+  newKey: string | null
+  /** Also removes every stored secret that gives access, so that earlier sessions and access tokens are refused, and forged ones too. */
+  endTokens?: boolean
+  /** For tests: called after each step, at any of which the process may end. */
+  onStep?: (step: RotateStep) => void
+}
+
+export type RotateStep = 'opened' | 'key written' | 'resealed' | 'key adopted'
+
+export interface Rotated {
+  /** How many secrets were encrypted anew. */
+  secrets: number
+  /** Where the new key is; null where it is to be given in SWITCHYARD_SECRET_KEY from now on. */
+  keyFile: string | null
+}
+
+/** No token is known here: whoever can read the file and its key may do this. */
+const ROTATION = { actor: { id: 'maintenance', name: 'maintenance' }, action: 'secret-key.rotate', subject: null, before: null }
+
+/** Encrypts the stored secrets with another key. Wherever it is interrupted, the next start finds a key that opens them. */
+export async function rotateSecretKey(options: RotateOptions): Promise<Rotated> {
+  const { store, oldKey, newKey, endTokens = false, onStep = () => {} } = options
+  if (newKey === '') throw new MaintenanceProblem('The new key must not be empty.')
+  if (store.kind === 'postgres') return inWords(() => rotateOnServer(store.url, options))
+  const { path } = store
+  if (!existsSync(path)) throw new MaintenanceProblem(`There is no store at ${path}.`)
+  if (oldKey !== null && newKey === null) {
+    throw new MaintenanceProblem(
+      'The key is given in SWITCHYARD_SECRET_KEY, so the new one has to be given too: keep it where the service is started from, and call this again.',
+    )
+  }
+  const inFile = oldKey === null
+  const key = newKey ?? generateSecretKey()
+  // What is read from a file has no blanks at its ends: sealed with them, nothing would open again.
+  if (inFile && key !== key.trim()) throw new MaintenanceProblem('The new key must not begin or end with a blank.')
+  return inWords(async () => {
+    let current = oldKey
+    const open = (found: string): Promise<SqliteStore> => openStore(path, (current = found))
+    const opened = await (inFile ? openWithKeyFile(path, open) : open(oldKey))
+    try {
+      onStep('opened')
+      if (key === current) throw new MaintenanceProblem('The new key is the old one.')
+      if (inFile) {
+        writeNextKey(path, key)
+        onStep('key written')
+      }
+      const secrets = await reseal(opened, key, endTokens)
+      onStep('resealed')
+      if (inFile) {
+        adoptNextKey(path)
+        onStep('key adopted')
+      }
+      return { secrets, keyFile: inFile ? keyPath(path) : null }
+    } finally {
+      await opened.close()
+    }
+  })
+}
+
+/** Every node has the key in its environment, so none may run: one with the old key could open nothing any more. */
+async function rotateOnServer(url: string, { oldKey, newKey, endTokens = false, onStep = () => {} }: RotateOptions): Promise<Rotated> {
+  if (oldKey === null)
+    throw new MaintenanceProblem('The key of a PostgreSQL store is in SWITCHYARD_SECRET_KEY: set it as the nodes have it.')
+  if (newKey === null)
+    throw new MaintenanceProblem('The new key has to be given: keep it where the nodes are started from, and call this again.')
+  if (newKey === oldKey) throw new MaintenanceProblem('The new key is the old one.')
+  const { createPostgresStore } = await import('../store/postgres/store.ts')
+  const opened = await createPostgresStore({ url, secretBox: createSecretBox(oldKey), retentionDays: 7, nodeName: 'rotate-key' })
+  try {
+    onStep('opened')
+    const others = opened.membership.others()
+    if (others.length > 0) {
+      throw new MaintenanceProblem(
+        `Nodes run on this store: ${others.map(({ name }) => name).join(', ')}. Stop all of them first; one that was killed counts as running for ten seconds.`,
+      )
+    }
+    const secrets = await reseal(opened, newKey, endTokens)
+    onStep('resealed')
+    return { secrets, keyFile: null }
+  } finally {
+    await opened.close()
+  }
+}
+
+function reseal({ secrets }: Pick<Store, 'secrets'>, key: string, endTokens: boolean): Promise<number> {
+  const audit = (after: object | null) => ({ ...ROTATION, after: { ...after, endTokens } })
+  const names = Object.keys(STORED_SECRETS) as StoredSecret[]
+  return secrets.reseal(createSecretBox(key), audit, endTokens ? names.filter((name) => STORED_SECRETS[name].letsIn) : [])
+}
+
+export interface MigrateOptions extends Pick<MoveOptions, 'path' | 'url' | 'keepUsable' | 'dryRun' | 'onProgress' | 'signal'> {
+  /** SWITCHYARD_SECRET_KEY: of the nodes, or of the file as well where it had one. Null: not given. */
+  secretKey: string | null
+  /** SWITCHYARD_NEW_SECRET_KEY: of the nodes, where the file's is another. */
+  newKey: string | null
+}
+
+/** Moves a SQLite installation to PostgreSQL; interrupted, the same call goes on. See store-migration. */
+export async function migrateStore({ secretKey, newKey, ...options }: MigrateOptions): Promise<Moved> {
+  const key = newKey ?? secretKey
+  if (key === null) {
+    throw new MaintenanceProblem(
+      'With PostgreSQL, SWITCHYARD_SECRET_KEY is required: the key that encrypts stored secrets, the same for every node. `switchyard rotate-key --generate` prints a good one. Keep it, set it, and run this again.',
+    )
+  }
+  return inWords(async () => {
+    const { moveStore } = await import('../store-migration/move-store.ts')
+    const oldKeys = [...(secretKey === null ? [] : [secretKey]), ...keysBeside(options.path)]
+    return moveStore({ ...options, oldKeys, newKey: key })
+  })
+}
+
+/** Takes the mark of a move away: services start on the file again. False when there was none. */
+export async function undoMigration(path: string): Promise<boolean> {
+  return inWords(async () => (await import('../store-migration/move-store.ts')).undoMove(path))
+}
+
+/** Without a login. */
+export function placeOfServer(url: string): string {
+  return describeAddress(parsePostgresAddress(url))
+}
+
+/** A look at a server that no service answers for: only read, and no node is added. Null nodes: there is no schema yet. */
+export async function inspectServer(url: string): Promise<{ facts: ServerFacts; nodes: Pick<NodeSummary, 'name' | 'version'>[] | null }> {
+  const [{ Database }, { serverFacts }] = await Promise.all([
+    import('../store/postgres/session/database.ts'),
+    import('../store/postgres/session/server-facts.ts'),
+  ])
+  const database = new Database({ address: parsePostgresAddress(url), connections: 1 })
+  try {
+    const facts = await serverFacts(database)
+    const { rows } = await database.query<{ there: boolean }>("SELECT to_regclass('switchyard.nodes') IS NOT NULL AS there")
+    if (!rows[0]?.there) return { facts, nodes: null }
+    const nodes = await database.query<{ name: string; version: string }>(
+      'SELECT name, version FROM nodes WHERE expires_at > now() ORDER BY num',
+    )
+    return { facts, nodes: nodes.rows }
+  } finally {
+    database.close()
+  }
+}
+
+/** A look at a file that is only read: a backup, or the store of a service that does not run. Undefined: not over by then. */
+export function inspectStoreFile(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
+  if (!existsSync(path)) throw new MaintenanceProblem(`There is no file ${path}.`)
+  return inspectSqlite(path, deadlineMs)
+}
+
+/** Whether a service runs on the store of this path, on this machine. */
+export function isStoreInUse(path: string): boolean {
+  return existsSync(`${path}.lock`) && isLocked(path)
+}
+
+function openStore(path: string, key: string): Promise<SqliteStore> {
+  return createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays: 7 })
+}
+
+/** By name: whoever moves nothing does not load what throws them, PostgreSQL's driver among it. */
+const OF_A_MOVE = new Set(['MoveProblem', 'ArrivalProblem', 'SchemaProblem'])
+
+async function inWords<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof StoreUnavailable) {
+      throw new MaintenanceProblem(`The store cannot be written: ${error.message}.`, { cause: error })
+    }
+    if (
+      [SecretBoxError, KeyFileProblem, StoreProblem, AddressProblem].some((known) => error instanceof known) ||
+      OF_A_MOVE.has((error as Error).name)
+    ) {
+      throw new MaintenanceProblem((error as Error).message, { cause: error })
+    }
+    // An error of the server: a right that is missing, a disk that is full.
+    if ((error as { severity?: string }).severity !== undefined)
+      throw new MaintenanceProblem(`PostgreSQL refused: ${(error as Error).message}.`, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,148 @@
+// What a stored message looks like on its way to a webhook: the seed's table A2 and what decisions.md adds to it. Pure, and
+// on the hot path of every attempt: one object literal per type, so that shapes stay stable, with undefined for what the
+// call did not have (JSON.stringify leaves it out). Signing, batching and sending are delivery's.
+//
+// Only the fields named here leave. A message's other top-level fields are the client's own business and stay behind:
+// `writeKey`, `_metadata`, `version`, `channel`, `projectId`, `options`, `traits` of a track, `properties` of an identify…
+
+import type { JsonObject } from '@switchyard/protocol'
+import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
+import type { SegmentContent } from '../store/store.ts'
+
+/** Throws when there is no message at the index: a duplicate's or a purged one's place is never sent. */
+export function outboundMessage(content: SegmentContent, index: number): JsonObject {
+  const item = itemAt(content, index)
+  const { timestamp, originalTimestamp, sentAt, receivedAt } = messageTimes(content, item)
+  const type: unknown = item['type']
+  if (type === 'delete') return { type, userId: item['userId'], timestamp }
+  const messageId: unknown = item['messageId'] ?? undefined
+  const userId: unknown = item['userId'] ?? undefined
+  const anonymousId: unknown = item['anonymousId'] ?? undefined
+  const context = contextOf(content, item)
+  const integrations = merged(content.integrations, item['integrations'])
+  switch (type) {
+    case 'track': {
+      const event: unknown = item['event']
+      const properties: unknown = item['properties'] ?? {}
+      return {
+        version: 1,
+        type,
+        userId,
+        anonymousId,
+        event,
+        properties,
+        context,
+        integrations,
+        messageId,
+        timestamp,
+        originalTimestamp,
+        sentAt,
+        receivedAt,
+      }
+    }
+    case 'identify': {
+      const traits: unknown = item['traits'] ?? {}
+      return {
+        version: 1,
+        type,
+        userId,
+        anonymousId,
+        traits,
+        context,
+        integrations,
+        messageId,
+        timestamp,
+        originalTimestamp,
+        sentAt,
+        receivedAt,
+      }
+    }
+    case 'page':
+    case 'screen': {
+      const name: unknown = item['name'] ?? undefined
+      const category: unknown = item['category'] ?? undefined
+      // A2 promises a page's properties; a screen has them where the call had.
+      const properties: unknown = item['properties'] ?? (type === 'page' ? {} : undefined)
+      return {
+        version: 1,
+        type,
+        userId,
+        anonymousId,
+        name,
+        category,
+        properties,
+        context,
+        integrations,
+        messageId,
+        timestamp,
+        originalTimestamp,
+        sentAt,
+        receivedAt,
+      }
+    }
+    case 'group': {
+      const groupId: unknown = item['groupId']
+      const traits: unknown = item['traits'] ?? {}
+      return {
+        version: 1,
+        type,
+        userId,
+        anonymousId,
+        groupId,
+        traits,
+        context,
+        integrations,
+        messageId,
+        timestamp,
+        originalTimestamp,
+        sentAt,
+        receivedAt,
+      }
+    }
+    case 'alias': {
+      const previousId: unknown = item['previousId']
+      return {
+        version: 1,
+        type,
+        'Previous ID': previousId,
+        'User ID': userId,
+        anonymousId,
+        context,
+        integrations,
+        messageId,
+        timestamp,
+        originalTimestamp,
+        sentAt,
+        receivedAt,
+      }
+    }
+    default:
+      throw new Error(`A message of the type ${JSON.stringify(type)} was stored, which ingest does not let in.`)
+  }
+}
+
+/** When the message happened, as its `timestamp` says on the way out. */
+export function timestampMs(content: SegmentContent, index: number): number {
+  return messageTimestampMs(content, itemAt(content, index))
+}
+
+function itemAt({ items }: SegmentContent, index: number): JsonObject {
+  const item = items[index]
+  if (item == null) throw new Error(`There is no message at ${index} of ${items.length}.`)
+  return item
+}
+
+/** Every message carries a context, be it empty. */
+function contextOf(content: SegmentContent, item: JsonObject): JsonObject {
+  const context = merged(content.context, item['context'])
+  const { ip } = content
+  if (context === undefined) return content.browser && ip !== null ? { ip } : {}
+  if (ip === null || context['ip'] != null || !(content.browser || context['direct'] === true)) return context
+  return { ...context, ip }
+}
+
+/** The message's own keys over the batch's. By spreading, which takes a key named __proto__ for a key. */
+function merged(batch: JsonObject | null, own: JsonObject | null | undefined): JsonObject | undefined {
+  if (batch === null) return own ?? undefined
+  return own == null ? batch : { ...batch, ...own }
+}

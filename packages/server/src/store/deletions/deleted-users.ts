@@ -1,0 +1,82 @@
+// Users whose messages must not be sent any more, from the moment this node knows of a deletion until its purge is over. A purge
+// takes time, and messages that it has not reached yet are still in the store, in memory, or on their way from one to the other.
+// Every message that the store hands to delivery passes through here; a deleted one comes without its content, as if it had been
+// purged already. A message that is in flight at that moment is not called back. Used by every store.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { isOfUsers } from './purged-content.ts'
+import type { ClaimedShipment, IsDeleted, RowId, SegmentContent, Taker } from '../store.ts'
+
+/** The messages that a deletion is about. */
+export interface DeletedMessages {
+  /** Null: of every source. */
+  sourceIds: ReadonlySet<string> | null
+  userIds: ReadonlySet<string>
+  /** Whether the deletion covers messages accepted in this segment. Later ones are not deleted. */
+  covers: (segment: RowId, sourceId: string, message: JsonObject) => boolean
+}
+
+export class DeletedUsers {
+  readonly #open = new Map<RowId, DeletedMessages>()
+  readonly #taker: () => Taker | null
+
+  constructor(taker: () => Taker | null) {
+    this.#taker = taker
+  }
+
+  has(deletion: RowId): boolean {
+    return this.#open.has(deletion)
+  }
+
+  get deletions(): IterableIterator<RowId> {
+    return this.#open.keys()
+  }
+
+  /** When it returns, no message that the deletion covers will be sent any more. */
+  add(deletion: RowId, deleted: DeletedMessages): void {
+    this.#open.set(deletion, deleted)
+    this.#taker()?.deleted((...message) => isDeleted(deleted, ...message))
+  }
+
+  /** Call it when the purge is over, and every read that began before has ended. */
+  remove(deletion: RowId): void {
+    this.#open.delete(deletion)
+  }
+
+  without(claimed: ClaimedShipment): ClaimedShipment {
+    if (this.#open.size === 0) return claimed
+    const contents = new Map<RowId, SegmentContent>()
+    for (const [segment, content] of claimed.contents) {
+      const isGone = (item: JsonObject | null): boolean => item !== null && this.#isDeleted(content.sourceId, segment, item)
+      contents.set(
+        segment,
+        content.items.some(isGone) ? { ...content, items: content.items.map((item) => (isGone(item) ? null : item)) } : content,
+      )
+    }
+    return { ...claimed, contents }
+  }
+
+  /** Wraps a taker so that it gets no content of deleted messages. */
+  guard(taker: Taker): Taker {
+    return {
+      wants: (destinationId, bytes) => taker.wants(destinationId, bytes),
+      take: (claimed) => taker.take(this.without(claimed)),
+      lost: (destinationId, bytes) => taker.lost(destinationId, bytes),
+      deleted: (isDeleted) => taker.deleted(isDeleted),
+      wake: (destinationId) => taker.wake(destinationId),
+      reshare: () => taker.reshare?.(),
+      fenced: () => taker.fenced?.(),
+    }
+  }
+
+  #isDeleted(...message: Parameters<IsDeleted>): boolean {
+    for (const deleted of this.#open.values()) if (isDeleted(deleted, ...message)) return true
+    return false
+  }
+}
+
+function isDeleted({ sourceIds, userIds, covers }: DeletedMessages, ...[sourceId, segment, message]: Parameters<IsDeleted>): boolean {
+  // The message that announces a deletion to receivers does not count as a message of the user.
+  if (message['type'] === 'delete' || !isOfUsers(message, userIds)) return false
+  return (sourceIds === null || sourceIds.has(sourceId)) && covers(segment, sourceId, message)
+}

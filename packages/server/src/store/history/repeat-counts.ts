@@ -1,0 +1,36 @@
+// How often a message came again, from rows that each count one set of messages which came again together.
+
+import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
+import { indexOfFingerprint } from '../encoding/segment-keys.ts'
+
+export interface RepeatRow {
+  count: number
+  last_at: number
+  fingerprints: Uint8Array
+}
+
+/** Null: never. */
+export function repeatsIn(rows: Iterable<RepeatRow>, fingerprint: Uint32Array): { count: number; lastAtMs: number } | null {
+  let count = 0
+  let lastAtMs = 0
+  for (const row of rows) {
+    const times = occurrences(row.fingerprints, fingerprint)
+    if (times === 0) continue
+    count += row.count * times
+    lastAtMs = Math.max(lastAtMs, row.last_at)
+  }
+  return count === 0 ? null : { count, lastAtMs }
+}
+
+/** A call may hold the same message more than once. */
+function occurrences(fingerprints: Uint8Array, fingerprint: Uint32Array): number {
+  const words = new Uint32Array(new Uint8Array(fingerprints).buffer)
+  let times = 0
+  let from = 0
+  for (;;) {
+    const index = indexOfFingerprint(words, fingerprint, FINGERPRINT_WORDS, from)
+    if (index === -1) return times
+    times++
+    from = index + 1
+  }
+}

@@ -1,0 +1,250 @@
+// The configuration as all nodes share it: in memory as a whole, for the hot paths, and in the database, where any node may change
+// it. A change is made under a lock that all nodes take, from what the one before left, and seen here after its commit; what other
+// nodes changed is read when they tell, and once a second in case they could not. What is changed is in configuring.ts.
+
+import type { SecretBox } from '../../../secrets/secret-box.ts'
+import { createTurns } from '../../../timing/turns.ts'
+import { type Configuration, type Destination, StoreUnavailable } from '../../store.ts'
+import { Change } from './configuration-change.ts'
+import { ConfigurationNews } from './configuration-news.ts'
+import type { Ask } from '../session/database.ts'
+import { checkSecrets } from '../rows/keepsakes.ts'
+import type { Parts } from '../session/parts.ts'
+import { lockMark, MARK, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
+
+export interface SharedOptions {
+  secretBox: SecretBox
+  /** Called on every node that sees it: what the destination is still owed is to be cancelled. */
+  onDestinationDeleted: (id: string) => void
+  /** This node has this version now. */
+  onVersion: (version: number) => void
+}
+
+interface Known extends State {
+  /** How often the connection that listens had been lost when all was read: what is known is not sure when it was lost since. */
+  losses: number
+}
+
+export class SharedConfiguration {
+  readonly #parts: Parts
+  readonly #onDestinationDeleted: (id: string) => void
+  readonly #onVersion: (version: number) => void
+  readonly #news: ConfigurationNews
+  readonly #listeners: ((configuration: Configuration) => void)[] = []
+  readonly #inTurn = createTurns()
+  #secretBox: SecretBox
+  #state: Known = { ...UNREAD, losses: 0 }
+  /** The newest version that others told of. */
+  #heard = 0
+  /** How often the server may have become another, of which versions say nothing: see Known. */
+  #losses = 0
+  #isReloading = false
+  /** The key that stored secrets are sealed with, as last seen. */
+  #secretKey: string | null = null
+
+  constructor(parts: Parts, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
+    this.#parts = parts
+    this.#secretBox = secretBox
+    this.#onDestinationDeleted = onDestinationDeleted
+    this.#onVersion = onVersion
+    this.#news = new ConfigurationNews({
+      database: parts.database,
+      onVersion: (version) => {
+        this.#heard = Math.max(this.#heard, version)
+        this.#soon()
+      },
+      onLost: () => {
+        this.#losses++
+      },
+      onReturn: () => {
+        this.#losses++
+        this.#soon()
+      },
+    })
+  }
+
+  get configuration(): Configuration {
+    return this.#state.configuration
+  }
+
+  /** Why this node cannot go by the configuration as it is, for check(). */
+  get problem(): string | null {
+    if (this.#state.unopened !== null) return this.#state.unopened.message
+    return this.#isOtherKey(this.#secretKey) ? OTHER_KEY : null
+  }
+
+  listen(listener: (configuration: Configuration) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Words on another channel, by the connection that listens here. Before the start. */
+  heed(channel: string, onWord: (word: string) => void): void {
+    this.#news.heed(channel, onWord)
+  }
+
+  /** Everything, at the start. Throws SecretBoxError for secrets that the key does not open. */
+  async load(): Promise<void> {
+    // Before it is read, so that nothing falls in between.
+    await this.#news.start()
+    await this.#inTurn(() => this.#loadAll()).catch((error: unknown) => {
+      this.#news.close()
+      throw error
+    })
+  }
+
+  async #loadAll(): Promise<void> {
+    const { names, database } = this.#parts
+    const losses = this.#losses
+    const state = await database.transaction(
+      async (ask) => {
+        const mark = await readMark(ask)
+        const read = await readState(ask, mark, UNREAD, { names, secretBox: this.#secretBox })
+        if (read.unopened !== null) throw read.unopened
+        await checkSecrets(ask, this.#secretBox)
+        this.#secretKey = mark.secretKey
+        return { ...read, losses }
+      },
+      { readOnly: true },
+    )
+    if (this.#secretKey !== this.#secretBox.keyId) await this.#adoptKey()
+    this.#become(state)
+  }
+
+  /** Called once a second. Asks little when nothing changed. */
+  async refresh(): Promise<void> {
+    const { rows } = await this.#parts.database.query<Mark>({ name: 'configuration', text: MARK })
+    const { version, secretKey } = rows[0] as Mark
+    this.#secretKey = secretKey
+    if (version !== this.#state.version || this.#isUnsure) await this.#inTurn(() => this.#reload())
+  }
+
+  async close(): Promise<void> {
+    this.#news.close()
+    // What is being changed is over before the connections go.
+    await this.#inTurn(async () => {})
+  }
+
+  /**
+   * One change, in a transaction of its own: `work` may write more than the configuration in it, and sees it as no other node can
+   * change it meanwhile. After the commit it is seen here, and listeners are told, before this resolves. Nothing is announced
+   * when the change wrote nothing. `work` is called again when transactions stood in each other's way.
+   */
+  change<T>(work: (change: Change) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      const { result, states } = await this.#parts.database.transaction(async (ask) => {
+        const mark = await lockMark(ask)
+        this.#refuseOtherKey(mark.secretKey)
+        // Another node may have made one that is not known here yet.
+        const before = await this.#read(ask, mark, this.#state)
+        const change = new Change(this.#parts, ask, before)
+        const result = await work(change)
+        if (!(await change.end())) return { result, states: [before] }
+        return { result, states: [before, await this.#read(ask, await readMark(ask), before)] }
+      })
+      for (const state of states) this.#become(state)
+      return result
+    })
+  }
+
+  // ── Stored secrets ──
+
+  /** What secrets are sealed with. Ask for it inside of `change` or `locked`, which refuse when it is not the others' key. */
+  protected get secretBox(): SecretBox {
+    return this.#secretBox
+  }
+
+  /** Under the lock of all changes, without being one. */
+  protected locked<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+    return this.#inTurn(() =>
+      this.#parts.database.transaction(async (ask) => {
+        this.#refuseOtherKey((await lockMark(ask)).secretKey)
+        return work(ask)
+      }),
+    )
+  }
+
+  /**
+   * Another key from now on, after `work` has sealed with it what lies in the tables. Other nodes go on with what they have in memory,
+   * and change nothing before they are started with that key.
+   */
+  protected useKey<T>(box: SecretBox, work: (ask: Ask, destinations: Iterable<Destination>) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      const { state, result } = await this.#parts.database.transaction(async (ask) => {
+        const mark = await lockMark(ask)
+        this.#refuseOtherKey(mark.secretKey)
+        const read = await this.#read(ask, mark, this.#state)
+        if (read.unopened !== null) throw read.unopened
+        await ask('UPDATE configuration SET secret_key = $1', [box.keyId])
+        return { state: read, result: await work(ask, read.configuration.destinations.values()) }
+      })
+      this.#secretBox = box
+      this.#secretKey = box.keyId
+      this.#become(state)
+      return result
+    })
+  }
+
+  // ── What is known here ──
+
+  /** All that others wrote since. */
+  async #reload(): Promise<void> {
+    this.#become(
+      await this.#parts.database.transaction(async (ask) => this.#read(ask, await readMark(ask), this.#state), { readOnly: true }),
+    )
+  }
+
+  /** What fails is made good by the next refresh. */
+  #soon(): void {
+    if (this.#isReloading || this.#parts.isClosed()) return
+    this.#isReloading = true
+    const reloading = this.#inTurn(async () => {
+      this.#isReloading = false
+      // Changes of this node are told of, too, and known here by now.
+      if (this.#heard > this.#state.version || this.#isUnsure) await this.#reload()
+    })
+    this.#parts.run(reloading)
+  }
+
+  async #read(ask: Ask, mark: Mark, before: Known): Promise<Known> {
+    const losses = this.#losses
+    const whole = before.losses !== losses
+    if (mark.version === before.version && !whole) return before
+    return { ...(await readState(ask, mark, before, { names: this.#parts.names, secretBox: this.#secretBox, whole })), losses }
+  }
+
+  get #isUnsure(): boolean {
+    return this.#state.losses !== this.#losses
+  }
+
+  #become(state: Known): void {
+    const { version, configuration: before } = this.#state
+    this.#state = state
+    const { configuration } = state
+    if (configuration !== before) {
+      for (const listener of this.#listeners) listener(configuration)
+      for (const id of before.destinations.keys()) if (!configuration.destinations.has(id)) this.#onDestinationDeleted(id)
+    }
+    if (state.version !== version) this.#onVersion(state.version)
+  }
+
+  /** It opens everything that is stored, so it is the key. */
+  async #adoptKey(): Promise<void> {
+    const { keyId } = this.#secretBox
+    const { count } = await this.#parts.database.query(
+      'UPDATE configuration SET secret_key = $1 WHERE secret_key IS NOT DISTINCT FROM $2',
+      [keyId, this.#secretKey],
+    )
+    if (count === 1) this.#secretKey = keyId
+  }
+
+  #isOtherKey(secretKey: string | null): boolean {
+    return secretKey !== null && secretKey !== this.#secretBox.keyId
+  }
+
+  /** What this node would seal, the others could not open. */
+  #refuseOtherKey(secretKey: string | null): void {
+    if (this.#isOtherKey(secretKey)) throw new StoreUnavailable(OTHER_KEY)
+  }
+}
+
+const OTHER_KEY = 'Stored secrets were encrypted with another key while this node ran. Start it again with that key.'

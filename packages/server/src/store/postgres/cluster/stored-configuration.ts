@@ -1,0 +1,162 @@
+// The configuration as it lies in the tables, and reading it from there: all of it, or what was written since a version that
+// is known. What did not change keeps its object, for others compare by that. Secrets are sealed in the tables and plain
+// in memory. Nothing is changed here: see configuring.ts.
+
+import { isDeepStrictEqual } from 'node:util'
+import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
+import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
+import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
+import type { Ask } from '../session/database.ts'
+import type { Names } from '../schema/names.ts'
+import { readText } from '../session/texts.ts'
+
+/** The one row that says how far the configuration has come. */
+export interface Mark {
+  version: number
+  unsuppressed: number
+  secretKey: string | null
+}
+
+export interface State {
+  version: number
+  configuration: Configuration
+  /** A secret that the key did not open: what has it is as it was before. */
+  unopened: SecretBoxError | null
+}
+
+/** Before anything was read. */
+export const UNREAD: State = {
+  version: -1,
+  configuration: { sources: new Map(), destinations: new Map(), suppressions: new Map(), oauthApps: new Map(), tokens: new Map() },
+  unopened: null,
+}
+
+export const MARK = 'SELECT version, unsuppressed, secret_key AS "secretKey" FROM configuration'
+
+export async function readMark(ask: Ask): Promise<Mark> {
+  const { rows } = await ask<Mark>(MARK)
+  return rows[0] as Mark
+}
+
+/** No other change is made before this transaction is over. */
+export async function lockMark(ask: Ask): Promise<Mark> {
+  const { rows } = await ask<Mark>(`${MARK} FOR UPDATE`)
+  return rows[0] as Mark
+}
+
+export interface Reading {
+  names: Names
+  secretBox: SecretBox
+  /** Reads all of it again, whatever the versions say. */
+  whole?: boolean
+}
+
+/** What `before` becomes by all that was written since. The mark is of the same snapshot, or is locked. */
+export async function readState(ask: Ask, { version, unsuppressed }: Mark, before: State, reading: Reading): Promise<State> {
+  // A version that went back is another database's: a backup was put in its place.
+  const since = reading.whole || version < before.version ? -1 : before.version
+  const { configuration } = before
+  let unopened = since < 0 ? null : before.unopened
+  const sources = await readThings<Source>(ask, 'sources', since, configuration.sources, reading.names, (doc) => JSON.parse(doc) as Source)
+  const destinations = await readThings<Destination>(ask, 'destinations', since, configuration.destinations, reading.names, (doc, old) => {
+    try {
+      return openDestination(JSON.parse(doc) as StoredDestination, reading.secretBox)
+    } catch (error) {
+      if (!(error instanceof SecretBoxError)) throw error
+      unopened ??= error
+      return old
+    }
+  })
+  const next: Configuration = {
+    sources,
+    destinations,
+    suppressions: await readSuppressions(ask, unsuppressed > since ? -1 : since, configuration.suppressions),
+    oauthApps: await readApps(ask, configuration.oauthApps),
+    tokens: await readTokens(ask, configuration.tokens),
+  }
+  const isSame = (Object.keys(next) as (keyof Configuration)[]).every((part) => next[part] === configuration[part])
+  return { version, configuration: isSame ? configuration : next, unopened }
+}
+
+// ── Reading ──
+
+async function readThings<T>(
+  ask: Ask,
+  table: 'sources' | 'destinations',
+  since: number,
+  before: ReadonlyMap<string, T>,
+  names: Names,
+  parse: (doc: string, old: T | undefined) => T | undefined,
+): Promise<ReadonlyMap<string, T>> {
+  const { rows } = await ask<{ num: string; id: string; deleted: boolean; doc: string }>(
+    `SELECT num, id, deleted, doc FROM ${table} WHERE version > $1 ORDER BY num`,
+    [since],
+  )
+  const things = new Map(since < 0 ? [] : before)
+  for (const { num, id, deleted, doc } of rows) {
+    // A name that a transaction takes back is never met again.
+    names.add(table, id, num)
+    const old = before.get(id)
+    const thing = deleted ? undefined : parse(doc, old)
+    if (thing === undefined) things.delete(id)
+    else things.set(id, isDeepStrictEqual(thing, old) ? (old as T) : thing)
+  }
+  return unlessSame(things, before)
+}
+
+async function readApps(ask: Ask, before: ReadonlyMap<string, OAuthApp>): Promise<ReadonlyMap<string, OAuthApp>> {
+  const { rows } = await ask<{ id: string; doc: string }>('SELECT id, doc FROM oauth_apps ORDER BY num')
+  return keepingThose(before, new Map(rows.map(({ id, doc }) => [id, JSON.parse(doc) as OAuthApp])))
+}
+
+async function readTokens(ask: Ask, before: ReadonlyMap<string, ControlToken>): Promise<ReadonlyMap<string, ControlToken>> {
+  const { rows } = await ask<{ id: string; name: string; role: Role; hash: string; createdAtMs: number }>(
+    'SELECT id, name, role, hash, created_at AS "createdAtMs" FROM tokens ORDER BY num',
+  )
+  return keepingThose(before, new Map(rows.map((token) => [token.id, { ...token, name: readText(token.name) }])))
+}
+
+type Suppressions = Configuration['suppressions']
+
+async function readSuppressions(ask: Ask, since: number, before: Suppressions): Promise<Suppressions> {
+  const { rows } = await ask<{ sourceId: string; userId: string }>(
+    'SELECT s.id AS "sourceId", p.user_id AS "userId" FROM suppressions p JOIN sources s ON s.num = p.source WHERE p.version > $1',
+    [since],
+  )
+  const next = new Map<string, Set<string>>()
+  for (const { sourceId, userId } of rows) {
+    let users = next.get(sourceId)
+    if (users === undefined) {
+      users = new Set(since < 0 ? [] : before.get(sourceId))
+      next.set(sourceId, users)
+    }
+    users.add(readText(userId))
+  }
+  const all: Map<string, ReadonlySet<string>> = new Map([...(since < 0 ? [] : before), ...next])
+  for (const [sourceId, users] of all) {
+    const old = before.get(sourceId)
+    if (old !== undefined && isSameSet(users, old)) all.set(sourceId, old)
+  }
+  return unlessSame(all, before)
+}
+
+function keepingThose<T>(before: ReadonlyMap<string, T>, next: Map<string, T>): ReadonlyMap<string, T> {
+  for (const [id, thing] of next) {
+    const old = before.get(id)
+    if (isDeepStrictEqual(thing, old)) next.set(id, old as T)
+  }
+  return unlessSame(next, before)
+}
+
+function unlessSame<T>(next: ReadonlyMap<string, T>, before: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+  if (next.size !== before.size) return next
+  for (const [id, thing] of next) if (before.get(id) !== thing) return next
+  return before
+}
+
+function isSameSet(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  if (one === other) return true
+  if (one.size !== other.size) return false
+  for (const each of one) if (!other.has(each)) return false
+  return true
+}

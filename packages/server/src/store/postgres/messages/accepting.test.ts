@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { accept, DAY_MS, ledgerOf, newWay, RecordingTaker, track, tracks, until } from '../../conformance/ground.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { openAt } from '../fixtures/temp-store.ts'
+import type { PostgresStore } from '../store.ts'
+
+let database: TestDatabase
+let a: PostgresStore
+let b: PostgresStore
+let sourceId: string
+let destinationId: string
+
+before(async () => {
+  database = await createDatabase()
+  a = await openAt(database.url)
+  b = await openAt(database.url)
+  ;({ sourceId, destinationId } = await newWay(a))
+  await until(
+    () => database.query('SELECT 1'),
+    () => b.configuration().destinations.has(destinationId),
+    'both know the destination',
+  )
+})
+after(async () => {
+  await a.close()
+  await b.close()
+  await database.drop()
+})
+
+/** The server's clock, as both nodes see it, for the length of the work. */
+async function at<T>(times: readonly [PostgresStore, number][], work: () => Promise<T>): Promise<T> {
+  for (const [{ membership }, ms] of times) membership.serverMs = () => ms
+  try {
+    return await work()
+  } finally {
+    for (const [{ membership }] of times) delete (membership as { serverMs?: unknown }).serverMs
+  }
+}
+
+const MIDNIGHT = Math.ceil(Date.now() / DAY_MS) * DAY_MS
+
+test('of the same messages accepted by two nodes at the same time, each is stored once', async () => {
+  const owedBefore = (await ledgerOf(a, destinationId)).owed
+  const batches = Array.from({ length: 20 }, () => tracks(10))
+  const results = await Promise.all(
+    batches.flatMap((items) => {
+      // In another order, so that the two meet in the middle.
+      const turned = items.map((_, at) => items[items.length - 1 - at] as (typeof items)[number])
+      return [accept(a, sourceId, items, [destinationId]), accept(b, sourceId, turned, [destinationId])]
+    }),
+  )
+  const duplicates = results.reduce((sum, result) => sum + result.duplicates.length, 0)
+  assert.equal(duplicates, 200)
+  assert.equal((await ledgerOf(a, destinationId)).owed - owedBefore, 200)
+})
+
+test('also around midnight, when the nodes do not agree on the day', async () => {
+  for (const [first, second] of [
+    [MIDNIGHT - 5, MIDNIGHT + 5],
+    [MIDNIGHT - 20_000, MIDNIGHT + 20_000],
+    [MIDNIGHT + 5, MIDNIGHT - 5],
+  ] as const) {
+    const items = tracks(30)
+    const results = await at(
+      [
+        [a, first],
+        [b, second],
+      ],
+      () => Promise.all([accept(a, sourceId, items, [destinationId]), accept(b, sourceId, items, [destinationId])]),
+    )
+    assert.equal(results[0].duplicates.length + results[1].duplicates.length, 30, `${first - MIDNIGHT} and ${second - MIDNIGHT}`)
+  }
+})
+
+test('a message is known for at least a day, and not for more than two', async () => {
+  const duplicatesAt = async (id: string, ms: number): Promise<number> =>
+    (await at([[a, ms]], () => accept(a, sourceId, [track(id)], [destinationId]))).duplicates.length
+  for (const offset of [1, 30_000, 120_000, DAY_MS / 2, DAY_MS - 1]) {
+    const id = randomUUID()
+    const acceptedAt = MIDNIGHT + 10 * DAY_MS + offset
+    assert.equal(await duplicatesAt(id, acceptedAt), 0)
+    assert.equal(await duplicatesAt(id, acceptedAt + DAY_MS), 1, `a day later, ${offset} after midnight`)
+    // It came again and was refused; that does not make it known for longer.
+    assert.equal(await duplicatesAt(id, acceptedAt + 2 * DAY_MS + 120_000), 0, `two days later, ${offset} after midnight`)
+  }
+})
+
+test('what another node has deleted meanwhile is not owed, and said to be gone', async () => {
+  const { sourceId: source, destinationId: doomed } = await newWay(a)
+  await until(
+    () => database.query('SELECT 1'),
+    () => b.configuration().destinations.has(doomed),
+    'both know it',
+  )
+  // As if the word had not come yet.
+  const stale = b.configuration()
+  b.configuration = () => stale
+  try {
+    await database.query('UPDATE switchyard.destinations SET deleted = true WHERE id = $1', [doomed])
+    await accept(b, source, [track('too late')], [doomed]).catch(() => {})
+  } finally {
+    delete (b as { configuration?: unknown }).configuration
+  }
+  assert.deepEqual(
+    await database.query('SELECT 1 FROM switchyard.shipments s JOIN switchyard.destinations d ON d.num = s.destination WHERE d.id = $1', [
+      doomed,
+    ]),
+    [],
+  )
+})
+
+test('a hundred batches at once are few statements', async () => {
+  const taker = new RecordingTaker()
+  taker.wanted = false
+  a.delivery.attach(taker)
+  let commits = 0
+  const counting = await openAt(database.url, { onCommit: () => commits++ })
+  try {
+    await Promise.all(Array.from({ length: 100 }, () => accept(counting, sourceId, tracks(1), [destinationId])))
+    assert.ok(commits <= 5, `${commits} commits`)
+  } finally {
+    await counting.close()
+  }
+})

@@ -1,0 +1,189 @@
+// Cancelling what deleted destinations are owed, by several nodes, row by row. That it comes about at all is in the conformance suite.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { destinationOf } from '../../conformance/ground.ts'
+import type { RecordRow } from '../../encoding/settlement.ts'
+import { Cancelling } from './cancelling.ts'
+import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { changeLedger, insertShipment } from './owing.ts'
+
+interface Owed {
+  /** 0: all of a segment. */
+  indexes?: readonly number[] | 0
+  count?: number
+  absent?: readonly number[] | null
+  attempt?: number
+  replay?: boolean
+  holder?: string
+}
+
+suite('cancelling', () => {
+  let database: TestDatabase
+  let nodes: [BareNode, BareNode]
+  let cancellings: [Cancelling, Cancelling]
+  let replayed: RecordRow<string>[] = []
+  before(async () => {
+    database = await createDatabase()
+    nodes = [await openBareNode(database.url, 1), await openBareNode(database.url, 2)]
+    const outcomes = async (_ask: unknown, _destination: string, records: readonly RecordRow<string>[]): Promise<void> => {
+      replayed.push(...records)
+    }
+    cancellings = [new Cancelling(nodes[0].parts, { replaying: { outcomes } }), new Cancelling(nodes[1].parts, { replaying: { outcomes } })]
+  })
+  after(async () => {
+    for (const node of nodes) await node.close()
+    await database.drop()
+  })
+
+  const newDestination = async (): Promise<{ id: string; num: string }> => {
+    const { configuring, parts } = nodes[0]
+    const { id } = await configuring.createDestination(destinationOf())
+    return { id, num: parts.names.num('destinations', id) ?? assert.fail() }
+  }
+
+  /** The id of the shipment, which is its origin. */
+  const owe = async (destination: string, owed: Owed = {}): Promise<string> => {
+    const { parts } = nodes[0]
+    const { indexes = 0, count = 2, absent = null, attempt = 0, replay = false, holder = '0' } = owed
+    const isAbsent = new Set(absent)
+    const all = (indexes === 0 ? Array.from({ length: count }, (_, index) => index) : indexes).filter((index) => !isAbsent.has(index))
+    return parts.database.transaction(async (ask) => {
+      const [seq, id] = [parts.ids.next(), parts.ids.next()]
+      await ask(
+        `INSERT INTO segments (seq, source, received_at, count, browser, absent, routes, keys, body) VALUES ($1, 1, 1, $2, false, $3, '{"s":[]}', '', '')`,
+        [seq, count, absent],
+      )
+      await insertShipment(ask, {
+        id,
+        destination,
+        draft: {
+          attempt,
+          firstAttemptAtMs: attempt > 0 ? 1 : null,
+          dueAtMs: attempt > 0 ? 5_000 - attempt : 0,
+          unit: false,
+          urls: null,
+          replay,
+          parts: [{ origin: id, segment: seq, indexes: all }],
+        },
+        bytes: 1,
+      })
+      await ask('UPDATE shipments SET holder = $2, parts = $3 WHERE id = $1', [id, holder, JSON.stringify([[id, seq, indexes]])])
+      await changeLedger(ask, parts.ids, destination, [all.length, 0, all.length, 0, 0, 0])
+      return id
+    })
+  }
+
+  const books = async (num: string): Promise<number[]> => {
+    const [row] = await database.query<{ counts: string }>(
+      `SELECT array_to_json(ARRAY(SELECT sum(counts[n]) FROM switchyard.deltas, generate_series(1, 6) n
+         WHERE kind = 0 AND subject = $1 GROUP BY n ORDER BY n))::text AS counts`,
+      [num],
+    )
+    return JSON.parse(row?.counts ?? '[]') as number[]
+  }
+  const ended = (num: string): Promise<{ delivery: string; attempts: number; state: string; reason: string }[]> =>
+    database.query(
+      `SELECT origin || '-' || idx AS delivery, attempts, state, reason FROM switchyard.failures WHERE destination = $1 ORDER BY origin, idx`,
+      [num],
+    )
+  const left = async (num: string): Promise<string[]> =>
+    (await database.query<{ id: string }>('SELECT id::text FROM switchyard.shipments WHERE destination = $1 ORDER BY id', [num])).map(
+      ({ id }) => id,
+    )
+
+  test('every delivery that waits is cancelled once, with its attempts, and what is absent is left out', async () => {
+    const { id, num } = await newDestination()
+    const fresh = await owe(num, { count: 3, absent: [1] })
+    const some = await owe(num, { count: 5, indexes: [0, 2, 4], absent: [4] })
+    const retry = await owe(num, { attempt: 2, count: 1 })
+    await cancellings[0].cancel(id)
+    const cancelled = { state: 'cancelled', reason: 'destination_deleted' }
+    assert.deepEqual(await ended(num), [
+      { delivery: `${fresh}-0`, attempts: 0, ...cancelled },
+      { delivery: `${fresh}-2`, attempts: 0, ...cancelled },
+      { delivery: `${some}-0`, attempts: 0, ...cancelled },
+      { delivery: `${some}-2`, attempts: 0, ...cancelled },
+      { delivery: `${retry}-0`, attempts: 2, ...cancelled },
+    ])
+    assert.deepEqual(await left(num), [])
+    assert.deepEqual(await books(num), [5, 0, 0, 0, 0, 5])
+    const [attempt] = await database.query<{ cancelled: number; attempt: number; doc: string }>(
+      'SELECT cancelled, attempt, doc FROM switchyard.attempts WHERE origin = $1',
+      [fresh],
+    )
+    assert.deepEqual(
+      [attempt?.cancelled, attempt?.attempt, JSON.parse(attempt?.doc ?? '')],
+      [2, 0, { u: [], r: [], f: [['cancelled', 'destination_deleted', [0, 2]]] }],
+    )
+    await cancellings[0].cancel(id)
+    assert.deepEqual(await books(num), [5, 0, 0, 0, 0, 5])
+  })
+
+  test('what is held is left to its holder, and cancelled after it was given back', async () => {
+    const { id, num } = await newDestination()
+    const [held, waiting] = [await owe(num, { holder: '77' }), await owe(num)]
+    await nodes[0].configuring.deleteDestination(id)
+    await cancellings[0].cancel(id)
+    assert.deepEqual(await left(num), [held])
+    assert.deepEqual(
+      (await ended(num)).map(({ delivery }) => delivery),
+      [`${waiting}-0`, `${waiting}-1`],
+    )
+    await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE id = $1', [held])
+    await cancellings[1].resume()
+    assert.deepEqual(await left(num), [])
+    assert.deepEqual(await books(num), [4, 0, 0, 0, 0, 4])
+  })
+
+  test('what another transaction is taking is passed over, and everything after it is not', async () => {
+    const { id, num } = await newDestination()
+    const ids: string[] = []
+    for (let at = 0; at < 3; at++) ids.push(await owe(num, { count: 1_000 }))
+    await nodes[1].parts.database.transaction(async (ask) => {
+      await ask('UPDATE shipments SET holder = 78, claim = claim + 1 WHERE holder = 0 AND id = $1', [ids[0] as string])
+      await cancellings[0].cancel(id)
+    })
+    assert.deepEqual(await left(num), [ids[0]])
+    assert.deepEqual(await books(num), [3_000, 0, 1_000, 0, 0, 2_000])
+  })
+
+  test('nodes that cancel at once share the work: nothing is cancelled twice', async () => {
+    const { id, num } = await newDestination()
+    for (let at = 0; at < 30; at++) await owe(num, { count: 250, attempt: at % 2 })
+    await nodes[0].configuring.deleteDestination(id)
+    await nodes[1].sees(({ destinations }) => !destinations.has(id))
+    await Promise.all([cancellings[0].cancel(id), cancellings[1].cancel(id), cancellings[1].resume()])
+    await cancellings[0].resume()
+    const all = await ended(num)
+    assert.deepEqual([all.length, new Set(all.map(({ delivery }) => delivery)).size], [7_500, 7_500])
+    assert.deepEqual(await books(num), [7_500, 0, 0, 0, 0, 7_500])
+    assert.deepEqual(await left(num), [])
+  })
+
+  test('what is left of any deleted destination is found, and what others are owed stays', async () => {
+    const [deleted, kept] = [await newDestination(), await newDestination()]
+    await owe(deleted.num, { attempt: 1 })
+    const stays = await owe(kept.num)
+    await nodes[0].configuring.deleteDestination(deleted.id)
+    await cancellings[1].resume()
+    assert.deepEqual([await left(deleted.num), await left(kept.num)], [[], [stays]])
+  })
+
+  test('replays are told of, and only those', async () => {
+    const { id, num } = await newDestination()
+    const replay = await owe(num, { replay: true })
+    await owe(num)
+    replayed = []
+    await cancellings[0].cancel(id)
+    assert.deepEqual(
+      replayed.map(({ origin, cancelled }) => [origin, cancelled]),
+      [[replay, 2]],
+    )
+  })
+
+  test('of a destination that never was, nothing is cancelled', async () => {
+    await cancellings[0].cancel('dst_unknown')
+  })
+})

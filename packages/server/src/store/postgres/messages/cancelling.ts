@@ -1,0 +1,175 @@
+// What a deleted destination is still owed and nobody holds is cancelled, in steps, each a transaction. Any node may do it, also
+// several at once: each takes rows that no other has locked. What is held is settled or given back by its holder, and
+// cancelled after that; what a node still accepts before it hears of the deletion, when it hears, or by whoever looks next.
+
+import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
+import type { RecordRow } from '../../encoding/settlement.ts'
+import { int4s, int8s, texts } from '../session/binary-arrays.ts'
+import type { Ask } from '../session/database.ts'
+import { changeLedger } from './owing.ts'
+import type { Parts } from '../session/parts.ts'
+import type { Replaying } from '../replaying.ts'
+import { owedIndexes, type StoredPart } from '../rows/rows.ts'
+
+/** Deliveries, each with a row of its own. */
+const CANCELLED_PER_STEP = 1_000
+const LOOK_EVERY_MS = 5_000
+const REASON = 'destination_deleted'
+
+/** Waiting rows have two indexes, each with an order of its own. */
+const WAITING = [
+  { rows: 'attempt = 0 AND id > $2', order: 'id', values: ({ id }: Place) => [id] },
+  { rows: 'attempt > 0 AND (due, id) > ($3, $2)', order: 'due, id', values: ({ id, due }: Place) => [id, due] },
+]
+
+interface Place {
+  due: number
+  id: string
+}
+
+interface TakenRow {
+  id: string
+  attempt: number
+  replay: boolean
+  parts: string
+}
+
+export class Cancelling {
+  readonly #parts: Parts
+  readonly #replaying: Pick<Replaying, 'outcomes'>
+  #resuming: Promise<void> | null = null
+  #lookAtMs = 0
+
+  constructor(parts: Parts, { replaying }: { replaying: Pick<Replaying, 'outcomes'> }) {
+    this.#parts = parts
+    this.#replaying = replaying
+  }
+
+  /** Resolves when everything that waited was cancelled, or is being cancelled or taken by another. */
+  async cancel(destinationId: string): Promise<void> {
+    const { database, names, isClosed } = this.#parts
+    const destination = await names.find(database, 'destinations', destinationId)
+    if (destination === undefined) return
+    for (const waiting of WAITING) {
+      let place: Place | undefined = { due: 0, id: '0' }
+      while (place !== undefined && !isClosed()) {
+        const from: Place = place
+        place = await database.transaction((ask) => this.#step(ask, destination, waiting, from))
+      }
+    }
+  }
+
+  /** Whatever any deleted destination is still owed: also what a node that is no more has left. */
+  resume(): Promise<void> {
+    this.#resuming ??= this.#resume().finally(() => {
+      this.#resuming = null
+    })
+    return this.#resuming
+  }
+
+  /** Called with every beat; looks now and then. */
+  look(): void {
+    const now = performance.now()
+    if (now < this.#lookAtMs || this.#parts.isClosed()) return
+    this.#lookAtMs = now + LOOK_EVERY_MS
+    this.#parts.run(this.resume())
+  }
+
+  async #resume(): Promise<void> {
+    const { rows } = await this.#parts.database.query<{ id: string }>(
+      `SELECT d.id FROM destinations d WHERE d.deleted AND coalesce(
+         (SELECT s.id FROM shipments s WHERE s.holder = 0 AND s.attempt = 0 AND s.destination = d.num LIMIT 1),
+         (SELECT s.id FROM shipments s WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = d.num LIMIT 1)) IS NOT NULL`,
+    )
+    for (const { id } of rows) await this.cancel(id)
+  }
+
+  /** Where the next step begins; undefined when nothing is left from there on. */
+  async #step(ask: Ask, destination: string, waiting: (typeof WAITING)[number], from: Place): Promise<Place | undefined> {
+    const { rows, order, values } = waiting
+    const { rows: found } = await ask<Place>(
+      `SELECT id, due FROM (
+         SELECT id, due, sum(count) OVER (ORDER BY ${order}) - count AS before FROM (
+           SELECT id, due, count FROM shipments WHERE holder = 0 AND destination = $1 AND ${rows}
+           ORDER BY ${order} LIMIT ${CANCELLED_PER_STEP}) w) s
+       WHERE before < ${CANCELLED_PER_STEP} ORDER BY ${order}`,
+      [destination, ...values(from)],
+    )
+    const last = found.at(-1)
+    if (last === undefined) return undefined
+    // What is locked is being taken, or cancelled by another node.
+    const { rows: taken } = await ask<TakenRow>(
+      `DELETE FROM shipments s USING (
+         SELECT id FROM shipments WHERE holder = 0 AND id = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED) l
+       WHERE s.holder = 0 AND s.id = l.id RETURNING s.id, s.attempt, s.replay, s.parts`,
+      [int8s(found.map(({ id }) => id))],
+    )
+    if (taken.length > 0) await this.#end(ask, destination, taken)
+    return last
+  }
+
+  async #end(ask: Ask, destination: string, taken: readonly TakenRow[]): Promise<void> {
+    const atMs = Math.floor(this.#parts.nowMs())
+    const stored = taken.map(({ parts }) => JSON.parse(parts) as StoredPart[])
+    const { rows: segments } = await ask<{ seq: string; count: number; absent: number[] | null }>(
+      'SELECT seq, count, absent FROM segments WHERE seq = ANY ($1::bigint[])',
+      [int8s([...new Set(stored.flat().map(([, segment]) => segment))])],
+    )
+    const bySeq = new Map(segments.map((segment) => [segment.seq, segment]))
+    const records = taken.flatMap(({ id, attempt, replay }, at) =>
+      (stored[at] as StoredPart[]).map(([origin, segment, of]): RecordRow<string> => {
+        const found = bySeq.get(segment)
+        if (found === undefined && of === 0) throw new Error(`shipment ${id} refers to a segment that is not there`)
+        const indexes = owedIndexes(of, found?.count ?? 0, found?.absent ?? null)
+        const finals = [{ state: 'cancelled' as const, reason: REASON, indexes }]
+        const doc = writeAttemptDoc({ requests: [], finals })
+        const failures = indexes.map((index) => ({ state: 'cancelled', reason: REASON, index }))
+        return { origin, segment, attempt, atMs, replay, delivered: 0, failed: 0, expired: 0, cancelled: indexes.length, doc, failures }
+      }),
+    )
+    await this.#insert(ask, destination, records, atMs)
+    const cancelled = records.reduce((sum, record) => sum + record.cancelled, 0)
+    await changeLedger(ask, this.#parts.ids, destination, [0, 0, -cancelled, 0, 0, cancelled])
+    const replayed = records.filter(({ replay }) => replay)
+    if (replayed.length > 0) await this.#replaying.outcomes(ask, destination, replayed)
+  }
+
+  async #insert(ask: Ask, destination: string, records: readonly RecordRow<string>[], atMs: number): Promise<void> {
+    const { ids } = this.#parts
+    await ask(
+      `INSERT INTO attempts (id, origin, destination, segment, at, attempt, delivered, failed, expired, cancelled, replay, doc)
+       SELECT id, origin, $1, segment, $2, attempt, 0, 0, 0, cancelled, replay = 1, doc
+       FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::integer[], $8::integer[], $9::text[])
+         AS r (id, origin, segment, attempt, cancelled, replay, doc)`,
+      [
+        destination,
+        atMs,
+        int8s(records.map(() => ids.next())),
+        int8s(records.map(({ origin }) => origin)),
+        int8s(records.map(({ segment }) => segment)),
+        int4s(records.map(({ attempt }) => attempt)),
+        int4s(records.map(({ cancelled }) => cancelled)),
+        int4s(records.map(({ replay }) => (replay ? 1 : 0))),
+        texts(records.map(({ doc }) => doc)),
+      ],
+    )
+    const failures = records.flatMap((record) => record.failures.map(({ index }) => ({ ...record, index })))
+    await ask(
+      `INSERT INTO failures (id, destination, origin, segment, at, idx, attempts, replay, state, reason)
+       SELECT id, $1, origin, segment, $2, idx, attempts, replay = 1, 'cancelled', $3
+       FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[])
+         AS f (id, origin, segment, idx, attempts, replay)`,
+      [
+        destination,
+        atMs,
+        REASON,
+        int8s(failures.map(() => ids.next())),
+        int8s(failures.map(({ origin }) => origin)),
+        int8s(failures.map(({ segment }) => segment)),
+        int4s(failures.map(({ index }) => index)),
+        int4s(failures.map(({ attempt }) => attempt)),
+        int4s(failures.map(({ replay }) => (replay ? 1 : 0))),
+      ],
+    )
+  }
+}

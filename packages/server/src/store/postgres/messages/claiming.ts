@@ -1,0 +1,426 @@
+// Taking work from the store and giving it back. A claim looks at one destination's own rows, in their order, and passes over
+// what others are taking at the same moment. What this node holds is known here, with the number of the claim under
+// which it is held. Questions of one moment are asked together.
+
+import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
+import { int4s, int8s } from '../session/binary-arrays.ts'
+import type { Database } from '../session/database.ts'
+import { Grouping } from './grouping.ts'
+import type { Membership } from '../cluster/membership.ts'
+import type { Parts } from '../session/parts.ts'
+import { Places } from './places.ts'
+import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from '../rows/rows.ts'
+
+interface Tools {
+  database: Database
+  membership: Membership
+}
+
+interface ShipmentRow {
+  ord: number
+  id: string
+  claim: number
+  attempt: number
+  first_attempt: number | null
+  due: number
+  bytes: number
+  unit: boolean
+  replay: boolean
+  urls: string | null
+  parts: string
+}
+
+interface ClaimRow {
+  more: boolean[] | null
+  next: (number | null)[] | null
+  taken: ShipmentRow[] | null
+}
+
+interface Answer {
+  rows: ShipmentRow[]
+  moreFresh: boolean
+  nextRetryAtMs: number | null
+}
+
+interface Held {
+  claim: number
+  /** Of the segments, as stored. */
+  bytes: number
+}
+
+const MAX_CLAIMS = 64
+/** A statement whose end is not known may still be made by the server for as long as statements are allowed to take. */
+const DOUBT_MS = 60_000
+const RELEASE_AGAIN_MS = 250
+const FREED_AT_ONCE = 5_000
+/** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
+const STRAYS_EVERY_MS = 15_000
+
+const CLAIM = {
+  name: 'claim',
+  text: `
+WITH q AS MATERIALIZED (
+  SELECT * FROM unnest($2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[])
+    AS q (ord, destination, max_fresh, after, max_retries, now, max_bytes)
+), found AS MATERIALIZED (
+  SELECT q.ord, q.max_bytes, 0 AS class, r.nth, r.id, r.due, r.bytes, r.nth > q.max_retries AS beyond FROM q CROSS JOIN LATERAL (
+    SELECT id, due, bytes, row_number() OVER (ORDER BY due, id) AS nth FROM (
+      SELECT s.id, s.due, s.bytes FROM shipments s
+      WHERE s.holder < 1 AND s.attempt > 0 AND s.destination = q.destination AND s.due <= q.now
+      ORDER BY s.due, s.id LIMIT q.max_retries + 1 FOR UPDATE SKIP LOCKED) l) r
+  UNION ALL
+  SELECT q.ord, q.max_bytes, 1, f.nth, f.id, 0, f.bytes, f.nth > q.max_fresh FROM q CROSS JOIN LATERAL (
+    SELECT id, bytes, row_number() OVER (ORDER BY id) AS nth FROM (
+      SELECT s.id, s.bytes FROM shipments s
+      WHERE s.holder < 1 AND s.attempt = 0 AND s.destination = q.destination AND s.id > q.after
+      ORDER BY s.id LIMIT q.max_fresh + 1 FOR UPDATE SKIP LOCKED) l) f
+), weighed AS (
+  SELECT *, sum(CASE WHEN beyond THEN 0 ELSE bytes END) OVER (PARTITION BY ord ORDER BY class, nth) - CASE WHEN beyond THEN 0 ELSE bytes END AS before
+  FROM found
+), picked AS MATERIALIZED (
+  SELECT *, NOT beyond AND before <= max_bytes AS mine FROM weighed
+), taken AS (
+  UPDATE shipments s SET holder = $1, claim = s.claim + 1
+  WHERE s.holder = 0 AND s.id = ANY (ARRAY(SELECT id FROM picked WHERE mine))
+  RETURNING s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts
+)
+SELECT
+  (SELECT array_agg(EXISTS (SELECT FROM picked p WHERE p.ord = q.ord AND p.class = 1 AND NOT p.mine) ORDER BY q.ord) FROM q) AS more,
+  (SELECT json_agg(coalesce((SELECT min(p.due) FROM picked p WHERE p.ord = q.ord AND p.class = 0 AND NOT p.mine),
+     (SELECT s.due FROM shipments s WHERE s.holder < 1 AND s.attempt > 0 AND s.destination = q.destination AND s.due > q.now ORDER BY s.due LIMIT 1))
+     ORDER BY q.ord) FROM q) AS next,
+  (SELECT json_agg(json_build_object('ord', p.ord, 'id', t.id::text, 'claim', t.claim, 'attempt', t.attempt, 'first_attempt', t.first_attempt, 'due', t.due,
+     'bytes', t.bytes, 'unit', t.unit, 'replay', t.replay, 'urls', t.urls, 'parts', t.parts) ORDER BY p.ord, p.class, p.nth)
+   FROM taken t JOIN picked p ON p.id = t.id) AS taken,
+  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = $1) THEN refuse('this node was given up') END AS refused`,
+}
+
+const LOOK = {
+  name: 'look',
+  text: `
+SELECT d.destination,
+  (SELECT s.id FROM shipments s WHERE s.holder < 1 AND s.attempt = 0 AND s.destination = d.destination AND s.id > d.after ORDER BY s.id LIMIT 1) AS fresh,
+  (SELECT s.due FROM shipments s WHERE s.holder < 1 AND s.attempt > 0 AND s.destination = d.destination ORDER BY s.due LIMIT 1) AS due
+FROM unnest($1::bigint[], $2::bigint[]) AS d (destination, after)`,
+}
+
+const RELEASE = {
+  name: 'release',
+  text: `UPDATE shipments SET holder = 0
+    WHERE holder = $1 AND id = ANY ($2::bigint[]) AND (id, claim) IN (SELECT id, claim FROM unnest($2::bigint[], $3::integer[]) AS r (id, claim))`,
+}
+
+export class Claiming {
+  readonly #parts: Parts
+  readonly #database: Database
+  readonly #membership: Membership
+  readonly #held = new Map<string, Held>()
+  readonly #places: Places
+  readonly #grouping: Grouping<ClaimRequest, Answer>
+  /** Given back and not written yet; a claim waits for it. */
+  #releasing: Promise<void> = Promise.resolve()
+  /** Shipments of groups whose commit is not known: held by this node, if they are there, and by nobody in it. */
+  readonly #doubts = new Map<string, number>()
+  /** Rows that stood as held by this node at the last look for them, and were not known here: `ID CLAIM`. */
+  #strays = new Set<string>()
+  #straysLookedAt = 0
+
+  constructor(parts: Parts, { database, membership }: Tools) {
+    this.#parts = parts
+    this.#database = database
+    this.#membership = membership
+    this.#places = new Places(() => membership.serverMs())
+    this.#grouping = new Grouping({
+      run: (requests) => this.#claim(requests),
+      depth: 2,
+      early: 1,
+      maxItems: MAX_CLAIMS,
+      maxBytes: Number.POSITIVE_INFINITY,
+      waitingBytes: Number.POSITIVE_INFINITY,
+      lingerMs: 0,
+      bytesOf: () => 0,
+    })
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    if (this.#parts.names.num('destinations', request.destinationId) === undefined)
+      return { shipments: [], moreFresh: false, nextRetryAtMs: null }
+    await this.#releasing
+    const { rows, moreFresh, nextRetryAtMs } = await this.#grouping.push(request)
+    return { shipments: await this.#filled(rows, request.destinationId), moreFresh, nextRetryAtMs }
+  }
+
+  async claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<ClaimedShipment[]> {
+    const destination = this.#parts.names.num('destinations', destinationId)
+    if (destination === undefined) return []
+    await this.#releasing
+    const { rows } = await this.#database.query<ShipmentRow>(
+      {
+        name: 'claim-overdue',
+        text: `UPDATE shipments s SET holder = $1, claim = s.claim + 1
+          WHERE s.holder = 0 AND EXISTS (SELECT FROM nodes WHERE holder = $1) AND s.id = ANY (ARRAY(
+            SELECT id FROM shipments WHERE holder < 1 AND attempt > 0 AND destination = $2 AND first_attempt <= $3
+            ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED))
+          RETURNING 0 AS ord, s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts`,
+      },
+      [this.#membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
+    )
+    rows.sort((a, b) => (a.first_attempt ?? 0) - (b.first_attempt ?? 0))
+    for (const { id, claim, bytes } of rows) this.hold(id, claim, bytes)
+    return this.#filled(rows, destinationId)
+  }
+
+  /** Resolves when it is written. Nothing for what is not held under this claim any more. */
+  release(shipments: readonly Shipment[]): Promise<void> {
+    const mine = shipments.filter(({ id, claim }) => this.holds(id as string, claim))
+    for (const { id, destinationId } of mine) {
+      this.#held.delete(id as string)
+      this.#places.forget(destinationId)
+    }
+    if (mine.length === 0) return this.#releasing
+    this.#releasing = this.#releasing.then(() => this.#release(mine))
+    return this.#releasing
+  }
+
+  /** Releases rows that this node held only in the database, not in memory. Any node may claim them then. */
+  async free(ids: readonly string[], destinationIds: readonly string[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += FREED_AT_ONCE) {
+      await this.#parts.database.query('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [
+        this.#membership.holder,
+        int8s(ids.slice(at, at + FREED_AT_ONCE)),
+      ])
+    }
+    for (const id of destinationIds) this.#places.forget(id)
+  }
+
+  // ── What is held ──
+
+  hold(id: string, claim: number, bytes: number): void {
+    this.#held.set(id, { claim, bytes })
+  }
+
+  holds(id: string, claim: number): boolean {
+    return this.#held.get(id)?.claim === claim
+  }
+
+  bytesOf(id: string): number {
+    return this.#held.get(id)?.bytes ?? 0
+  }
+
+  /** It was settled. */
+  ended(id: string): void {
+    this.#held.delete(id)
+  }
+
+  /** Nobody in this process has them, whatever the server made of them. */
+  doubt(ids: readonly string[]): void {
+    for (const id of ids) this.#doubts.set(id, performance.now() + DOUBT_MS)
+  }
+
+  /** This node was given up: what it held is others' now. */
+  fenced(): void {
+    this.#held.clear()
+    this.#places.clear()
+    this.#doubts.clear()
+    this.#strays.clear()
+    this.#parts.taker()?.fenced?.()
+  }
+
+  // ── Work that came without word ──
+
+  /** Now and then: what nobody in this node knows to be held by it. */
+  async tidy(): Promise<void> {
+    await this.#releaseDoubtful()
+    await this.#releaseStrays()
+  }
+
+  /** Some times a second: what others left in the store, and what has become due. */
+  async look(): Promise<void> {
+    const taker = this.#parts.taker()
+    const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled, paused }) => enabled && !paused)
+    const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])
+    if (taker === null || nums.length === 0) return
+    const ids = nums.map((num) => this.#parts.names.id('destinations', num) as string)
+    const from = ids.map((id) => this.#places.from(id))
+    const started = performance.now()
+    const { rows } = await this.#database.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
+      int8s(nums),
+      int8s(from),
+    ])
+    const tookMs = performance.now() - started
+    const found = new Map(rows.map((row) => [row.destination, row]))
+    const soonMs = this.#parts.scheduleMs() + 1_000
+    for (const [at, id] of ids.entries()) {
+      const { fresh = null, due = null } = found.get(nums[at] as string) ?? {}
+      if (fresh === null) this.#places.looked(id, from[at] as string, null, tookMs)
+      // It lies where a claim would not look.
+      else if (fresh <= this.#places.from(id)) this.#places.forget(id)
+      if (fresh !== null || (due !== null && due <= soonMs)) taker.wake(id)
+    }
+  }
+
+  async #releaseDoubtful(): Promise<void> {
+    if (this.#doubts.size === 0) return
+    const now = performance.now()
+    const ids = [...this.#doubts.keys()].filter((id) => !this.#held.has(id))
+    const { rows } = await this.#database.query<{ id: string }>(
+      'UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id',
+      [this.#membership.holder, int8s(ids)],
+    )
+    for (const { id } of rows) this.#doubts.delete(id)
+    for (const [id, untilMs] of this.#doubts) if (untilMs < now) this.#doubts.delete(id)
+  }
+
+  /** A claim whose answer was lost names nothing that could be doubted. What it took is found by being held and not known, twice. */
+  async #releaseStrays(): Promise<void> {
+    const now = performance.now()
+    if (now - this.#straysLookedAt < STRAYS_EVERY_MS) return
+    this.#straysLookedAt = now
+    const { holder } = this.#membership
+    const { rows } = await this.#database.query<{ id: string; claim: number }>(
+      { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
+      [holder],
+    )
+    if (holder !== this.#membership.holder) return
+    const before = this.#strays
+    const unknown = rows.filter(({ id, claim }) => !this.holds(id, claim))
+    this.#strays = new Set(unknown.map(({ id, claim }) => `${id} ${claim}`))
+    const strays = unknown.filter(({ id, claim }) => before.has(`${id} ${claim}`))
+    if (strays.length === 0) return
+    await this.#database.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
+  }
+
+  /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
+  async #release(shipments: readonly Shipment[]): Promise<void> {
+    const { holder } = this.#membership
+    const ids = int8s(shipments.map(({ id }) => id as string))
+    const claims = int4s(shipments.map(({ claim }) => claim))
+    while (holder === this.#membership.holder) {
+      try {
+        await this.#database.query(RELEASE, [holder, ids, claims])
+        return
+      } catch {
+        if (this.#parts.isClosed()) return
+        await new Promise((resolve) => setTimeout(resolve, RELEASE_AGAIN_MS).unref())
+      }
+    }
+  }
+
+  // ── Claims ──
+
+  /** A statement does not pass over what it has itself taken, so it asks for no destination twice. */
+  async #claim(requests: readonly ClaimRequest[]): Promise<(Answer | Error)[]> {
+    const answers = new Map<ClaimRequest, Answer | Error>()
+    for (let left = requests; left.length > 0; ) {
+      const first = new Map(left.map((request) => [request.destinationId, request]))
+      const asked = [...first.values()]
+      try {
+        for (const [at, answer] of (await this.#claimOnce(asked)).entries()) answers.set(asked[at] as ClaimRequest, answer)
+      } catch (error) {
+        // What was taken before is told to whoever asked for it.
+        if (answers.size === 0) throw error
+        for (const request of left) answers.set(request, error as Error)
+        break
+      }
+      left = left.filter((request) => first.get(request.destinationId) !== request)
+    }
+    return requests.map((request) => answers.get(request) as Answer | Error)
+  }
+
+  async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
+    const now = performance.now()
+    const num = ({ destinationId }: ClaimRequest): string => this.#parts.names.num('destinations', destinationId) ?? '0'
+    const places = requests.map(({ destinationId }) => this.#places.from(destinationId))
+    const { holder } = this.#membership
+    const { rows } = await this.#database.query<ClaimRow>(CLAIM, [
+      holder,
+      int4s(requests.map((_, ord) => ord)),
+      int8s(requests.map(num)),
+      int4s(requests.map(({ maxFresh }) => maxFresh)),
+      int8s(places),
+      int4s(requests.map(({ maxRetries }) => maxRetries)),
+      int8s(requests.map(({ nowMs }) => Math.floor(nowMs))),
+      int8s(requests.map(({ maxBytes }) => Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER))),
+    ])
+    const tookMs = performance.now() - now
+    const [row] = rows
+    const taken = row?.taken ?? []
+    for (const { id, claim, bytes } of taken) this.hold(id, claim, bytes)
+    return requests.map(({ destinationId, maxFresh }, ord) => {
+      const own = taken.filter((shipment) => shipment.ord === ord)
+      const moreFresh = row?.more?.[ord] ?? false
+      if (maxFresh > 0) {
+        const last = own.reduce<string | null>((newest, { id, attempt }) => (attempt === 0 && id > (newest ?? '') ? id : newest), null)
+        // Without one, others may have them, or they are beyond what was asked for: that says nothing about where they lie.
+        if (last !== null) this.#places.looked(destinationId, places[ord] as string, last, tookMs)
+      }
+      return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
+    })
+  }
+
+  async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
+    if (rows.length === 0) return []
+    const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart[])
+    const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
+    const segments = new Map<string, SegmentRow>()
+    try {
+      const found = await this.#database.query<SegmentRow>(
+        { name: 'segments', text: `SELECT ${SEGMENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
+        [int8s(seqs)],
+      )
+      for (const row of found.rows) segments.set(row.seq, row)
+    } catch (error) {
+      // Taken, and nobody will hear of it.
+      void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart[], segments, true)))
+      throw error
+    }
+    const contents = new Map<string, SegmentContent>()
+    const fill = (row: ShipmentRow, parts: readonly StoredPart[]): ClaimedShipment => {
+      const own = new Map<RowId, SegmentContent>()
+      let bytes = 0
+      for (const [, segment] of parts) {
+        const found = segments.get(segment)
+        if (found === undefined) continue
+        const content = contents.get(segment) ?? contentOf(found)
+        contents.set(segment, content)
+        own.set(segment, content)
+        bytes += found.body.length
+      }
+      return { shipment: shipmentOf(row, destinationId, parts, segments, false), contents: own, bytes }
+    }
+    return rows.flatMap((row, at) => {
+      try {
+        return [fill(row, stored[at] as StoredPart[])]
+      } catch (error) {
+        // Held on to, so that it is not taken again and again; the others have nothing to do with it.
+        this.#parts.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
+        return []
+      }
+    })
+  }
+}
+
+function shipmentOf(
+  row: ShipmentRow,
+  destinationId: string,
+  parts: readonly StoredPart[],
+  segments: ReadonlyMap<string, SegmentRow>,
+  unread: boolean,
+): Shipment {
+  return {
+    id: row.id,
+    claim: row.claim,
+    destinationId,
+    attempt: row.attempt,
+    firstAttemptAtMs: row.first_attempt,
+    dueAtMs: row.due,
+    unit: row.unit,
+    urls: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+    replay: row.replay,
+    parts: parts.map(([origin, segment, indexes]) => {
+      const found = segments.get(segment)
+      if (found === undefined && indexes === 0 && !unread) throw new Error(`shipment ${row.id} refers to a segment that is not there`)
+      return { origin, segment, indexes: owedIndexes(indexes, found?.count ?? 0, found?.absent ?? null) }
+    }),
+  }
+}

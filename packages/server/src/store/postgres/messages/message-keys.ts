@@ -1,0 +1,32 @@
+// What stands for a messageId in message_keys: its fingerprint (encoding/fingerprint.ts) as a uuid, and the secret seed that
+// fingerprints are made with.
+
+import { randomBytes } from 'node:crypto'
+import { FINGERPRINT_WORDS, type Seed } from '../../encoding/fingerprint.ts'
+import type { Database } from '../session/database.ts'
+
+export const SEED_SETTING = 'seed'
+
+/** Made by the first node there is; all use the same. */
+export async function openSeed(database: Database): Promise<Seed> {
+  await database.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    SEED_SETTING,
+    randomBytes(16).toString('hex'),
+  ])
+  const { rows } = await database.query<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SEED_SETTING])
+  const bytes = Buffer.from(rows[0]?.value ?? '', 'hex')
+  return [bytes.readUInt32BE(0), bytes.readUInt32BE(4), bytes.readUInt32BE(8), bytes.readUInt32BE(12)]
+}
+
+/** The 16 bytes of the key at `at` in words. */
+export function keyBytes(words: Uint32Array, at = 0): Buffer {
+  const bytes = Buffer.allocUnsafe(16)
+  for (let word = 0; word < FINGERPRINT_WORDS; word++) bytes.writeUInt32BE(words[at + word] as number, word * 4)
+  return bytes
+}
+
+/** As PostgreSQL writes a uuid. */
+export function keyText(words: Uint32Array, at = 0): string {
+  const hex = keyBytes(words, at).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { accept, claim, ledgerOf, newWay, settlementOf, track, tracks, until } from '../../conformance/ground.ts'
+import { NotHeld, type Shipment } from '../../store.ts'
+import type { Claiming } from './claiming.ts'
+import { PostgresUnavailable } from '../session/connection.ts'
+import type { Database } from '../session/database.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { openAt } from '../fixtures/temp-store.ts'
+import { RowIds } from '../schema/ids.ts'
+import type { Membership } from '../cluster/membership.ts'
+import { Names } from '../schema/names.ts'
+import type { Parts } from '../session/parts.ts'
+import type { Replaying } from '../replaying.ts'
+import { Settling } from './settling.ts'
+import type { PostgresStore } from '../store.ts'
+
+let database: TestDatabase
+let store: PostgresStore
+
+before(async () => {
+  database = await createDatabase()
+  store = await openAt(database.url)
+})
+after(async () => {
+  await store.close()
+  await database.drop()
+})
+
+test('what is settled together with something that is no longer held is given back, not held for ever', async () => {
+  const { sourceId, destinationId } = await newWay(store)
+  await accept(store, sourceId, [track('lost')], [destinationId])
+  await accept(store, sourceId, [track('kept')], [destinationId])
+  const { shipments } = await claim(store, destinationId)
+  const both = shipments.map(({ shipment }) => shipment)
+  assert.equal(both.length, 2)
+  // As if it had been taken under a name that this node has no more.
+  await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE id = $1', [both[0]?.id])
+  await assert.rejects(store.delivery.settle(settlementOf(both, 'delivered')), NotHeld)
+  const found: Shipment[] = []
+  await until(
+    async () => found.push(...(await claim(store, destinationId)).shipments.map(({ shipment }) => shipment)),
+    (count) => count === 2,
+    'both can be claimed',
+  )
+  await store.delivery.settle(settlementOf(found, 'delivered'))
+  assert.equal((await ledgerOf(store, destinationId)).delivered, 2)
+})
+
+test('settlements that are too much for one statement are made one by one', async () => {
+  const { sourceId, destinationId } = await newWay(store)
+  await accept(store, sourceId, tracks(2), [destinationId])
+  await accept(store, sourceId, tracks(2), [destinationId])
+  const hurried = await openAt(database.url, { statementMs: 300 })
+  try {
+    const { shipments } = await claim(hurried, destinationId)
+    assert.equal(shipments.length, 2)
+    // What takes long grows with the group.
+    await database.query(`CREATE FUNCTION switchyard.linger() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_sleep(0.2); RETURN new; END $$`)
+    await database.query('CREATE TRIGGER lingers BEFORE INSERT ON switchyard.attempts FOR EACH ROW EXECUTE FUNCTION switchyard.linger()')
+    try {
+      await Promise.all(shipments.map(({ shipment }) => hurried.delivery.settle(settlementOf([shipment], 'delivered'))))
+    } finally {
+      await database.query('DROP FUNCTION switchyard.linger CASCADE')
+    }
+    assert.equal((await ledgerOf(hurried, destinationId)).delivered, 4)
+  } finally {
+    await hurried.close()
+  }
+})
+
+test('a settlement whose answer was lost is known to be made, however late and however often it was asked for', async () => {
+  const unavailable = (doubtful: boolean): Error => new PostgresUnavailable('away', doubtful)
+  const refused = Object.assign(new Error('not held'), { code: 'SY001' })
+  const settles = [unavailable(true), refused, refused]
+  // Before it, it is not there yet; after the refusal it cannot be asked for at once, and then it is.
+  const marks = [unavailable(false), unavailable(false), unavailable(false), 0, unavailable(false), 0, 1]
+  const next = <T>(of: (T | Error)[]): T => {
+    const answer = of.shift()
+    if (answer instanceof Error) throw answer
+    return answer as T
+  }
+  const query = async (statement: string | { name?: string }): Promise<{ rows: []; count: number }> => ({
+    rows: [],
+    count: typeof statement === 'string' ? next<number>(marks) : next<number>(settles),
+  })
+  const names = new Names()
+  names.add('destinations', 'a destination', '1500000000000000000')
+  const shipment = { id: '1600000000000000000', claim: 1, destinationId: 'a destination', attempt: 0, firstAttemptAtMs: null, dueAtMs: 0 }
+  const parts = [{ origin: '1600000000000000000', segment: '1550000000000000000', indexes: [0] }]
+  const settling = new Settling({ names, ids: new RowIds(1, () => Date.now()), isClosed: () => false } as unknown as Parts, {
+    database: { query } as unknown as Database,
+    membership: { holder: '1700000000000000000' } as Membership,
+    claiming: { holds: () => true, ended: () => {}, bytesOf: () => 1 } as unknown as Claiming,
+    replaying: {} as Replaying,
+    onCommit: () => {},
+  })
+  await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))
+  assert.deepEqual(marks, [])
+})

@@ -1,0 +1,64 @@
+// What becomes of replays, inside the transaction that settles them: each replay's own state, and, appended, the counts of the
+// job that made it. Nothing here waits for another node: a replay's row is changed by whoever holds its shipment, and the job's
+// rows are changed by its steps alone, which add up what was appended. Only deliveries that are replays come here.
+
+import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
+import type { RecordRow } from '../../encoding/settlement.ts'
+import type { Ask } from '../session/database.ts'
+
+/** One statement, however many there are. In one attempt, a message either ended or was tried. */
+export async function writeOutcomes(ask: Ask, destination: string, records: readonly RecordRow<string>[]): Promise<void> {
+  const states = new Map<string, [origin: string, index: number, state: string]>()
+  for (const { origin, attempt, doc } of records) {
+    const { r, f } = JSON.parse(doc) as AttemptDoc
+    // Later attempts find it marked.
+    if (attempt === 1) {
+      for (const [, , , , , , indexes] of r) for (const index of indexes) states.set(`${origin}-${index}`, [origin, index, 'retrying'])
+    }
+    for (const [state, , indexes] of f) for (const index of indexes) states.set(`${origin}-${index}`, [origin, index, state])
+  }
+  if (states.size === 0) return
+  const rows = [...states.values()]
+  const origins = rows.map(([origin]) => origin).sort()
+  await ask(OUTCOMES, [
+    rows.map(([origin]) => origin),
+    rows.map(([, index]) => index),
+    rows.map(([, , state]) => state),
+    origins[0] as string,
+    origins.at(-1) as string,
+    destination,
+  ])
+}
+
+const count = (state: string): string => `count(*) FILTER (WHERE became = '${state}')`
+
+// Without a name, so that it is planned for as many rows as there are now: a plan from when a day was empty reads all of it.
+const OUTCOMES = `
+  WITH was AS (
+    SELECT r.origin, r.idx, r.job, r.state, n.state AS became
+    FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS n (origin, idx, state)
+    JOIN replays r ON r.origin = n.origin AND r.idx = n.idx AND r.origin >= $4 AND r.origin <= $5
+  ), changed AS (
+    UPDATE replays r SET state = was.became FROM was
+    WHERE r.origin = was.origin AND r.idx = was.idx AND r.origin >= $4 AND r.origin <= $5 AND (was.became <> 'retrying' OR was.state IS NULL)
+  )
+  INSERT INTO replay_outcomes (job, destination, attempted, delivered, failed, expired, cancelled)
+  SELECT job, $6::bigint, count(*) FILTER (WHERE state IS NULL), ${['delivered', 'failed', 'expired', 'cancelled'].map(count).join(', ')}
+  FROM was WHERE job IS NOT NULL AND (state IS NULL OR became <> 'retrying') GROUP BY job`
+
+/** Adds up what was appended. Whoever calls holds the job's row. */
+export async function foldOutcomes(ask: Ask, job: string): Promise<void> {
+  await ask(FOLD, [job])
+}
+
+const FOLD = `
+  WITH gone AS (DELETE FROM replay_outcomes WHERE job = $1 RETURNING *),
+  parts AS (
+    UPDATE replay_parts p SET waiting = p.waiting - s.attempted
+    FROM (SELECT destination, sum(attempted) AS attempted FROM gone GROUP BY destination) s
+    WHERE p.job = $1 AND p.destination = s.destination AND s.attempted > 0
+  )
+  UPDATE replay_jobs j SET delivered = j.delivered + s.delivered, failed = j.failed + s.failed, expired = j.expired + s.expired,
+    cancelled = j.cancelled + s.cancelled
+  FROM (SELECT sum(delivered) AS delivered, sum(failed) AS failed, sum(expired) AS expired, sum(cancelled) AS cancelled FROM gone) s
+  WHERE j.num = $1 AND s.delivered + s.failed + s.expired + s.cancelled > 0`

@@ -1,0 +1,23 @@
+// Who did what, written in the transaction of what was done.
+
+import type { NewAuditEntry } from '../../store.ts'
+import type { Ask } from '../session/database.ts'
+import type { RowIds } from '../schema/ids.ts'
+import { writeText } from '../session/texts.ts'
+
+export async function writeAudit(ask: Ask, ids: RowIds, entry: NewAuditEntry | undefined, atMs: number): Promise<void> {
+  if (entry === undefined) return
+  const { actor, action, subject, before, after } = entry
+  const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+  const text = (value: string | null): string | null => (value === null ? null : writeText(value))
+  await ask('INSERT INTO audit (id, at, actor, actor_name, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)', [
+    ids.next(),
+    atMs,
+    actor.id,
+    writeText(actor.name),
+    action,
+    text(subject),
+    json(before),
+    json(after),
+  ])
+}

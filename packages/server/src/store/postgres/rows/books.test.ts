@@ -1,0 +1,227 @@
+// The books as several nodes fold and read them at once. What every adapter does is in the conformance suite.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks } from '../../conformance/ground.ts'
+import { Books } from './books.ts'
+import type { Value } from '../session/connection.ts'
+import type { Database } from '../session/database.ts'
+import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { openAt } from '../fixtures/temp-store.ts'
+import { rowIdAt } from '../schema/ids.ts'
+import { changeLedger, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
+import type { PostgresStore } from '../store.ts'
+
+suite('folding the books', () => {
+  let database: TestDatabase
+  let nodes: [BareNode, BareNode]
+  before(async () => {
+    database = await createDatabase()
+    nodes = [await openBareNode(database.url, 1), await openBareNode(database.url, 2)]
+  })
+  after(async () => {
+    for (const node of nodes) await node.close()
+    await database.drop()
+  })
+  const newName = async (table: 'sources' | 'destinations'): Promise<{ id: string; num: string }> => {
+    const num = nodes[0].parts.ids.next()
+    await database.query(`INSERT INTO switchyard.${table} (num, id, doc) VALUES ($1, $2, '{}')`, [num, `${table}-${num}`])
+    return { id: `${table}-${num}`, num }
+  }
+  const deltas = async (where = 'true'): Promise<number> =>
+    (await database.query<{ count: number }>(`SELECT count(*)::integer AS count FROM switchyard.deltas WHERE ${where}`))[0]?.count ?? 0
+
+  test('nodes that fold at once while others append neither lose nor double anything, and no reader sees them between', async () => {
+    const destinations = [await newName('destinations'), await newName('destinations')]
+    const source = await newName('sources')
+    const rounds = 200
+    let isOver = false
+    const appending = nodes.map(async ({ parts }) => {
+      for (let round = 0; round < rounds; round++) {
+        await parts.database.transaction(async (ask) => {
+          for (const { num } of destinations) await changeLedger(ask, parts.ids, num, [3, 1, 1, 1, 0, 0])
+          await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [
+            parts.ids.next(),
+            SOURCE_COUNTS,
+            source.num,
+            [5, 1, 0, 2],
+          ])
+        })
+      }
+    })
+    const [one, other] = nodes.map(({ parts }) => new Books(parts)) as [Books, Books]
+    const folding = [one, other, one].map(async (books) => {
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      while (!isOver) await books.fold()
+    })
+    const reading = (async () => {
+      let before = 0
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      while (!isOver) {
+        const rows = (await other.ledger()).filter(({ destinationId }) => destinations.some(({ id }) => id === destinationId))
+        for (const { owed, delivered, pending, failed } of rows) assert.deepEqual([owed, delivered, pending], [3 * failed, failed, failed])
+        const sum = rows.reduce((all, { owed }) => all + owed, 0)
+        assert.ok(sum >= before, 'it never goes back')
+        before = sum
+      }
+    })()
+    await Promise.all(appending)
+    isOver = true
+    await Promise.all([...folding, reading])
+    const total = rounds * nodes.length
+    const expected = { owed: 3 * total, delivered: total, pending: total, failed: total, expired: 0, cancelled: 0 }
+    const check = async (): Promise<void> => {
+      for (const { id } of destinations) {
+        assert.deepEqual(
+          (await other.ledger()).find(({ destinationId }) => destinationId === id),
+          { destinationId: id, ...expected },
+        )
+      }
+      assert.deepEqual(
+        (await one.sourceCounts()).find(({ sourceId }) => sourceId === source.id),
+        { sourceId: source.id, accepted: 5 * total, duplicates: total, rejected: 0, suppressed: 2 * total },
+      )
+    }
+    await check()
+    await one.fold()
+    await check()
+    assert.equal(await deltas(`kind < ${MARKER}`), 0, 'everything is folded')
+  })
+
+  test('a long backlog is folded in steps, and what was committed later than its name says is found by a full look', async () => {
+    const { id, num } = await newName('destinations')
+    const owed = async (books: Books): Promise<number | undefined> =>
+      (await books.ledger()).find(({ destinationId }) => destinationId === id)?.owed
+    const append = (from: string, count: number): Promise<unknown> =>
+      database.query(
+        `INSERT INTO switchyard.deltas (id, kind, subject, counts) SELECT $1::bigint + n, 0, $2, '{1,0,1,0,0,0}' FROM generate_series(1, $3) n`,
+        [from, num, count],
+      )
+    const books = new Books(nodes[0].parts)
+    await append(rowIdAt(Date.now() - 1_000), 32_000)
+    await books.fold()
+    assert.equal(await deltas(`kind = 0`), 12_000, 'one call has an end')
+    await books.fold()
+    assert.equal(await deltas(`kind = 0`), 0)
+    await append(rowIdAt(Date.now() - 3_600_000), 10)
+    await books.fold()
+    assert.equal(await deltas(`kind = 0`), 10)
+    assert.equal(await owed(books), 32_010, 'it counts all the same')
+    await new Books(nodes[1].parts).fold()
+    assert.equal(await deltas(`kind = 0`), 0)
+    assert.equal(await owed(books), 32_010)
+  })
+
+  test('a fold begins near the newest rows, so that rows that cannot be cleaned up are not passed again and again', async () => {
+    const asked: (readonly Value[])[] = []
+    const { parts } = nodes[0]
+    const listening: Pick<Database, 'query'> = {
+      query: (text, values, deadlineMs) => {
+        if (values?.length === 1) asked.push(values)
+        return parts.database.query(text, values, deadlineMs)
+      },
+    }
+    const books = new Books({ ...parts, database: listening as Database })
+    await books.fold()
+    await books.fold()
+    const [first, second] = asked.map(([from]) => from as string) as [string, string]
+    assert.ok(first < rowIdAt(500_000_000_001))
+    assert.ok(second > rowIdAt(Date.now() - 70_000))
+    for (let nth = 2; nth <= 300; nth++) await books.fold()
+    assert.equal(asked[300]?.[0], first, 'and now and then at the first')
+  })
+
+  test('that a group was committed is known for a quarter of an hour, and then forgotten', async () => {
+    await database.query('DELETE FROM switchyard.deltas')
+    for (const ageMs of [20 * 60_000, 16 * 60_000, 14 * 60_000, 0]) {
+      await database.query(`INSERT INTO switchyard.deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}')`, [
+        rowIdAt(Date.now() - ageMs),
+      ])
+    }
+    await new Books(nodes[0].parts).fold()
+    assert.equal(await deltas(), 2)
+  })
+})
+
+suite('the books of two nodes under load', () => {
+  let database: TestDatabase
+  let stores: [PostgresStore, PostgresStore]
+  before(async () => {
+    database = await createDatabase()
+    stores = [await openAt(database.url), await openAt(database.url)]
+  })
+  after(async () => {
+    for (const store of stores) await store.close()
+    await database.drop()
+  })
+
+  test('the ledger equals its recount at every look, also where duplicates were left out', async () => {
+    const source = await newSource(stores[0])
+    const [{ id: one }, { id: other }] = [await newDestination(stores[0], source.id), await newDestination(stores[0], source.id)]
+    let isOver = false
+    const known = tracks(3)
+    await accept(stores[0], source.id, known, [one])
+    const working = stores.map(async (store, nth) => {
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      for (let round = 0; !isOver; round++) {
+        const repeated = known[round % 3] ?? assert.fail()
+        const shipments = [
+          { destinationId: one, indexes: null },
+          { destinationId: other, indexes: [0, 2] },
+        ]
+        await accept(store, source.id, [repeated, ...tracks(1), repeated, ...tracks(2)], { shipments })
+        const { shipments: claimed } = await claim(store, one)
+        for (const { shipment } of claimed) {
+          const fate = round % 3 === 0 ? 'retry' : round % 3 === 1 ? 'failed' : 'delivered'
+          await store.delivery.settle(settlementOf([shipment], fate))
+        }
+        if (nth === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+    })
+    for (let look = 0; look < 8; look++) {
+      const inspection = await stores[look % 2]?.control.inspect(60_000)
+      assert.ok(inspection)
+      assert.deepEqual(inspection.problems, [])
+      assert.deepEqual(inspection.ledger, inspection.recount)
+      for (const { owed, delivered, pending, failed, expired, cancelled } of inspection.ledger) {
+        assert.equal(owed, delivered + pending + failed + expired + cancelled)
+      }
+    }
+    isOver = true
+    await Promise.all(working)
+    const [ledger, recount] = [await stores[0].control.ledger(), await stores[1].control.recount()]
+    assert.deepEqual(ledger, recount)
+    assert.ok((ledger.find(({ destinationId }) => destinationId === one)?.owed ?? 0) > 10)
+    assert.deepEqual(ledger.find(({ destinationId }) => destinationId === other)?.owed ?? 0, 0, 'only duplicates were planned for it')
+  })
+
+  test('the oldest that is pending counts what a node holds, and retries by their first attempt', async () => {
+    const source = await newSource(stores[0])
+    const { id } = await newDestination(stores[0], source.id)
+    const oldest = () => stores[1].control.oldestPendingAtMs(id)
+    assert.equal(await oldest(), null)
+    await accept(stores[0], source.id, tracks(1), [id])
+    const first = await oldest()
+    assert.ok(first !== null)
+    await accept(stores[0], source.id, tracks(1), [id])
+    const { shipments } = await claim(stores[0], id, { maxFresh: 1 })
+    assert.equal(await oldest(), first, 'held')
+    assert.equal((await stores[1].control.oldestPending()).find(({ destinationId }) => destinationId === id)?.atMs, first)
+    await stores[0].delivery.settle(
+      settlementOf(
+        shipments.map(({ shipment }) => shipment),
+        'retry',
+      ),
+    )
+    assert.equal(await oldest(), first, 'waiting for a retry')
+    const rest = await claim(stores[0], id, { nowMs: 2 * NOW_MS })
+    await stores[0].delivery.settle(
+      settlementOf(
+        rest.shipments.map(({ shipment }) => shipment),
+        'delivered',
+      ),
+    )
+    assert.equal(await oldest(), null)
+  })
+})

@@ -1,0 +1,311 @@
+// How one partition goes. A day that lies before the line as a whole is counted first, without a lock, because nothing is
+// added to it any more; then, in one transaction, its parent is locked, what has to stay is moved to the rest, the
+// counts go to the archive, and the partition is dropped. Others wait for that transaction: it must not read much. A
+// day of which much has to stay, and what has no partition of its own, goes by rows.
+// Invariant: rows and archive together count the same at every moment: see Books.recount.
+
+import type { Ask } from '../session/database.ts'
+import { PARTITIONED, type PartitionedTable } from './migrations.ts'
+
+/** How long others may have to wait behind this for a lock that is not to be had. */
+const LOCK_TIMEOUT_MS = 150
+/** Autovacuum lets go of a table after one second; nobody else waits for the lock that is asked for with this. */
+const VACUUM_TIMEOUT_MS = 3_000
+/** What is moved while others wait. */
+const MOVED_ROWS = 1_000
+const MOVED_BYTES = 16 * 2 ** 20
+const COUNTED_PER_STEP = 20_000
+const DROPPED_PER_STEP = 1_000
+
+/** Owed, delivered, failed, expired, cancelled. */
+type Counts = [number, number, number, number, number]
+
+interface CountsRow {
+  destination: string
+  owed: number
+  delivered: number
+  failed: number
+  expired: number
+  cancelled: number
+}
+
+/** What rows count in the books: `from` is a table, or the rows of one that were deleted. */
+const COUNTS: Partial<Record<PartitionedTable, { columns: string; select: (from: string) => string }>> = {
+  segments: {
+    columns: 'seq, absent, routes',
+    select: (from) =>
+      `SELECT (route->>0)::bigint AS destination, sum((route->>3)::bigint - CASE WHEN absent IS NULL THEN 0
+          WHEN route->2 = '0' THEN cardinality(absent) ELSE (SELECT count(*) FROM unnest(absent) AS at WHERE route->2 @> to_jsonb(at)) END)::bigint AS owed,
+        0::bigint AS delivered, 0::bigint AS failed, 0::bigint AS expired, 0::bigint AS cancelled
+       FROM ${from} CROSS JOIN LATERAL jsonb_array_elements(routes::jsonb->'s') AS route GROUP BY 1`,
+  },
+  attempts: {
+    columns: 'destination, delivered, failed, expired, cancelled',
+    select: (from) =>
+      `SELECT destination, 0::bigint AS owed, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed, sum(expired)::bigint AS expired,
+        sum(cancelled)::bigint AS cancelled FROM ${from} GROUP BY 1`,
+  },
+  replays: {
+    columns: 'destination',
+    select: (from) =>
+      `SELECT destination, count(*) AS owed, 0::bigint AS delivered, 0::bigint AS failed, 0::bigint AS expired, 0::bigint AS cancelled
+       FROM ${from} GROUP BY 1`,
+  },
+}
+
+const ARCHIVE = `INSERT INTO ledger_archive (destination, owed, delivered, failed, expired, cancelled)`
+const ADD = `ON CONFLICT (destination) DO UPDATE SET owed = ledger_archive.owed + excluded.owed,
+  delivered = ledger_archive.delivered + excluded.delivered, failed = ledger_archive.failed + excluded.failed,
+  expired = ledger_archive.expired + excluded.expired, cancelled = ledger_archive.cancelled + excluded.cancelled`
+
+export class Expiring {
+  readonly #ask: Ask
+  readonly #line: string
+  readonly #since: string
+  /** What stays though it is old. */
+  readonly #stays: Record<PartitionedTable, string>
+
+  /** `since`: whatever is owed anew and was not pinned yet has a later name. */
+  constructor(ask: Ask, line: string, since: string) {
+    this.#ask = ask
+    this.#line = line
+    this.#since = since
+    const pinned = (column: string): string => `EXISTS (SELECT 1 FROM pinned WHERE pinned.segment = g.${column})`
+    // What was named by a node whose clock is behind may be of a segment after the line.
+    const byRow = `(g.segment >= ${line} OR ${pinned('segment')})`
+    this.#stays = {
+      segments: pinned('seq'),
+      attempts: byRow,
+      failures: byRow,
+      replays: byRow,
+      repeats: pinned('segment'),
+      message_keys: 'false',
+    }
+  }
+
+  /** Counts the partition; what is given then drops it, and may be called again when it found a lock taken. */
+  async dayOf(table: PartitionedTable, partition: string): Promise<() => Promise<boolean>> {
+    const kept = await this.#kept(table, partition)
+    if (kept === null) return this.rowsOf(table, partition, null)
+    if (table === 'attempts') await this.#keepFinals(partition, null)
+    const counts = await this.#count(table, partition)
+    const byRows = this.rowsOf(table, partition, null)
+    let isTooMuch = false
+    return async () => {
+      if (isTooMuch) return byRows()
+      isTooMuch = !(await this.#transaction(() => this.#dropWhole(table, partition, kept, counts)))
+      return !isTooMuch
+    }
+  }
+
+  /** Drops some rows before a key, or all; true when there are no more. */
+  rowsOf(table: PartitionedTable, partition: string, below: string | null): () => Promise<boolean> {
+    const key = PARTITIONED[table]
+    let from = '0'
+    return async () => {
+      const range = await this.#range(table, partition, from, below, DROPPED_PER_STEP)
+      if (range === null) return true
+      if (table === 'message_keys') await this.#dropKeys(partition, range.below)
+      else {
+        const goes = `g.${key} >= ${range.from} AND g.${key} < ${range.below} AND NOT ${this.#stays[table]}`
+        const { rows } = await this.#ask(`SELECT 1 FROM ${partition} g WHERE ${goes} LIMIT 1`)
+        if (rows.length > 0) await this.#transaction(() => this.#dropRows(table, partition, goes))
+        from = range.below
+      }
+      return false
+    }
+  }
+
+  async #dropRows(table: PartitionedTable, partition: string, goes: string): Promise<void> {
+    if (table === 'segments') {
+      await this.#makeVacuumYield(partition)
+      await this.#ask(`LOCK TABLE ONLY ${partition} IN ACCESS EXCLUSIVE MODE`)
+      await this.#pinOwedAnew()
+    }
+    if (table === 'attempts') await this.#keepFinals(partition, goes)
+    const counted = COUNTS[table]
+    if (counted === undefined) await this.#ask(`DELETE FROM ${partition} g WHERE ${goes}`)
+    else
+      await this.#ask(
+        `WITH gone AS (DELETE FROM ${partition} g WHERE ${goes} RETURNING ${counted.columns}) ${ARCHIVE} ${counted.select('gone')} ${ADD}`,
+      )
+  }
+
+  /** False when too much has to be moved while others wait. */
+  async #dropWhole(
+    table: PartitionedTable,
+    partition: string,
+    kept: readonly string[],
+    counts: ReadonlyMap<string, Counts>,
+  ): Promise<boolean> {
+    const ask = this.#ask
+    await this.#makeVacuumYield(partition, `${table}_rest`)
+    await ask(`LOCK TABLE ONLY ${table} IN ACCESS EXCLUSIVE MODE`)
+    await ask(`LOCK TABLE ONLY ${partition}, ONLY ${table}_rest IN ACCESS EXCLUSIVE MODE`)
+    let moved = kept
+    if (table === 'segments' && (await this.#pinOwedAnew())) {
+      const now = await this.#kept(table, partition)
+      if (now === null) return false
+      moved = now
+    }
+    await ask(`ALTER TABLE ${table} DETACH PARTITION ${partition}`)
+    const counted = COUNTS[table]
+    if (moved.length > 0) {
+      const those = `(SELECT * FROM ${partition} g WHERE g.${PARTITIONED[table]} = ANY('{${moved.join()}}'::bigint[]) AND ${this.#stays[table]}) AS kept`
+      if (counted) {
+        const { rows } = await ask<CountsRow>(counted.select(those))
+        await this.#archive(sum(counts, rows, -1))
+      }
+      await ask(`INSERT INTO ${table}_rest SELECT * FROM ${those}`)
+    } else if (counted) await this.#archive(counts)
+    await ask(`DROP TABLE ${partition}`)
+    return true
+  }
+
+  /** Nobody but autovacuum waits for this lock or holds it against this, and autovacuum lets go when it is waited for. */
+  async #makeVacuumYield(...tables: string[]): Promise<void> {
+    await this.#ask(`SET LOCAL lock_timeout = ${VACUUM_TIMEOUT_MS}`)
+    await this.#ask(`LOCK TABLE ${tables.map((table) => `ONLY ${table}`).join()} IN SHARE UPDATE EXCLUSIVE MODE`)
+    await this.#ask(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`)
+  }
+
+  /**
+   * Whoever replays has read the segment in the same transaction: it is over by now, or will find the segment gone. Only what has
+   * come since all shipments were read is looked at, which takes no time. True when there was any.
+   */
+  async #pinOwedAnew(): Promise<boolean> {
+    const { count } = await this.#ask(
+      `INSERT INTO pinned SELECT DISTINCT segment FROM replays
+       WHERE origin > $1 AND segment < $2 AND (state IS NULL OR state = 'retrying') ON CONFLICT DO NOTHING`,
+      [this.#since, this.#line],
+    )
+    const young = BigInt(this.#line) > BigInt(this.#since) ? await this.#pinYoung() : 0
+    return count + young > 0
+  }
+
+  /**
+   * A line as late as this is drawn by a clock that is wrong. What was on its way in, under a name before the line, has come since all
+   * shipments were read, and its shipments with it: nobody is in the middle of that under the lock. Holders are few, and found by the index.
+   */
+  async #pinYoung(): Promise<number> {
+    const { count } = await this.#ask(
+      `WITH RECURSIVE holders AS (
+         SELECT min(holder) AS holder FROM shipments
+         UNION ALL SELECT (SELECT min(holder) FROM shipments WHERE holder > h.holder) FROM holders h WHERE h.holder IS NOT NULL)
+       INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint FROM holders h JOIN shipments s ON s.holder = h.holder AND s.id > $1
+         CROSS JOIN jsonb_array_elements(s.parts::jsonb) AS part WHERE (part->>1)::bigint < $2 ON CONFLICT DO NOTHING`,
+      [this.#since, this.#line],
+    )
+    return count
+  }
+
+  /** Keys of the rows that have to stay; null when they are too many to be moved. */
+  async #kept(table: PartitionedTable, partition: string): Promise<string[] | null> {
+    const key = PARTITIONED[table]
+    const kept = new Set<string>()
+    if (table === 'message_keys') return []
+    if (table === 'segments') {
+      const { rows } = await this.#ask<{ key: string; bytes: number }>(
+        `SELECT seq AS key, octet_length(body) AS bytes FROM ${partition} g WHERE seq IN (SELECT segment FROM pinned) LIMIT ${MOVED_ROWS + 1}`,
+      )
+      if (rows.length > MOVED_ROWS || rows.reduce((bytes, row) => bytes + row.bytes, 0) > MOVED_BYTES) return null
+      return rows.map((row) => row.key)
+    }
+    for (let from = '0'; ; ) {
+      const range = await this.#range(table, partition, from, null, COUNTED_PER_STEP)
+      if (range === null) return [...kept]
+      const { rows } = await this.#ask<{ key: string }>(
+        `SELECT ${key} AS key FROM ${partition} g WHERE ${key} >= ${range.from} AND ${key} < ${range.below} AND ${this.#stays[table]} LIMIT ${MOVED_ROWS + 1}`,
+      )
+      for (const row of rows) kept.add(row.key)
+      if (rows.length > MOVED_ROWS || kept.size > MOVED_ROWS) return null
+      from = range.below
+    }
+  }
+
+  /** In steps: a question that takes minutes would keep the server from clearing away what was settled meanwhile. */
+  async #count(table: PartitionedTable, partition: string): Promise<Map<string, Counts>> {
+    const counted = COUNTS[table]
+    let counts = new Map<string, Counts>()
+    if (counted === undefined) return counts
+    const key = PARTITIONED[table]
+    for (let from = '0'; ; ) {
+      const range = await this.#range(table, partition, from, null, COUNTED_PER_STEP)
+      if (range === null) return counts
+      const those = `(SELECT * FROM ${partition} WHERE ${key} >= ${range.from} AND ${key} < ${range.below}) AS counted`
+      counts = sum(counts, (await this.#ask<CountsRow>(counted.select(those))).rows, 1)
+      from = range.below
+    }
+  }
+
+  /** From a key to one some rows later, both as they are written in a statement; null when there are no more. */
+  async #range(
+    table: PartitionedTable,
+    partition: string,
+    from: string,
+    below: string | null,
+    rows: number,
+  ): Promise<{ from: string; below: string } | null> {
+    const key = PARTITIONED[table]
+    const end = below === null ? '9223372036854775807' : below
+    const next = (offset: number) =>
+      this.#ask<{ key: string | number }>(
+        `SELECT ${key} AS key FROM ${partition} WHERE ${key} >= ${from} AND ${key} < ${end} ORDER BY ${key} OFFSET ${offset} LIMIT 1`,
+      )
+    const first = (await next(0)).rows[0]
+    if (first === undefined) return null
+    // Of message_keys, all of a day have the same.
+    const later = table === 'message_keys' ? undefined : (await next(rows)).rows[0]
+    return { from: String(first.key), below: later === undefined ? end : String(later.key) }
+  }
+
+  async #dropKeys(partition: string, below: string): Promise<void> {
+    await this.#ask(
+      `DELETE FROM ${partition} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${partition} WHERE day < ${below} LIMIT ${DROPPED_PER_STEP}))`,
+    )
+  }
+
+  /** How a deletion ended must still be known when the attempts that say so are gone. Once too often does no harm. */
+  async #keepFinals(partition: string, goes: string | null): Promise<void> {
+    const { rows } = await this.#ask('SELECT 1 FROM deletion_targets WHERE final IS NULL AND origin <> 0 LIMIT 1')
+    if (rows.length === 0) return
+    await this.#ask(
+      `UPDATE deletion_targets t SET final = CASE WHEN g.delivered > 0 THEN 'delivered' WHEN g.failed > 0 THEN 'failed'
+         WHEN g.expired > 0 THEN 'expired' ELSE 'cancelled' END
+       FROM ${partition} g WHERE g.origin = t.origin AND t.final IS NULL AND g.delivered + g.failed + g.expired + g.cancelled > 0
+         ${goes === null ? '' : `AND ${goes}`}`,
+    )
+  }
+
+  async #archive(counts: ReadonlyMap<string, Counts>): Promise<void> {
+    if (counts.size === 0) return
+    const column = (at: number): number[] => [...counts.values()].map((each) => each[at] as number)
+    await this.#ask(
+      `${ARCHIVE} SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) ${ADD}`,
+      [[...counts.keys()], column(0), column(1), column(2), column(3), column(4)],
+    )
+  }
+
+  async #transaction<T>(work: () => Promise<T>): Promise<T> {
+    await this.#ask('BEGIN')
+    try {
+      const result = await work()
+      await this.#ask('COMMIT')
+      return result
+    } catch (error) {
+      // When this fails, too, the connection is gone, and the first error says why.
+      await this.#ask('ROLLBACK').catch(() => {})
+      throw error
+    }
+  }
+}
+
+function sum(counts: ReadonlyMap<string, Counts>, rows: readonly CountsRow[], sign: 1 | -1): Map<string, Counts> {
+  const total = new Map(counts)
+  for (const row of rows) {
+    const own = total.get(row.destination) ?? [0, 0, 0, 0, 0]
+    const change = [row.owed, row.delivered, row.failed, row.expired, row.cancelled]
+    total.set(row.destination, own.map((value, at) => value + sign * (change[at] as number)) as Counts)
+  }
+  return total
+}

@@ -1,0 +1,290 @@
+// Bringing a schema up to date: several nodes at once, with nodes of the version before at work, and when it cannot be.
+
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, test } from 'node:test'
+import pg from 'pg'
+import { createSecretBox } from '../../../secrets/secret-box.ts'
+import { accept, claim, ledgerOf, newWay, settlementOf, tracks } from '../../conformance/ground.ts'
+import type { Store } from '../../store.ts'
+import { parsePostgresAddress } from '../session/address.ts'
+import { Database } from '../session/database.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { openAt } from '../fixtures/temp-store.ts'
+import { type MigrateOptions, migrate, SchemaProblem } from './migrate.ts'
+import { MIGRATIONS, type Migration } from './migrations.ts'
+
+const KNOWN = MIGRATIONS.length
+
+/** What the next version may do to tables in use: columns with a default, an index, a table. */
+const NEXT: Migration = {
+  worksFrom: KNOWN,
+  sql: `
+    ALTER TABLE segments ADD COLUMN colour text NOT NULL DEFAULT 'none';
+    ALTER TABLE message_keys ADD COLUMN colour text;
+    ALTER TABLE shipments ADD COLUMN colour text NOT NULL DEFAULT 'none';
+    ALTER TABLE attempts ADD COLUMN colour text NOT NULL DEFAULT 'none';
+    ALTER TABLE deltas ADD COLUMN colour text;
+    ALTER TABLE sources ADD COLUMN colour text;
+    ALTER TABLE destinations ADD COLUMN colour text;
+    ALTER TABLE nodes ADD COLUMN colour text;
+    CREATE INDEX shipments_by_colour ON shipments (colour);
+    CREATE TABLE colours (name text PRIMARY KEY);`,
+}
+
+let database: TestDatabase
+
+beforeEach(async () => {
+  database = await createDatabase({ isEmpty: true })
+})
+
+afterEach(() => database.drop())
+
+async function migrateAt(url: string, options: MigrateOptions = {}): Promise<void> {
+  const connections = new Database({ address: parsePostgresAddress(url), connections: 1 })
+  const connection = await connections.connect()
+  try {
+    await migrate(connection, options)
+  } finally {
+    connection.destroy()
+    connections.close()
+  }
+}
+
+async function stepsMade(): Promise<unknown> {
+  return (await database.query('SELECT step, works_from FROM switchyard.schema_version'))[0]
+}
+
+/** Every table and column there is. */
+async function schema(): Promise<unknown[]> {
+  return database.query(
+    "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'switchyard' ORDER BY table_name, column_name",
+  )
+}
+
+/** Accepts, claims and settles until it is stopped; says how long the longest accepting took. */
+function load(store: Store, sourceId: string, destinationId: string): { rounds: () => number; stop: () => Promise<number> } {
+  const stopping = new AbortController()
+  let rounds = 0
+  let longestMs = 0
+  const work = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const started = performance.now()
+      await accept(store, sourceId, tracks(2), [destinationId])
+      longestMs = Math.max(longestMs, performance.now() - started)
+      const { shipments } = await claim(store, destinationId, { maxFresh: 3 })
+      for (const { shipment } of shipments) await store.delivery.settle(settlementOf([shipment], 'delivered'))
+      rounds++
+    }
+  }
+  const running = Promise.all([work(), work(), work()])
+  // Told when it is waited for.
+  running.catch(() => {})
+  return {
+    rounds: () => rounds,
+    async stop() {
+      stopping.abort()
+      await running
+      return longestMs
+    },
+  }
+}
+
+async function roundsMore(running: ReturnType<typeof load>, more: number): Promise<void> {
+  const from = running.rounds()
+  const deadline = performance.now() + 20_000
+  while (running.rounds() < from + more) {
+    assert.ok(performance.now() < deadline, 'the load goes on')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('nodes that start at once on an empty database all come up, on one schema', async () => {
+  const stores = await Promise.all(['a', 'b', 'c'].map((nodeName) => openAt(database.url, { nodeName })))
+  try {
+    assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
+    assert.equal(new Set(stores.map(({ membership }) => membership.num)).size, 3)
+    const { sourceId, destinationId } = await newWay(stores[0] as Store)
+    const other = stores[1] as Store
+    const deadline = performance.now() + 10_000
+    while (!other.configuration().destinations.has(destinationId)) {
+      assert.ok(performance.now() < deadline)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await accept(other, sourceId, tracks(3), [destinationId])
+    assert.equal((await ledgerOf(stores[0] as Store, destinationId)).owed, 3)
+  } finally {
+    await Promise.all(stores.map((store) => store.close()))
+  }
+})
+
+test('a step that the version before cannot work with waits until no node runs, and says which do', async () => {
+  const alone: Migration = { worksFrom: KNOWN + 1, alone: true, sql: 'CREATE TABLE colours (name text PRIMARY KEY)' }
+  const migrations = [...MIGRATIONS, alone]
+  const store = await openAt(database.url, { nodeName: 'older' })
+  try {
+    await assert.rejects(migrateAt(database.url, { migrations, nodesGoneMs: 0 }), {
+      name: 'SchemaProblem',
+      message: /^Nodes of an earlier version run on this database: older\. .* stop all of them, then start this version\.$/,
+    })
+    assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
+    const waiting = migrateAt(database.url, { migrations, nodesGoneMs: 60_000 })
+    await store.close()
+    await waiting
+    assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN + 1 })
+    await assert.rejects(openAt(database.url), { name: 'SchemaProblem', message: /Start the newer version/ })
+  } finally {
+    await store.close()
+  }
+})
+
+test('a node of the version before that is started during a step which it cannot work with does not join', async () => {
+  const before = await openAt(database.url)
+  await newWay(before)
+  await before.close()
+  let joining: Promise<unknown> | undefined
+  const alone: Migration = {
+    worksFrom: KNOWN + 1,
+    alone: true,
+    sql: '',
+    async work() {
+      const node = openAt(database.url, { nodeName: 'older' }).then((store) => store.close())
+      joining = node.then(
+        () => 'joined',
+        (error: Error) => error.message,
+      )
+      // Until it waits for the step, or has joined.
+      for (let isWaiting = false; !isWaiting; ) {
+        const [row] = await database.query<{ waiting: boolean; joined: boolean }>(
+          `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waiting,
+             EXISTS (SELECT FROM switchyard.nodes) AS joined`,
+        )
+        assert.equal(row?.joined, false)
+        isWaiting = row?.waiting ?? false
+      }
+    },
+  }
+  await migrateAt(database.url, { migrations: [...MIGRATIONS, alone], secretBox: createSecretBox('a key for tests') })
+  assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN + 1 })
+  assert.match(String(await joining), /Start the newer version/)
+  assert.deepEqual(await database.query('SELECT FROM switchyard.nodes'), [])
+})
+
+test('a node goes on while the next version brings the schema up, and can be started again', async () => {
+  const store = await openAt(database.url)
+  const { sourceId, destinationId } = await newWay(store)
+  const running = load(store, sourceId, destinationId)
+  await roundsMore(running, 20)
+  await migrateAt(database.url, { migrations: [...MIGRATIONS, NEXT] })
+  await roundsMore(running, 20)
+  await running.stop()
+  const { owed, delivered } = await ledgerOf(store, destinationId)
+  assert.ok(owed >= 80 && delivered <= owed)
+  await store.control.createSource({ name: 'after', enabled: true, writeKeys: ['after'], requireOAuth: false })
+  await store.dropExpired(Date.now())
+  await store.close()
+  const again = await openAt(database.url)
+  await accept(again, sourceId, tracks(1), [destinationId])
+  await again.close()
+  assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
+})
+
+test('two of the next version that start at once take the step once', async () => {
+  await migrateAt(database.url)
+  await Promise.all([0, 1, 2].map(() => migrateAt(database.url, { migrations: [...MIGRATIONS, NEXT] })))
+  assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
+})
+
+test('a schema that this version cannot work with keeps it from starting, and not from working on', async () => {
+  const store = await openAt(database.url)
+  try {
+    const { sourceId, destinationId } = await newWay(store)
+    await migrateAt(database.url, { migrations: [...MIGRATIONS, { ...NEXT, worksFrom: KNOWN + 1 }] })
+    await assert.rejects(openAt(database.url), (error: Error) => {
+      assert.ok(error instanceof SchemaProblem)
+      assert.match(
+        error.message,
+        new RegExp(`schema ${KNOWN + 1} by a newer version .* this one knows ${KNOWN}\\. Start the newer version`),
+      )
+      return true
+    })
+    await accept(store, sourceId, tracks(2), [destinationId])
+    assert.equal((await ledgerOf(store, destinationId)).pending, 2)
+  } finally {
+    await store.close()
+  }
+})
+
+test('a step that fails in its middle leaves the schema as it was', async () => {
+  await migrateAt(database.url)
+  const before = await schema()
+  const broken: Migration = { worksFrom: KNOWN, sql: `${NEXT.sql} ALTER TABLE no_such_table ADD COLUMN colour text;` }
+  await assert.rejects(migrateAt(database.url, { migrations: [...MIGRATIONS, broken] }), /no_such_table/)
+  assert.deepEqual(await schema(), before)
+  assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
+  await migrateAt(database.url, { migrations: [...MIGRATIONS, NEXT] })
+  assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
+})
+
+test('a lock that somebody holds for long delays the step and nobody else', async () => {
+  const store = await openAt(database.url)
+  const reader = new pg.Client({ connectionString: database.url })
+  await reader.connect()
+  try {
+    const { sourceId, destinationId } = await newWay(store)
+    await reader.query('BEGIN')
+    await reader.query('SELECT count(*) FROM switchyard.segments')
+    const running = load(store, sourceId, destinationId)
+    const migrations = [...MIGRATIONS, NEXT]
+    await assert.rejects(migrateAt(database.url, { migrations, lockedMs: 0 }), (error: Error) => {
+      assert.ok(error instanceof SchemaProblem)
+      assert.match(error.message, /somebody, such as a backup, has its tables locked/)
+      return true
+    })
+    const migrating = migrateAt(database.url, { migrations })
+    await roundsMore(running, 50)
+    assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
+    await reader.query('COMMIT')
+    await migrating
+    await roundsMore(running, 10)
+    const longestMs = await running.stop()
+    assert.ok(longestMs < 1_500, `nothing waited for the reader: ${longestMs} ms`)
+    assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
+  } finally {
+    await reader.end()
+    await store.close()
+  }
+})
+
+test('a user who may not make a schema is told what an administrator must run, and that is enough', async () => {
+  const user = `limited_${process.pid}`
+  const name = new URL(database.url).pathname.slice(1)
+  await database.query(`CREATE ROLE "${user}" LOGIN PASSWORD 'limited'`)
+  try {
+    const url = new URL(database.url)
+    url.username = user
+    url.password = 'limited'
+    let message = ''
+    await assert.rejects(openAt(url.href), (error: Error) => {
+      assert.ok(error instanceof SchemaProblem)
+      message = error.message
+      return true
+    })
+    assert.match(message, new RegExp(`The user ${user} may not make tables in the schema switchyard of the database ${name}`))
+    assert.doesNotMatch(message, /limited'|:limited@/)
+    const statement = /must run there: (.*;)$/.exec(message)?.[1] as string
+    assert.equal(statement, `CREATE SCHEMA switchyard AUTHORIZATION ${user};`)
+    // A schema of somebody else's is of no use.
+    await database.query('CREATE SCHEMA switchyard')
+    await assert.rejects(openAt(url.href), new RegExp(`must run there: ALTER SCHEMA switchyard OWNER TO ${user};`))
+    await database.query('DROP SCHEMA switchyard')
+    await database.query(statement)
+    const store = await openAt(url.href)
+    const { sourceId, destinationId } = await newWay(store)
+    await accept(store, sourceId, tracks(1), [destinationId])
+    await store.dropExpired(Date.now() + 100 * 86_400_000)
+    await store.close()
+  } finally {
+    await database.query(`DROP OWNED BY "${user}"`)
+    await database.query(`DROP ROLE "${user}"`)
+  }
+})

@@ -1,0 +1,78 @@
+// Rows of replay jobs, and what they mean. The columns are the same wherever they are stored; only the names of rows differ.
+
+import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
+import { newId } from '../configuration/new-id.ts'
+import type { ReplayBudget } from './replay-budget.ts'
+
+export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, number> {
+  num: Id
+  id: string
+  created_at: number
+  finished_at: number | null
+  state: ReplayJobState
+  rate: number | null
+  doc: string
+  bound: Id
+  total: number
+  position: number
+  replayed: number
+  skipped: string
+}
+
+/** Pending or delivered. As the index of these rows has it, so that they are found among however many that failed. */
+export const STANDS = "(state IS NULL OR state IN ('retrying', 'delivered'))"
+
+export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
+
+export function replayDoc(row: { doc: string }): ReplayDoc {
+  return JSON.parse(row.doc) as ReplayDoc
+}
+
+/** As it is made: nothing of it is done. */
+export function newReplayJob(job: NewReplayJob, total: number, createdAtMs: number): ReplayJob {
+  return {
+    ...job,
+    id: newId('rpl'),
+    state: 'running',
+    total,
+    replayed: 0,
+    skipped: {},
+    ended: { delivered: 0, failed: 0, expired: 0, cancelled: 0 },
+    position: 0,
+    createdAtMs,
+    finishedAtMs: null,
+  }
+}
+
+export function replayJobOf(row: ReplayJobRow<RowId>): ReplayJob {
+  const { id, state, rate, total, replayed, position, delivered, failed, expired, cancelled } = row
+  return {
+    ...replayDoc(row),
+    id,
+    state,
+    ratePerSecond: rate,
+    total,
+    replayed,
+    skipped: JSON.parse(row.skipped) as ReplayJob['skipped'],
+    ended: { delivered, failed, expired, cancelled },
+    position,
+    createdAtMs: row.created_at,
+    finishedAtMs: row.finished_at,
+  }
+}
+
+/** What a job has come to when a step has done what it could. */
+export function progressOf<Id extends RowId>(
+  row: ReplayJobRow<Id>,
+  budget: ReplayBudget<Id>,
+  isOver: boolean,
+): { replayed: number; skipped: string; done: number } {
+  const skipped: Record<string, number> = { ...(JSON.parse(row.skipped) as ReplayJob['skipped']) }
+  for (const [reason, count] of budget.skipped) skipped[reason] = (skipped[reason] ?? 0) + count
+  const replayed = row.replayed + budget.replayed
+  const done = (): number => replayed + Object.values(skipped).reduce((sum, count) => sum + count, 0)
+  // Rows that retention has dropped since they were counted.
+  const missing = row.total - done()
+  if (isOver && missing > 0) skipped['message_gone'] = (skipped['message_gone'] ?? 0) + missing
+  return { replayed, skipped: JSON.stringify(skipped), done: done() }
+}

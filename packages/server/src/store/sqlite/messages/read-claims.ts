@@ -1,0 +1,168 @@
+// Finding work: a destination's own rows, in the order of its key, so that no search ever passes another destination's
+// backlog. What this process holds already is passed over in memory; there is never more of it than fits there.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { unpackBody } from '../../encoding/body-bytes.ts'
+import { readTrace } from '../../encoding/trace-column.ts'
+import type { Shipment } from '../../store.ts'
+import type { Claims } from './claims.ts'
+import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from '../threads/commands.ts'
+import type { Names } from '../schema/names.ts'
+
+export interface ShipmentRow {
+  destination: number
+  class: number
+  due: number
+  id: number
+  count: number
+  attempt: number
+  first_attempt: number | null
+  unit: number
+  replay: number
+  urls: string | null
+  parts: string
+}
+
+interface SegmentRow {
+  seq: number
+  source: number
+  received_at: number
+  ip: string | null
+  browser: number
+  count: number
+  absent: string | null
+  body: Uint8Array
+  trace: string | null
+}
+
+export class ClaimReader {
+  readonly #claims: Claims
+  readonly #sources: Names
+  readonly #destinations: Names
+  readonly #fresh: StatementSync
+  readonly #retries: StatementSync
+  readonly #overdue: StatementSync
+  readonly #segment: StatementSync
+
+  constructor(database: DatabaseSync, claims: Claims, sources: Names, destinations: Names) {
+    this.#claims = claims
+    this.#sources = sources
+    this.#destinations = destinations
+    this.#fresh = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 0 ORDER BY due, id')
+    this.#retries = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id')
+    this.#overdue = database.prepare(
+      'SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY first_attempt',
+    )
+    this.#segment = database.prepare('SELECT seq, source, received_at, ip, browser, count, absent, body, trace FROM segments WHERE seq = ?')
+  }
+
+  claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimCommand): ClaimReply {
+    const destination = this.#destinations.num(destinationId)
+    const found = new Found()
+    let nextRetryAtMs: number | null = null
+    let moreFresh = false
+    if (destination === undefined) return found.reply(moreFresh, nextRetryAtMs)
+    for (const row of rows(this.#retries, destination)) {
+      if (this.#claims.holds(row.id)) continue
+      if (row.due > nowMs || found.shipments.length >= maxRetries || found.bytes > maxBytes) {
+        nextRetryAtMs = row.due
+        break
+      }
+      this.#take(row, destinationId, found)
+    }
+    let fresh = 0
+    for (const row of rows(this.#fresh, destination)) {
+      if (this.#claims.holds(row.id)) continue
+      if (fresh >= maxFresh || found.bytes > maxBytes) {
+        moreFresh = true
+        break
+      }
+      this.#take(row, destinationId, found)
+      fresh++
+    }
+    return found.reply(moreFresh, nextRetryAtMs)
+  }
+
+  claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): ClaimReply {
+    const destination = this.#destinations.num(destinationId)
+    const found = new Found()
+    if (destination === undefined) return found.reply(false, null)
+    for (const row of rows(this.#overdue, destination, firstAttemptBeforeMs)) {
+      if (found.shipments.length >= limit) break
+      if (!this.#claims.holds(row.id)) this.#take(row, destinationId, found)
+    }
+    return found.reply(false, null)
+  }
+
+  #take(row: ShipmentRow, destinationId: string, found: Found): void {
+    let bytes = 0
+    const parts = (JSON.parse(row.parts) as StoredPart[]).map(([origin, seq, indexes]) => {
+      let segment = found.segments.get(seq)
+      if (segment === undefined) {
+        segment = this.#read(seq)
+        if (segment) found.segments.set(seq, segment)
+      }
+      bytes += segment?.body.length ?? 0
+      return {
+        origin,
+        segment: seq,
+        indexes: indexes === 0 ? owedIndexes(segment?.count ?? row.count, segment?.absent ?? []) : [...indexes],
+      }
+    })
+    const shipment: Shipment = {
+      id: row.id,
+      claim: this.#claims.take(row.id),
+      destinationId,
+      attempt: row.attempt,
+      firstAttemptAtMs: row.first_attempt,
+      dueAtMs: row.due,
+      unit: row.unit === 1,
+      urls: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+      replay: row.replay === 1,
+      parts,
+    }
+    found.shipments.push({ shipment, bytes })
+    found.bytes += bytes
+  }
+
+  #read(seq: number): (RawSegment & { count: number }) | undefined {
+    const row = this.#segment.get(seq) as SegmentRow | undefined
+    if (row === undefined) return undefined
+    return {
+      seq,
+      sourceId: this.#sources.id(row.source),
+      receivedAtMs: row.received_at,
+      ip: row.ip,
+      browser: row.browser === 1,
+      trace: readTrace(row.trace),
+      count: row.count,
+      absent: absentIndexes(row.absent),
+      body: unpackBody(row.body),
+    }
+  }
+}
+
+class Found {
+  readonly shipments: ClaimReply['shipments'] = []
+  readonly segments = new Map<number, RawSegment & { count: number }>()
+  bytes = 0
+
+  reply(moreFresh: boolean, nextRetryAtMs: number | null): ClaimReply {
+    return { shipments: this.shipments, segments: [...this.segments.values()], moreFresh, nextRetryAtMs }
+  }
+}
+
+function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentRow> {
+  return statement.iterate(...values) as unknown as Iterable<ShipmentRow>
+}
+
+/** The absent column: places of a segment that were duplicates. */
+export function absentIndexes(column: string | null): number[] {
+  return column === null ? [] : (JSON.parse(column) as number[])
+}
+
+/** What "all of the segment" stands for in stored parts: a purged message is still owed until its delivery is cancelled. */
+export function owedIndexes(count: number, absent: readonly number[]): number[] {
+  const isAbsent = new Set(absent)
+  return Array.from({ length: count }, (_, index) => index).filter((index) => !isAbsent.has(index))
+}

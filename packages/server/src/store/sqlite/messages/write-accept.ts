@@ -1,0 +1,159 @@
+// Accepting, inside the group's transaction: duplicates out, the segment in, one shipment per destination, the books.
+// A batch that brings nothing new writes nothing but that it came.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { packBody } from '../../encoding/body-bytes.ts'
+import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
+import type { Shipment, Skip } from '../../store.ts'
+import type { Claims } from './claims.ts'
+import type { AcceptCommand, AcceptReply } from '../threads/commands.ts'
+import type { Duplicates } from '../keys/duplicates.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Ledger } from './ledger.ts'
+import type { Names } from '../schema/names.ts'
+import { RepeatWriter } from './repeats.ts'
+import type { SourceCounts } from './source-counts.ts'
+
+export interface Parts {
+  database: DatabaseSync
+  ids: RowIds
+  sources: Names
+  destinations: Names
+  duplicates: Duplicates
+  ledger: Ledger
+  claims: Claims
+  counts: SourceCounts
+}
+
+/**
+ * Where messages went, as the segment keeps it: `s` shipments, `k` what was kept back and why, which of a filter is
+ * followed by its rule. 0 for all, or for no destination.
+ */
+export interface Routes {
+  s: [destination: number, origin: number, indexes: readonly number[] | 0, count: number][]
+  k?: [destination: number, reason: string, indexes: readonly number[] | 0][]
+}
+
+export class AcceptWriter {
+  readonly #parts: Parts
+  readonly #insertSegment: StatementSync
+  readonly #insertShipment: StatementSync
+  readonly #isLive: StatementSync
+  readonly #repeats: RepeatWriter
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    const { database } = parts
+    this.#repeats = new RepeatWriter(database, parts.duplicates)
+    this.#insertSegment = database.prepare(
+      'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#insertShipment = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, ?, 0, 0, 0, ?)',
+    )
+    this.#isLive = database.prepare('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0')
+  }
+
+  accept(command: AcceptCommand, buffer: ArrayBuffer): AcceptReply {
+    const { ids, sources, counts } = this.#parts
+    const source = sources.num(command.sourceId)
+    if (source === undefined) throw new Error(`unknown source ${command.sourceId}`)
+    const seq = ids.next()
+    const keys = new Uint32Array(buffer, command.keysAt * 4, command.count * KEY_WORDS)
+    const repeated = this.#repeated(keys, command.count, seq)
+    const news = command.count - repeated.length
+    counts.add(source, 'accepted', news)
+    if (repeated.length > 0) {
+      counts.add(source, 'duplicates', repeated.length)
+      this.#repeats.add(keys, repeated, command.receivedAtMs)
+    }
+    if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
+    const reply: AcceptReply = { segment: seq, duplicates: repeated, owned: [], left: [] }
+    const routes = this.#ship(command, seq, repeated, reply)
+    this.#insertSegment.run(
+      seq,
+      source,
+      command.receivedAtMs,
+      command.ip,
+      command.browser ? 1 : 0,
+      command.count,
+      repeated.length === 0 ? null : JSON.stringify(repeated),
+      JSON.stringify(routes),
+      storedKeys(keys, repeated),
+      packBody(new Uint8Array(buffer, command.bodyAt, command.bodyBytes)),
+      command.trace,
+    )
+    return reply
+  }
+
+  #repeated(keys: Uint32Array, count: number, seq: number): number[] {
+    const { duplicates } = this.#parts
+    const repeated: number[] = []
+    for (let index = 0; index < count; index++) if (!duplicates.add(keys, index * KEY_WORDS, seq)) repeated.push(index)
+    return repeated
+  }
+
+  #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: AcceptReply): Routes {
+    const { ids, destinations, ledger, claims } = this.#parts
+    const routes: Routes = { s: [] }
+    const skips: Skip[] = [...command.skips]
+    const none = repeated.length === 0
+    const isRepeated = new Set(repeated)
+    for (const { destinationId, indexes, own } of command.shipments) {
+      const destination = destinations.num(destinationId)
+      // Planned with a configuration that a deletion in the same group, or the one before, has overtaken.
+      if (destination === undefined || this.#isLive.get(destination) === undefined) {
+        skips.push({ destinationId, reason: 'destination_deleted', indexes })
+        continue
+      }
+      const kept = none ? indexes : (indexes ?? upTo(command.count)).filter((index) => !isRepeated.has(index))
+      const count = kept === null ? command.count : kept.length
+      if (count === 0) continue
+      const id = ids.next()
+      const stored = none && indexes === null ? 0 : kept
+      this.#insertShipment.run(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
+      ledger.owe(destination, count)
+      routes.s.push([destination, id, stored ?? 0, count])
+      if (!own) {
+        reply.left.push(destinationId)
+        continue
+      }
+      const shipment: Shipment = {
+        id,
+        claim: claims.take(id),
+        destinationId,
+        attempt: 0,
+        firstAttemptAtMs: null,
+        dueAtMs: 0,
+        unit: false,
+        urls: null,
+        replay: false,
+        parts: [{ origin: id, segment: seq, indexes: kept ?? upTo(command.count) }],
+      }
+      reply.owned.push(shipment)
+    }
+    if (skips.length > 0) {
+      routes.k = skips.map(({ destinationId, reason, rule, indexes }) => [
+        destinationId === null ? 0 : (destinations.num(destinationId) ?? 0),
+        rule === undefined ? reason : `${reason} ${rule}`,
+        indexes ?? 0,
+      ])
+    }
+    return routes
+  }
+}
+
+/**
+ * In a copy: when the group fails because of another, this batch is accepted again from the same buffer. A duplicate's user
+ * stays in the keys, since its bytes are in the body and a purge has to find them.
+ */
+function storedKeys(keys: Uint32Array, repeated: readonly number[]): Uint8Array {
+  if (repeated.length === 0) return new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)
+  const stored = keys.slice()
+  for (const index of repeated) clearFingerprint(stored, index * KEY_WORDS)
+  return new Uint8Array(stored.buffer)
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index)
+}

@@ -1,0 +1,137 @@
+// Settling, inside the group's transaction: claimed shipments go or are kept with what is left of them, what is owed another
+// attempt is added, and what happened is appended. Refuses a settlement that does not add up or that another claim has overtaken: conservation is checked
+// here, at the last place that could break it.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
+import { countOf, type RecordRow } from '../../encoding/settlement.ts'
+import type { ShipmentDraft } from '../../store.ts'
+import type { Claims } from './claims.ts'
+import { type SettleCommand, storedParts } from '../threads/commands.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Ledger } from './ledger.ts'
+import type { Names } from '../schema/names.ts'
+import { ReplayOutcomes } from '../rows/write-replay-outcomes.ts'
+
+interface Parts {
+  database: DatabaseSync
+  ids: RowIds
+  destinations: Names
+  ledger: Ledger
+  claims: Claims
+}
+
+export class SettleWriter {
+  readonly #parts: Parts
+  readonly #delete: StatementSync
+  readonly #keep: StatementSync
+  readonly #insert: StatementSync
+  readonly #insertAttempt: StatementSync
+  readonly #insertFailure: StatementSync
+  readonly #replays: ReplayOutcomes
+  /** Released when the transaction is committed. */
+  readonly #ended: number[] = []
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    const { database } = parts
+    this.#delete = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ? RETURNING count')
+    this.#keep = database.prepare(
+      'UPDATE shipments SET count = ?, parts = ? WHERE destination = ? AND class = ? AND due = ? AND id = ? AND count = ?',
+    )
+    this.#insert = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#insertAttempt = database.prepare(
+      'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#replays = new ReplayOutcomes(database)
+    this.#insertFailure = database.prepare(
+      'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+  }
+
+  settle({ destinationId, done, kept, remaining, records }: SettleCommand): void {
+    const { destinations, claims } = this.#parts
+    const destination = destinations.num(destinationId)
+    if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
+    let owed = 0
+    for (const { id, claim } of [...done, ...kept]) {
+      if (!claims.isCurrent(id, claim)) throw new Error(`shipment ${id} is not held under claim ${claim}`)
+    }
+    for (const { id, attempt, dueAtMs } of done) {
+      const row = this.#delete.get(destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id) as { count: number } | undefined
+      if (row === undefined) throw new Error(`shipment ${id} is not there`)
+      owed += row.count
+      this.#ended.push(id)
+    }
+    for (const { id, attempt, dueAtMs, before, count, parts } of kept) {
+      const { changes } = this.#keep.run(count, parts, destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id, before)
+      if (changes !== 1) throw new Error(`shipment ${id} is not there with ${before} deliveries`)
+      owed += before - count
+    }
+    for (const draft of remaining) owed -= this.insertShipment(destination, draft)
+    for (const record of records) owed -= this.insertRecord(destination, record)
+    if (owed !== 0) throw new Error(`a settlement for ${destinationId} leaves ${owed} deliveries without a state`)
+  }
+
+  /** The number of deliveries in it. */
+  insertShipment(destination: number, draft: ShipmentDraft): number {
+    const count = countOf(draft)
+    const retry = draft.attempt > 0
+    this.#insert.run(
+      destination,
+      retry ? 1 : 0,
+      // Whole milliseconds, and never early: times with fractions come of backoff, and the columns hold integers.
+      retry ? Math.ceil(draft.dueAtMs) : 0,
+      this.#parts.ids.next(),
+      count,
+      draft.attempt,
+      draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs),
+      draft.unit ? 1 : 0,
+      draft.replay ? 1 : 0,
+      writeOwedUrls(draft.urls),
+      storedParts(draft.parts),
+    )
+    return count
+  }
+
+  /** The number of deliveries that it ends. */
+  insertRecord(destination: number, record: RecordRow<number>): number {
+    const { ids, ledger } = this.#parts
+    const { origin, segment, attempt, atMs, delivered, failed, expired, cancelled } = record
+    const replay = record.replay ? 1 : 0
+    this.#insertAttempt.run(
+      ids.next(),
+      origin,
+      destination,
+      segment,
+      Math.floor(atMs),
+      attempt,
+      replay,
+      delivered,
+      failed,
+      expired,
+      cancelled,
+      record.doc,
+    )
+    if (delivered > 0) ledger.end(destination, 'delivered', delivered)
+    if (failed > 0) ledger.end(destination, 'failed', failed)
+    if (expired > 0) ledger.end(destination, 'expired', expired)
+    if (cancelled > 0) ledger.end(destination, 'cancelled', cancelled)
+    for (const { state, reason, index } of record.failures) {
+      this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, Math.floor(atMs))
+    }
+    if (record.replay) this.#replays.record(destination, record)
+    return delivered + failed + expired + cancelled
+  }
+
+  committed(): void {
+    for (const id of this.#ended) this.#parts.claims.end(id)
+    this.#ended.length = 0
+  }
+
+  rolledBack(): void {
+    this.#ended.length = 0
+  }
+}

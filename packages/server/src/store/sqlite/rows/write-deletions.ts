@@ -1,0 +1,200 @@
+// Deletion requests, inside the group's transaction: a delete message per user and source with destinations, suppression,
+// and the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
+// message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { writeStoredBody } from '../../port/stored-messages.ts'
+import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
+import { withoutUsers } from '../../deletions/purged-content.ts'
+import { candidates, KEY_WORDS } from '../../encoding/segment-keys.ts'
+import type { NewDeletion } from '../../store.ts'
+import type { Claims } from '../messages/claims.ts'
+import type { DeletionTargets } from '../threads/commands.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Ledger } from '../messages/ledger.ts'
+import type { Names } from '../schema/names.ts'
+import { absentIndexes } from '../messages/read-claims.ts'
+import type { Routes } from '../messages/write-accept.ts'
+
+interface Parts {
+  database: DatabaseSync
+  ids: RowIds
+  sources: Names
+  destinations: Names
+  ledger: Ledger
+  claims: Claims
+  seed: Seed
+}
+
+interface Purge {
+  end: number
+  /** By source: the users, and the hashes that their messages' keys carry. */
+  users: Map<number, { ids: Set<string>; hashes: Set<number> }>
+}
+
+const SEGMENTS_PER_STEP = 500
+
+export class DeletionWriter {
+  readonly #parts: Parts
+  readonly #purges = new Map<number, Purge>()
+  readonly #insertSegment: StatementSync
+  readonly #insertShipment: StatementSync
+  readonly #insertTarget: StatementSync
+  readonly #insertSuppression: StatementSync
+  readonly #selectBody: StatementSync
+  readonly #updateBody: StatementSync
+  readonly #forgetCall: StatementSync
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    const { database } = parts
+    this.#insertSegment = database.prepare(
+      'INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)',
+    )
+    this.#insertShipment = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
+    )
+    this.#insertTarget = database.prepare(
+      'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
+    )
+    this.#insertSuppression = database.prepare('INSERT OR IGNORE INTO suppressions (source, user_id, since) VALUES (?, ?, ?)')
+    this.#selectBody = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
+    this.#updateBody = database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
+    this.#forgetCall = database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?')
+  }
+
+  /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
+  create(id: string, { userIds, sourceIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
+    const { database, ids, sources, claims } = this.#parts
+    // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
+    const end = ids.next()
+    const nums = targets.map(({ sourceId }) => {
+      const source = sources.num(sourceId)
+      if (source === undefined) throw new Error(`unknown source ${sourceId}`)
+      return source
+    })
+    const { lastInsertRowid } = database
+      .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end) VALUES (?, ?, ?, ?, ?, ?, ?)')
+      .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), sourceIds === null ? 1 : 0, end)
+    const num = Number(lastInsertRowid)
+    const held: { id: number; claim: number; destinationId: string }[] = []
+    for (const { sourceId, destinationIds } of targets) {
+      const source = sources.num(sourceId) as number
+      for (const userId of userIds) {
+        if (suppress) this.#insertSuppression.run(source, userId, atMs)
+        if (destinationIds.length === 0) continue
+        const origins = this.#send(num, userId, source, destinationIds, atMs)
+        for (const [at, id] of origins.entries()) held.push({ id, claim: claims.take(id), destinationId: destinationIds[at] as string })
+      }
+    }
+    return { num, end, held }
+  }
+
+  /** How many were not suppressed before. */
+  suppress(userIds: readonly string[], sourceIds: readonly string[], atMs: number): number {
+    const { sources } = this.#parts
+    let added = 0
+    for (const sourceId of sourceIds) {
+      const source = sources.num(sourceId)
+      if (source === undefined) throw new Error(`unknown source ${sourceId}`)
+      for (const userId of userIds) added += Number(this.#insertSuppression.run(source, userId, atMs).changes)
+    }
+    return added
+  }
+
+  /** A segment of its own for each, so that a delete message is never in a batch with others. */
+  #send(deletion: number, userId: string, source: number, destinationIds: readonly string[], atMs: number): number[] {
+    const { ids, destinations, ledger } = this.#parts
+    const seq = ids.next()
+    const origins: number[] = []
+    const routes: Routes = { s: [] }
+    for (const destinationId of destinationIds) {
+      const destination = destinations.num(destinationId) as number
+      const origin = ids.next()
+      origins.push(origin)
+      this.#insertShipment.run(destination, origin, JSON.stringify([[origin, seq, [0]]]))
+      this.#insertTarget.run(deletion, userId, source, destination, origin)
+      routes.s.push([destination, origin, [0], 1])
+      ledger.owe(destination, 1)
+    }
+    const message = { type: 'delete', userId, timestamp: new Date(atMs).toISOString() }
+    const keys = new Uint8Array(KEY_WORDS * 4)
+    this.#insertSegment.run(seq, source, atMs, JSON.stringify(routes), keys, writeStoredBody({ batch: [message] }))
+    return origins
+  }
+
+  /**
+   * The first step of a request with suppression moves the end of its purge to now. By then, new messages of the users
+   * are dropped, so every message that was on its way to the store when the request was made has been stored.
+   */
+  purgeStep(deletion: number): { over: boolean; end: number } {
+    const { database, ids } = this.#parts
+    const row = database.prepare('SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?').get(deletion) as
+      | { cursor: number; suppress: number }
+      | undefined
+    if (row === undefined) return { over: true, end: 0 }
+    if (row.cursor === 0 && row.suppress === 1) {
+      database.prepare('UPDATE deletions SET purge_end = ? WHERE num = ?').run(ids.next(), deletion)
+      this.#purges.delete(deletion)
+    }
+    const purge = this.#purge(deletion)
+    const rows = database
+      .prepare('SELECT seq, source, keys FROM segments WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?')
+      .all(row.cursor, purge.end, SEGMENTS_PER_STEP) as { seq: number; source: number; keys: Uint8Array }[]
+    let count = 0
+    for (const { seq, source, keys } of rows) {
+      const users = purge.users.get(source)
+      const possible = users ? candidates(keys, users.hashes) : []
+      if (users && possible.length > 0) count += this.#purgeSegment(seq, keys, possible, users.ids)
+    }
+    const over = rows.length < SEGMENTS_PER_STEP
+    database
+      .prepare('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?')
+      .run(over ? purge.end : (rows.at(-1)?.seq ?? purge.end), count, deletion)
+    if (over) this.#purges.delete(deletion)
+    return { over, end: purge.end }
+  }
+
+  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number {
+    const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
+    const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
+    if (left === undefined) return 0
+    // Pages that become free are overwritten with zeros, and not only left unused until other data come to lie there.
+    const { database } = this.#parts
+    database.exec('PRAGMA secure_delete = ON')
+    try {
+      this.#updateBody.run(left.keys, left.body, seq)
+      if (left.isEmpty) this.#forgetCall.run(seq)
+    } finally {
+      database.exec('PRAGMA secure_delete = FAST')
+    }
+    return left.indexes.length
+  }
+
+  rolledBack(): void {
+    this.#purges.clear()
+  }
+
+  #purge(deletion: number): Purge {
+    let purge = this.#purges.get(deletion)
+    if (purge === undefined) {
+      const { database, sources, seed } = this.#parts
+      const row = database.prepare('SELECT user_ids, sources, every_source, purge_end FROM deletions WHERE num = ?').get(deletion) as {
+        user_ids: string
+        sources: string
+        every_source: number
+        purge_end: number
+      }
+      const userIds = JSON.parse(row.user_ids) as string[]
+      purge = { end: row.purge_end, users: new Map() }
+      // What came by a source stays when the source is deleted, until it is as old as the rest.
+      const deleted = row.every_source === 1 ? database.prepare('SELECT num FROM sources WHERE deleted = 1').all() : []
+      for (const source of [...(JSON.parse(row.sources) as number[]), ...deleted.map(({ num }) => num as number)]) {
+        const own = sourceSeed(sources.id(source), seed)
+        purge.users.set(source, { ids: new Set(userIds), hashes: new Set(userIds.map((userId) => userHash(userId, own))) })
+      }
+      this.#purges.set(deletion, purge)
+    }
+    return purge
+  }
+}

@@ -1,0 +1,130 @@
+// A file of schema 2, with receivers' credentials in plain text wherever the versions before wrote them, opened by this version.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { createSecretBox } from '../../../secrets/secret-box.ts'
+import { accept, newDestination, newSource, settleAll, tracks } from '../../conformance/ground.ts'
+import type { Destination } from '../../store.ts'
+import { openAt, openFor, tempFolder } from '../fixtures/temp-store.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+const BOX = createSecretBox('a key for tests')
+const URL = 'https://example.com/hook?code=CREDENTIAL-1'
+const SETTINGS = {
+  urls: [URL, 'https://example.com/other'],
+  headers: { Authorization: 'Bearer CREDENTIAL-2', 'X-Long': 'CREDENTIAL-3'.padEnd(4_000, '.') },
+  sharedSecret: 'shared',
+  signingSecrets: ['signing'],
+}
+const ACTOR = { id: 'tok_1', name: 'somebody' }
+
+interface Made {
+  folder: string
+  path: string
+  destination: Destination
+}
+
+/** As schema 2 had it: its docs differed from those of today in nothing but what is undone here. */
+async function makeOld(t: TestContext): Promise<Made> {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'test.db')
+  const store = await openAt(path)
+  const { id: sourceId } = await newSource(store)
+  const destination = await newDestination(store, sourceId, SETTINGS)
+  const deleted = await newDestination(store, sourceId, SETTINGS)
+  await accept(store, sourceId, tracks(2), [destination.id])
+  await settleAll(store, destination.id, 'retry', { urls: [URL], request: { url: URL } })
+  await store.control.deleteDestination(deleted.id)
+  await store.secrets.keep('session_key', 'a session key')
+  await store.control.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
+  await store.close()
+
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA secure_delete = FAST')
+  const secrets = { sharedSecret: BOX.seal('shared', destination.id), signingSecrets: [BOX.seal('signing', destination.id)] }
+  const plain = (doc: object): string => JSON.stringify(doc)
+  const put = database.prepare('UPDATE destinations SET doc = ? WHERE id = ?')
+  // Large ones first, whose pages are freed when the next is written.
+  const large = { ...destination, ...secrets, headers: { 'X-Large': 'CREDENTIAL-4'.padEnd(50_000, 'CREDENTIAL-4') } }
+  put.run(plain(large), destination.id)
+  put.run(plain({ ...destination, ...secrets }), destination.id)
+  put.run(plain({ ...destination, id: deleted.id, sharedSecret: null, signingSecrets: [] }), deleted.id)
+  const attempts = database.prepare("UPDATE attempts SET doc = replace(doc, 'code=(hidden)', 'code=CREDENTIAL-1')").run()
+  const owed = database.prepare("UPDATE shipments SET urls = replace(urls, 'code=(hidden)', 'code=CREDENTIAL-1')").run()
+  const audited = database
+    .prepare("UPDATE audit SET after = ? WHERE action = 'destination.update'")
+    .run(JSON.stringify({ name: 'x', urls: [URL], headers: { 'X-Key': 'CREDENTIAL-5' } }))
+  assert.deepEqual([attempts.changes > 0, owed.changes > 0, audited.changes], [true, true, 1])
+  database.exec('PRAGMA user_version = 2')
+  database.close()
+  for (const number of [1, 2, 3, 4, 5]) assert.ok(bytesIn(folder).includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)
+  return { folder, path, destination }
+}
+
+function bytesIn(folder: string): Buffer {
+  return Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))))
+}
+
+test('credentials of receivers that were stored in plain text are nowhere in the file after it was opened, and are still known', async (t) => {
+  const { folder, path, destination } = await makeOld(t)
+  const store = await openFor(t, path)
+  assert.ok(!bytesIn(folder).includes('CREDENTIAL'), 'already while the service runs')
+  assert.deepEqual(store.configuration().destinations.get(destination.id), destination)
+  const [row] = (await store.control.deliveries({ destinationId: destination.id }, { limit: 1, cursor: null })).data
+  assert.equal((await store.control.delivery(row?.id ?? ''))?.history[0]?.url, 'https://example.com/hook?code=(hidden)')
+  const [entry] = (await store.control.audit({ action: 'destination.update' }, { limit: 1, cursor: null })).data
+  const hidden = { name: 'x', urls: ['https://example.com/hook?code=(hidden)'], headers: { 'X-Key': '(hidden)' } }
+  assert.deepEqual(entry?.after, hidden)
+  const request = { destinationId: destination.id, nowMs: 2e12, maxFresh: 10, maxRetries: 10, maxBytes: 1e9 }
+  const { shipments } = await store.delivery.claim(request)
+  assert.deepEqual(
+    shipments.map(({ shipment }) => shipment.urls),
+    [null],
+    'the retry goes to all URLs',
+  )
+  await store.close()
+  assert.ok(!bytesIn(folder).includes('CREDENTIAL'))
+  const database = new DatabaseSync(path, { readOnly: true })
+  t.after(() => database.close())
+  assert.deepEqual(database.prepare('PRAGMA user_version').get(), { __proto__: null, user_version: MIGRATIONS.length })
+  assert.equal(database.prepare("SELECT 1 FROM settings WHERE name = 'plain_credentials'").get(), undefined, 'it is done once')
+  assert.deepEqual(database.prepare('PRAGMA integrity_check').all(), [{ __proto__: null, integrity_check: 'ok' }])
+})
+
+// Without it, a program that opens and closes the file takes itself for the last one, and removes the log that the service writes to.
+test('the service still has its lock on the file afterwards', { skip: process.platform !== 'linux' }, async (t) => {
+  const { path } = await makeOld(t)
+  await openFor(t, path)
+  const ofFile = `:${statSync(path).ino} `
+  const locks = readFileSync('/proc/locks', 'utf8').split('\n')
+  assert.equal(locks.filter((lock) => lock.includes(ofFile)).length, 1)
+})
+
+test('with another key than the store had, nothing is sealed, and with the right one it still is', async (t) => {
+  const { folder, path, destination } = await makeOld(t)
+  await assert.rejects(openAt(path, { secretBox: createSecretBox('a wrong key') }), { name: 'SecretBoxError', reason: 'wrong_key' })
+  assert.ok(bytesIn(folder).includes('CREDENTIAL-1'))
+  const store = await openFor(t, path)
+  assert.deepEqual(store.configuration().destinations.get(destination.id), destination)
+  assert.ok(!bytesIn(folder).includes('CREDENTIAL'))
+})
+
+test('if a start is interrupted, the next one completes the sealing', async (t) => {
+  const { folder, path, destination } = await makeOld(t)
+  await (await openAt(path)).close()
+  // As it is when all was sealed, pages were about to be overwritten, and the process was killed.
+  const database = new DatabaseSync(path)
+  database.exec("INSERT INTO settings (name, value) VALUES ('plain_credentials', 'true')")
+  database.exec('CREATE TABLE overwritten_pages (zeros BLOB NOT NULL) STRICT; INSERT INTO overwritten_pages VALUES (zeroblob(100000))')
+  database.close()
+  const store = await openFor(t, path)
+  assert.deepEqual(store.configuration().destinations.get(destination.id), destination)
+  assert.ok(!bytesIn(folder).includes('CREDENTIAL'))
+  const looked = new DatabaseSync(path, { readOnly: true })
+  t.after(() => looked.close())
+  assert.equal(looked.prepare("SELECT 1 FROM sqlite_master WHERE name = 'overwritten_pages'").get(), undefined)
+})

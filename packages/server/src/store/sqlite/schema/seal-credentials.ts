@@ -1,0 +1,119 @@
+// Encrypts or removes what earlier versions wrote to the file in plain text: see ../encoding/plain-credentials.ts. Runs once, at the first
+// start of a version that seals it, before anything else is done with the file. If it is interrupted, the next start does it again.
+// Afterwards the old texts are nowhere in the file: pages that SQLite has freed are overwritten too.
+
+import type { DatabaseSync } from 'node:sqlite'
+import type { SecretBox } from '../../../secrets/secret-box.ts'
+import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
+import { openWriter } from './database.ts'
+import { SECRET_PREFIX } from '../rows/write-secrets.ts'
+
+/** Set by the step of the schema that this belongs to, and taken away at the end. */
+export const PLAIN_CREDENTIALS = 'plain_credentials'
+
+const PAGE_ROWS = 1_000
+/** 16 MB at a time, so that the log stays small. */
+const PAGES_AT_ONCE = 4_096
+
+/** The caller must hold the store's lock. Throws SecretBoxError, and changes nothing, if the key is not the store's. */
+export function sealCredentials(path: string, box: SecretBox): void {
+  const database = openWriter(path)
+  try {
+    database.exec('PRAGMA secure_delete = ON')
+    checkSettings(database, box)
+    const isChanged = [sealDestinations(database, box), hideInAttempts(database), hideInAudit(database)].includes(true)
+    if (isChanged) overwriteFreePages(database)
+    database.prepare('DELETE FROM settings WHERE name = ?').run(PLAIN_CREDENTIALS)
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    database.close()
+  }
+}
+
+function checkSettings(database: DatabaseSync, box: SecretBox): void {
+  const rows = database.prepare('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?').all(SECRET_PREFIX.length, SECRET_PREFIX)
+  for (const { name, value } of rows as { name: string; value: string }[]) box.open(value, name)
+}
+
+function sealDestinations(database: DatabaseSync, box: SecretBox): boolean {
+  const rows = database.prepare('SELECT num, deleted, doc FROM destinations').all() as { num: number; deleted: number; doc: string }[]
+  const docs = rows.map(({ num, deleted, doc }) => ({ num, doc: sealedDoc(doc, deleted === 1, sealingWith(box)) }))
+  const update = database.prepare('UPDATE destinations SET doc = ? WHERE num = ?')
+  inTransaction(database, () => {
+    for (const { num, doc } of docs) update.run(doc, num)
+    // Null means all of the destination's URLs: of one that has several, some are tried once more than they would have been.
+    database.exec("UPDATE shipments SET urls = NULL WHERE urls LIKE '%?%'")
+  })
+  return docs.length > 0
+}
+
+function hideInAttempts(database: DatabaseSync): boolean {
+  const page = database.prepare(`SELECT id, doc FROM attempts WHERE id > ? AND doc LIKE '{"u":["%?%' ORDER BY id LIMIT ${PAGE_ROWS}`)
+  const update = database.prepare('UPDATE attempts SET doc = ? WHERE id = ?')
+  let isChanged = false
+  for (let after = 0; ; ) {
+    const rows = page.all(after) as { id: number; doc: string }[]
+    inTransaction(database, () => {
+      for (const { id, doc } of rows) {
+        const hidden = hiddenInAttempt(doc)
+        if (hidden === undefined) continue
+        update.run(hidden, id)
+        isChanged = true
+      }
+    })
+    if (rows.length < PAGE_ROWS) return isChanged
+    after = (rows.at(-1) as { id: number }).id
+  }
+}
+
+function hideInAudit(database: DatabaseSync): boolean {
+  const rows = database.prepare("SELECT id, before, after FROM audit WHERE action LIKE 'destination.%'").all() as {
+    id: number
+    before: string | null
+    after: string | null
+  }[]
+  let isChanged = false
+  inTransaction(database, () => {
+    for (const row of rows) {
+      for (const column of ['before', 'after'] as const) {
+        const hidden = row[column] === null ? undefined : hiddenInAudit(row[column])
+        if (hidden === undefined) continue
+        database.prepare(`UPDATE audit SET ${column} = ? WHERE id = ?`).run(hidden, row.id)
+        isChanged = true
+      }
+    }
+  })
+  return isChanged
+}
+
+/**
+ * A page that is freed keeps its content until it is used again. So all of them are used, for zeros, and freed again. VACUUM would do it
+ * as well, and would need room for a second copy of the file.
+ */
+function overwriteFreePages(database: DatabaseSync): void {
+  database.exec('DROP TABLE IF EXISTS overwritten_pages; CREATE TABLE overwritten_pages (zeros BLOB NOT NULL) STRICT')
+  const { page_size: pageBytes } = database.prepare('PRAGMA page_size').get() as { page_size: number }
+  const free = database.prepare('PRAGMA freelist_count')
+  const insert = database.prepare('INSERT INTO overwritten_pages (zeros) VALUES (zeroblob(?))')
+  for (;;) {
+    const { freelist_count: left } = free.get() as { freelist_count: number }
+    if (left === 0) break
+    insert.run(Math.min(left, PAGES_AT_ONCE) * pageBytes)
+    database.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  }
+  const remove = database.prepare('DELETE FROM overwritten_pages WHERE rowid = (SELECT max(rowid) FROM overwritten_pages)')
+  while (remove.run().changes > 0) database.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  database.exec('DROP TABLE overwritten_pages')
+}
+
+function inTransaction(database: DatabaseSync, work: () => void): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    work()
+    database.exec('COMMIT')
+  } catch (error) {
+    database.exec('ROLLBACK')
+    throw error
+  }
+  database.exec('PRAGMA wal_checkpoint(PASSIVE)')
+}

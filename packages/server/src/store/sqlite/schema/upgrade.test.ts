@@ -1,0 +1,108 @@
+// A file that the first release wrote, opened by this one: what it holds is there, told and delivered as before. The rows are
+// written here by hand in the form of that release, which no longer changes.
+
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
+import { KEY_WORDS } from '../../encoding/segment-keys.ts'
+import { NO_FILTER } from '../../store.ts'
+import { openAt, tempFolder } from '../fixtures/temp-store.ts'
+import { rowIdAt } from './ids.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+const AT_MS = Date.now() - 60_000
+const SEGMENT = rowIdAt(AT_MS)
+const [SHIPMENT, ATTEMPT, FAILURE, REPLAY] = [SEGMENT + 1, SEGMENT + 2, SEGMENT + 3, SEGMENT + 4]
+const SEED: Seed = [1, 2, 3, 4]
+
+/** One message that failed, was replayed, and waits. */
+function writeFirstVersion(path: string): void {
+  const database = new DatabaseSync(path)
+  database.exec(MIGRATIONS[0] as string)
+  database.exec('PRAGMA user_version = 1')
+  const run = (sql: string, ...values: (string | number | Uint8Array | null)[]): void => void database.prepare(sql).run(...values)
+  const source = { id: 'src_old', name: 'Old', enabled: true, writeKeys: ['wk_old'], requireOAuth: false, createdAtMs: 1 }
+  const destination = {
+    id: 'dst_old',
+    type: 'webhook',
+    name: 'Hook',
+    enabled: true,
+    sourceIds: ['src_old'],
+    urls: ['https://example.com/hook'],
+    headers: {},
+    sharedSecret: null,
+    signingSecrets: [],
+    batch: { size: 1, bytes: 512_000, lingerMs: 1_000 },
+    timeoutMs: 5_000,
+    retryWindowMs: 14_400_000,
+    maxInFlight: 50,
+    historical: true,
+    createdAtMs: 1,
+  }
+  run('INSERT INTO settings VALUES (?, ?)', 'dedup_seed', JSON.stringify(SEED))
+  run('INSERT INTO sources (num, id, doc) VALUES (1, ?, ?)', 'src_old', JSON.stringify(source))
+  run('INSERT INTO destinations (num, id, doc) VALUES (1, ?, ?)', 'dst_old', JSON.stringify(destination))
+  const keys = new Uint32Array(KEY_WORDS)
+  fingerprint('m-old', sourceSeed('src_old', SEED), keys, 0)
+  const body = Buffer.from(JSON.stringify({ batch: [{ type: 'track', event: 'e', userId: 'u', messageId: 'm-old' }] }))
+  run(
+    'INSERT INTO segments VALUES (?, 1, ?, ?, 0, 1, NULL, ?, ?, ?)',
+    SEGMENT,
+    AT_MS,
+    '192.0.2.7',
+    JSON.stringify({ s: [[1, SHIPMENT, 0, 1]] }),
+    new Uint8Array(keys.buffer),
+    body,
+  )
+  const request = [0, AT_MS, 400, 5, 4, '192.0.2.1', [0], null, null, null, 'http_400', 'The receiver answered 400.', 'no']
+  const doc = { u: ['https://example.com/hook'], r: [request], f: [['failed', 'http_400', [0]]] }
+  run('INSERT INTO attempts VALUES (?, ?, 1, ?, ?, 1, 0, 0, 1, 0, 0, ?)', ATTEMPT, SHIPMENT, SEGMENT, AT_MS, JSON.stringify(doc))
+  run("INSERT INTO failures VALUES (?, 1, 'failed', 'http_400', ?, 0, ?, 1, 0, ?)", FAILURE, SHIPMENT, SEGMENT, AT_MS)
+  run('INSERT INTO replays VALUES (?, 1, ?, 0, ?, ?)', REPLAY, SEGMENT, `${SHIPMENT}-0`, AT_MS + 1)
+  run('INSERT INTO shipments VALUES (1, 0, 0, ?, 1, 0, NULL, 0, 1, NULL, ?)', REPLAY, JSON.stringify([[REPLAY, SEGMENT, [0]]]))
+  run('INSERT INTO ledger VALUES (1, 2, 0, 1, 1, 0, 0)')
+  database.close()
+}
+
+test('a file of the first release is brought up to date, and nothing in it is lost', async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  writeFirstVersion(join(folder, 'old.db'))
+  const store = await openAt(join(folder, 'old.db'))
+  t.after(() => store.close())
+
+  assert.deepEqual(store.configuration().destinations.get('dst_old')?.filter, NO_FILTER)
+  assert.equal(store.configuration().destinations.get('dst_old')?.paused, false)
+  assert.deepEqual(await store.control.recount(), await store.control.ledger())
+  const [trail, ...others] = await store.control.trails('m-old')
+  assert.deepEqual(others, [])
+  assert.deepEqual([trail?.content.sourceId, trail?.content.trace, trail?.repeats, trail?.skips], ['src_old', null, null, []])
+  assert.deepEqual(
+    trail?.deliveries.map(({ id }) => id),
+    [`${SHIPMENT}-0`, `${REPLAY}-0`],
+  )
+  const [first, again] = [await store.control.delivery(`${SHIPMENT}-0`), await store.control.delivery(`${REPLAY}-0`)]
+  assert.deepEqual([first?.state, first?.reason, first?.history[0]?.responseStart, first?.gathered], ['failed', 'http_400', 'no', null])
+  assert.deepEqual([again?.state, again?.replay, again?.replayOf, again?.owedAtMs], ['pending', true, `${SHIPMENT}-0`, AT_MS + 1])
+  const { shipments } = await store.delivery.claim({
+    destinationId: 'dst_old',
+    nowMs: Date.now(),
+    maxFresh: 9,
+    maxRetries: 9,
+    maxBytes: 1e6,
+  })
+  assert.deepEqual(
+    shipments.map(({ shipment, contents }) => [shipment.replay, contents.get(SEGMENT)?.items[0]?.['messageId']]),
+    [[true, 'm-old']],
+  )
+
+  const items = [{ type: 'track', event: 'e', userId: 'u', messageId: 'm-old' }]
+  const content = { ...(trail?.content ?? assert.fail()), items }
+  const body = Buffer.from(JSON.stringify({ batch: items }))
+  const { duplicates } = await store.ingest.accept({ content, body, messageIds: ['m-old'], plan: { shipments: [], skips: [] } })
+  assert.deepEqual(duplicates, [0], 'what it had accepted is still known')
+  assert.equal((await store.control.trails('m-old'))[0]?.repeats?.count, 1)
+})

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { accept, newWay, tracks } from '../../conformance/ground.ts'
+import { type Backup, type Backups, type BackupsOptions, createBackups } from './backups.ts'
+import { openFor, tempFolder } from '../fixtures/temp-store.ts'
+import { inspectSqlite } from './inspect.ts'
+
+async function filled(t: TestContext, options: Partial<BackupsOptions> = {}) {
+  const folder = tempFolder()
+  const path = join(folder, 'test.db')
+  const store = await openFor(t, path)
+  const { sourceId, destinationId } = await newWay(store)
+  const add = () => accept(store, sourceId, tracks(100), [destinationId])
+  for (let batch = 0; batch < 40; batch += 1) await add()
+  const backups = createBackups({ path, pagesPerStep: 16, ...options })
+  t.after(async () => {
+    await backups.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return { folder, path, backups, add }
+}
+
+async function over(backups: Backups, { id }: Backup): Promise<Backup> {
+  for (;;) {
+    const job = backups.get(id) as Backup
+    if (job.state !== 'copying') return job
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const copyOf = (path: string, { id }: Backup): string => `${path}.${id}`
+
+test('a copy made while messages are accepted is of one moment, whole, stands alone, and is for its owner alone', async (t) => {
+  const { path, backups, add } = await filled(t)
+  const job = backups.start() as Backup
+  let during = 0
+  while (backups.get(job.id)?.state === 'copying') {
+    await add()
+    during += 1
+  }
+  assert.deepEqual([job.state, job.error], ['ready', null])
+  assert.ok(during > 0, 'nothing was accepted while the copy was made')
+  const copy = copyOf(path, job)
+  assert.equal(statSync(copy).mode & 0o777, 0o600)
+  assert.equal(statSync(copy).size, job.totalBytes)
+  assert.equal(existsSync(`${copy}-wal`), false)
+  const inspection = await inspectSqlite(copy, 60_000)
+  assert.deepEqual(inspection?.problems, [])
+  assert.deepEqual(inspection?.ledger, inspection?.recount)
+  assert.ok((inspection?.ledger[0]?.owed ?? 0) >= 4_000)
+  assert.equal(existsSync(`${copy}-wal`), false, 'reading it leaves nothing beside it')
+})
+
+test('there is one copy at a time, and its bytes can be read until it is removed', async (t) => {
+  const { path, folder, backups } = await filled(t)
+  const job = backups.start() as Backup
+  assert.equal(backups.start(), undefined)
+  assert.equal(backups.open(job.id), undefined, 'not before it is ready')
+  await over(backups, job)
+  assert.equal(backups.start(), undefined, 'nor while it waits to be fetched')
+  let bytes = 0
+  for await (const chunk of backups.open(job.id) as AsyncIterable<Buffer>) bytes += chunk.length
+  assert.equal(bytes, job.totalBytes)
+  assert.equal(await backups.remove(job.id), true)
+  assert.equal(await backups.remove(job.id), false)
+  assert.equal(backups.open(job.id), undefined)
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('bak_')),
+    [],
+  )
+  const next = backups.start() as Backup
+  assert.equal((await over(backups, next)).state, 'ready')
+  assert.ok(existsSync(copyOf(path, next)))
+})
+
+test('a copy that lets the log grow beyond its limit is given up, and leaves nothing behind', async (t) => {
+  const { folder, backups, add } = await filled(t, { maxLogBytes: 1, pagesPerStep: 1 })
+  await add()
+  const job = backups.start() as Backup
+  const { state, error } = await over(backups, job)
+  assert.equal(state, 'failed')
+  assert.match(error ?? '', /the log of the store grew to \d+ bytes/)
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('bak_')),
+    [],
+  )
+  assert.ok(backups.start() !== undefined, 'another can be tried')
+})
+
+test('a copy for which there is no room is not begun, and the disk is not filled', async (t) => {
+  const { folder, backups } = await filled(t, { leastFreeBytes: Number.MAX_SAFE_INTEGER / 2 })
+  const { state, error } = backups.start() as Backup
+  assert.equal(state, 'failed')
+  assert.match(error ?? '', /^A copy needs \d+ free bytes beside the store, and there are \d+\.$/)
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('bak_')),
+    [],
+  )
+})
+
+test('a copy that is removed while it is made is given up', async (t) => {
+  const { folder, backups } = await filled(t, { pagesPerStep: 1 })
+  const job = backups.start() as Backup
+  assert.equal(await backups.remove(job.id), true)
+  assert.equal(job.state, 'failed')
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('bak_')),
+    [],
+  )
+})
+
+test('a copy that nobody fetches is forgotten, and what a killed process left is removed at the next start', async (t) => {
+  const { path, folder, backups } = await filled(t, { keepMs: 1 })
+  const job = backups.start() as Backup
+  while (backups.get(job.id) !== undefined) await new Promise((resolve) => setTimeout(resolve, 1))
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('bak_')),
+    [],
+  )
+  writeFileSync(`${path}.bak_left`, 'left')
+  await createBackups({ path }).close()
+  assert.equal(existsSync(`${path}.bak_left`), false)
+})

@@ -1,0 +1,86 @@
+// A look at a SQLite file as a whole: its integrity as SQLite sees it, and the ledger beside its recount, both of one
+// snapshot, so that they must agree whatever is being written. Made in a process of its own, because it reads every row: it
+// must hold up neither a commit nor another question, and a thread in the middle of a statement cannot be ended at its deadline
+// or when the service stops. Nothing is written.
+
+import { fork } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { sealedKeyIds } from '../../configuration/sealed-keys.ts'
+import type { StoreInspection } from '../../store.ts'
+import { openReader } from '../schema/database.ts'
+import { msOfRowId } from '../schema/ids.ts'
+import { BooksReads } from '../rows/read-books.ts'
+import { Rows } from '../rows/rows.ts'
+
+const MAX_PROBLEMS = 20
+
+export function inspectFile(path: string): StoreInspection {
+  const database = openReader(path)
+  try {
+    database.exec('BEGIN')
+    const rows = new Rows(database)
+    const books = new BooksReads(rows)
+    const checked = rows.all(`PRAGMA quick_check(${MAX_PROBLEMS})`) as { quick_check: string }[]
+    const problems = checked.map((row) => row.quick_check).filter((text) => text !== 'ok')
+    // Rows of a file that is damaged may not be readable at all; the damage is then what there is to tell.
+    const [ledger, recount] = problems.length > 0 ? [[], []] : [books.ledger(), books.recount()]
+    const oldest = problems.length > 0 ? null : (rows.get('SELECT min(seq) AS seq FROM segments') as { seq: number | null }).seq
+    return {
+      problems,
+      ledger,
+      recount,
+      oldestMessageAtMs: oldest === null ? null : msOfRowId(oldest),
+      secretKeyIds: problems.length > 0 ? [] : secretKeyIds(rows),
+      storedBytes: bytesOf(path) + bytesOf(`${path}-wal`),
+    }
+  } finally {
+    database.close()
+  }
+}
+
+/** The ids of the keys that stored secrets are sealed with, as secret-box.ts writes them. */
+function secretKeyIds(rows: Rows): string[] {
+  const texts = rows.all('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings') as {
+    text: string
+  }[]
+  return sealedKeyIds(texts.map(({ text }) => text))
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+export type Told = { ok: true; inspection: StoreInspection } | { ok: false; message: string }
+
+/** Undefined when it is not over by the deadline. Rejects when the file cannot be read at all. */
+export async function inspectSqlite(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
+  const inspector = fork(new URL('./inspector.ts', import.meta.url), [path], {
+    execArgv: [],
+    // Nothing of ours is its business: the secret key may be in our environment.
+    env: kept(['NODE_COMPILE_CACHE', 'PATH', 'SystemRoot', 'TMPDIR']),
+    stdio: 'ignore',
+    serialization: 'advanced',
+  })
+  const end = (): void => void inspector.kill('SIGKILL')
+  process.once('exit', end)
+  let timer: NodeJS.Timeout | undefined
+  try {
+    const told = await new Promise<Told | undefined>((resolve, reject) => {
+      timer = setTimeout(resolve, deadlineMs, undefined)
+      inspector.once('message', (message) => resolve(message as Told))
+      inspector.once('error', reject)
+      inspector.once('exit', (code, signal) => reject(new Error(`the inspecting process ended: ${signal ?? code}`)))
+    })
+    if (told === undefined) return undefined
+    if (!told.ok) throw new Error(told.message)
+    return told.inspection
+  } finally {
+    clearTimeout(timer)
+    process.off('exit', end)
+    end()
+  }
+}
+
+function kept(names: readonly string[]): NodeJS.ProcessEnv {
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])))
+}

@@ -1,0 +1,55 @@
+// The main thread's side of the reading thread: questions with numbers, answers by number. A thread that has ended answers
+// nothing, so whoever asks it then is told.
+
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { InvalidCursor, StoreUnavailable } from '../../store.ts'
+import type { Answer, Question } from './reader.ts'
+import type { Reads } from './reads.ts'
+
+export class ReadingThread {
+  readonly #worker: Worker
+  readonly #asked = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
+  #last = 0
+  #gone: Error | null = null
+
+  constructor(path: string) {
+    this.#worker = new Worker(new URL('./reader.ts', import.meta.url), { workerData: { path }, name: 'switchyard-reader' })
+    this.#worker.on('message', (answer: Answer) => {
+      const asked = this.#asked.get(answer.id)
+      this.#asked.delete(answer.id)
+      if (answer.ok) asked?.resolve(answer.value as never)
+      else asked?.reject(answer.invalidCursor ? new InvalidCursor() : new Error(answer.message))
+    })
+    this.#worker.on('error', (error) => this.#fail(error as Error))
+    this.#worker.on('exit', () => this.#fail(new Error('the reading thread has ended')))
+  }
+
+  ask<T extends keyof Reads, K extends keyof Reads[T] & string>(
+    topic: T,
+    name: K,
+    ...args: Reads[T][K] extends (...args: infer A) => unknown ? A : never
+  ): Promise<Reads[T][K] extends (...args: never) => infer R ? R : never> {
+    if (this.#gone) return Promise.reject(new StoreUnavailable(this.#gone.message, { cause: this.#gone }))
+    const id = ++this.#last
+    return new Promise((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject })
+      this.#worker.postMessage({ id, topic, name, args } satisfies Question, [])
+    })
+  }
+
+  /** After what was asked before has been answered. */
+  async close(): Promise<void> {
+    if (this.#gone) return
+    this.#gone = new Error('the store is closed')
+    const exit = once(this.#worker, 'exit')
+    this.#worker.postMessage('close', [])
+    await exit
+  }
+
+  #fail(error: Error): void {
+    this.#gone ??= error
+    for (const { reject } of this.#asked.values()) reject(new StoreUnavailable(error.message, { cause: error }))
+    this.#asked.clear()
+  }
+}

@@ -1,0 +1,26 @@
+// Everything that control can ask of the rows, by topic.
+
+import { AuditReads } from '../rows/read-audit.ts'
+import { BooksReads } from '../rows/read-books.ts'
+import { ConfigurationReads } from '../rows/read-configuration.ts'
+import { DeletionReads } from '../rows/read-deletions.ts'
+import { DeliveryReads } from '../rows/read-deliveries.ts'
+import { MessageReads } from '../rows/read-messages.ts'
+import { ReplayReads } from '../rows/read-replays.ts'
+import { StatsReads } from '../rows/read-stats.ts'
+import type { Rows } from '../rows/rows.ts'
+
+export function createReads(rows: Rows) {
+  return {
+    configuration: new ConfigurationReads(rows),
+    books: new BooksReads(rows),
+    messages: new MessageReads(rows),
+    deliveries: new DeliveryReads(rows),
+    deletions: new DeletionReads(rows),
+    audit: new AuditReads(rows),
+    stats: new StatsReads(rows),
+    replays: new ReplayReads(rows),
+  }
+}
+
+export type Reads = ReturnType<typeof createReads>
