@@ -7,10 +7,10 @@
 //   await service.restart({ laterMs: 5 * HOUR_MS }) stopped, and started on the same store five hours later
 
 import { type App, type AppParts, createApp } from '../packages/server/src/app.ts'
-import { type Clock, createClock } from '../packages/server/src/timing/clock.ts'
 import { readConfig } from '../packages/server/src/config.ts'
 import { createLog } from '../packages/server/src/logging/log.ts'
 import { newPlace } from '../packages/server/src/store/fixtures/test-store.ts'
+import { type Clock, createClock } from '../packages/server/src/timing/clock.ts'
 import { callControl, TOKEN } from './service.ts'
 
 export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs'> {

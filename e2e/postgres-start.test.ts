@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { StartProblem } from '../packages/server/src/app.ts'
 import { readConfig } from '../packages/server/src/config.ts'
-import { createLog } from '../packages/server/src/logging/log.ts'
 import { MaintenanceProblem, rotateSecretKey } from '../packages/server/src/installation/maintenance.ts'
+import { createLog } from '../packages/server/src/logging/log.ts'
 import {
   createDatabase,
   freePort,

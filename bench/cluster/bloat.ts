@@ -65,7 +65,7 @@ async function run(minutes: number, rate: number, withOldSnapshot: boolean): Pro
         console.log(await report(looking, elapsedMs(), traffic, isOld))
       }
       await traffic.stop()
-      const [ledger, recount] = [await store.control.ledger(), await store.control.recount()]
+      const [ledger, recount] = [await store.books.ledger(), await store.books.recount()]
       if (JSON.stringify(ledger) !== JSON.stringify(recount))
         throw new Error(`the ledger and its recount differ: ${JSON.stringify({ ledger, recount })}`)
       const { rows } = await looking.query<{ name: string; bytes: string }>(

@@ -11,8 +11,8 @@
 // SWITCHYARD_LONG_TESTS=1 runs them as long, as often and as large as the issue names them: node --test e2e/cluster/
 
 import { execFileSync } from 'node:child_process'
-import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { LEASE_MS } from '../../packages/server/src/store/postgres/cluster/membership.ts'
+import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { callControl, type Ended, type LedgerRow, type Service, type ServiceOptions, startService, TOKEN } from '../service.ts'
 import { eventually, type Waiting } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'

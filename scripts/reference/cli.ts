@@ -1,7 +1,7 @@
 // The command line, from the data that help and completion are made of.
 
-import { type Command, EXIT, type Flag } from '../../packages/server/src/commands/line/command.ts'
 import { COMMANDS, SECTIONS } from '../../packages/server/src/commands/commands.ts'
+import { type Command, EXIT, type Flag } from '../../packages/server/src/commands/line/command.ts'
 import { GLOBAL_FLAGS } from '../../packages/server/src/commands/line/global-flags.ts'
 import { EXIT_SENTENCES, flagSentence, flagUsage, usageOf } from '../../packages/server/src/commands/line/help.ts'
 import { code, heading, table } from './markdown.ts'

@@ -4,34 +4,34 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
-import { type Clock, createClock } from './timing/clock.ts'
 import { type Config, isLoopback } from './config.ts'
-import { boundConnections } from './http/connections.ts'
 import { generateToken, openAdminToken } from './control/access/admin-token.ts'
 import { type AttemptListener, createAccess, type Senders } from './control/access/authorize.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
-import { apiDocument } from './control/openapi/api-document.ts'
 import type { Operating } from './control/diagnostics/operating.ts'
-import { createReplayRunner } from './replaying/replay-runner.ts'
+import { apiDocument } from './control/openapi/api-document.ts'
 import { generateWriteKey } from './control/sources/sources.ts'
 import { registerDashboard } from './dashboard/dashboard.ts'
+import { createDelivery } from './delivery/delivery.ts'
 import { createAddressGuard } from './delivery/sending/address-guard.ts'
 import { createSender } from './delivery/sending/attempt.ts'
-import { createDelivery } from './delivery/delivery.ts'
 import { createDialCheck } from './delivery/sending/dial-check.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
+import { boundConnections } from './http/connections.ts'
+import { createProxies, namesSeveralHosts } from './http/proxies.ts'
+import { registerReadiness } from './http/readiness.ts'
 import { MAX_BODIES_BYTES, refuseUnparsed, registerIngest, rewriteTrackingUrl } from './ingest/ingest.ts'
+import { openStore, StartProblem, waitedFor } from './installation/open-store.ts'
 import type { Log } from './logging/log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
-import { openStore, StartProblem, waitedFor } from './installation/open-store.ts'
-import { createProxies, namesSeveralHosts } from './http/proxies.ts'
-import { registerReadiness } from './http/readiness.ts'
+import { createReplayRunner } from './replaying/replay-runner.ts'
 import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secrets/secret-box.ts'
 import { type Source, type Store, StoreUnavailable, WriteKeyTaken } from './store/store.ts'
+import { type Clock, createClock } from './timing/clock.ts'
 import { VERSION } from './version.ts'
 
 export { StartProblem, StoreProblem } from './installation/open-store.ts'
@@ -181,7 +181,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const { live } = observer
   const flushStats = (): Promise<void> => observer.flushStats()
   const replays = createReplayRunner({
-    store: store.control,
+    store: store.replays,
     clock,
     trouble(err) {
       // The store says by itself when it cannot be used.
@@ -272,11 +272,11 @@ async function firstSource(store: Store): Promise<Source | undefined> {
   const named = (): Source | undefined => [...store.configuration().sources.values()].find(({ name }) => name === 'default')
   const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()][0]
   // Where there are other nodes, one of them may have made it just now, and this one not have heard of it.
-  if ((await store.control.getSetting('first_source')) !== undefined)
+  if ((await store.settings.getSetting('first_source')) !== undefined)
     return any() ?? (store.nodes === undefined ? undefined : told(store, any, FIRST_SOURCE_MS))
   // It is there when the first start was cut short.
   const source = named() ?? (await createFirstSource(store))
-  await store.control.setSetting('first_source', source.id)
+  await store.settings.setSetting('first_source', source.id)
   return source
 }
 
@@ -285,7 +285,7 @@ async function createFirstSource(store: Store): Promise<Source> {
   const writeKey = await store.secrets.keep('first_write_key', generateWriteKey())
   const ofKey = (): Source | undefined => [...store.configuration().sources.values()].find(({ writeKeys }) => writeKeys.includes(writeKey))
   try {
-    return await store.control.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
+    return await store.settings.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
   } catch (error) {
     if (!(error instanceof WriteKeyTaken)) throw error
     const found = ofKey() ?? (await told(store, ofKey, FIRST_SOURCE_MS))

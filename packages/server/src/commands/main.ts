@@ -3,13 +3,13 @@
 
 import { harmless } from '../logging/terminal-text.ts'
 import { VERSION } from '../version.ts'
-import { createApi } from './service/api.ts'
-import { type Call, CommandProblem, EXIT, type ExitCode } from './line/command.ts'
 import { COMMANDS, SECTIONS } from './commands.ts'
+import { type Call, CommandProblem, EXIT, type ExitCode } from './line/command.ts'
 import { controlToken, serviceUrl } from './line/global-flags.ts'
 import { describe, helpText } from './line/help.ts'
 import { createOutput } from './line/output.ts'
 import { type Parsed, parseCommandLine } from './line/parse-command-line.ts'
+import { createApi } from './service/api.ts'
 
 type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> & Record<'stdout' | 'stderr', NodeJS.WriteStream>
 

@@ -2,13 +2,13 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
-import { pause } from './service/api.ts'
+import { showStory } from './history/story.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from './line/command.ts'
 import { readJsonObject } from './line/input.ts'
 import { cell } from './line/listing.ts'
 import { parseDuration, parseMoment } from './line/moment.ts'
 import { at, idOf } from './line/references.ts'
-import { showStory } from './history/story.ts'
+import { pause } from './service/api.ts'
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
 /** What holds the message's own fields, by its type. */

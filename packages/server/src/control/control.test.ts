@@ -121,12 +121,12 @@ test('unknown and repeated query parameters are refused by name', async (t) => {
 
 test('a store that cannot be used is 503 with Retry-After, and a bug 500 that tells nothing', async (t) => {
   const fixture = await startControl(t)
-  const { control } = fixture.store
-  control.ledger = () => Promise.reject(new StoreUnavailable('disk full'))
+  const { books } = fixture.store
+  books.ledger = () => Promise.reject(new StoreUnavailable('disk full'))
   const away = await fixture.call('GET', '/api/ledger')
   assert.deepEqual([away.status, away.body.code], [503, 'store_unavailable'])
   assert.ok(Number(away.headers.get('retry-after')) > 0)
-  control.ledger = () => Promise.reject(new Error('a private detail'))
+  books.ledger = () => Promise.reject(new Error('a private detail'))
   const bug = await fixture.call('GET', '/api/ledger')
   assert.deepEqual([bug.status, bug.body.code], [500, 'internal_error'])
   assert.doesNotMatch(bug.text, /private/)

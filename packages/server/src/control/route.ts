@@ -2,14 +2,14 @@
 // is made from the same list, so that there is nothing to keep in step by hand.
 
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../timing/clock.ts'
 import { entityTag, isNamedIn } from '../api/entity-tag.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
 import type { ControlDelivery } from './destinations/control-delivery.ts'
-import type { Live } from './history/live-feed.ts'
 import type { Operating } from './diagnostics/operating.ts'
+import type { Live } from './history/live-feed.ts'
 import type { Schema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'

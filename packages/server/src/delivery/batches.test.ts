@@ -58,7 +58,7 @@ test('a backlog is gathered too, with or without a linger', async (t) => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
   const destination = await rig.destination('one', { urls: [receiver.url], enabled: false, batch })
   for (let nth = 0; nth < 25; nth++) await rig.accept([destination], 1)
-  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.store.settings.updateDestination(destination.id, { enabled: true })
   await rig.untilLedger(destination, { delivered: 25 })
   assert.deepEqual(
     sizes(receiver.received).sort((a, b) => a - b),
@@ -116,7 +116,7 @@ test('delete messages are never in a batch with others', async (t) => {
   const destination = await rig.destination('one', { urls: [receiver.url], batch: { size: 100, bytes: 500_000, lingerMs: 1_000 } })
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 2)
-  await rig.store.control.createDeletion({ userIds: ['a', 'b'], sourceIds: null, suppress: false })
+  await rig.store.deletions.create({ userIds: ['a', 'b'], sourceIds: null, suppress: false })
   await rig.accept([destination], 2)
   rig.clock.advance(1_000)
   await rig.turn()
@@ -138,7 +138,7 @@ test('switched from batches to single messages, nothing that waited is left out'
   await rig.accept([destination], 8)
   await rig.accept([destination], 2)
   await rig.until(() => receiver.waiting === 1)
-  await rig.store.control.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
+  await rig.store.settings.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
   receiver.answer = () => 200
   receiver.release()
   await rig.untilLedger(destination, { delivered: 10, pending: 0 })
@@ -158,7 +158,7 @@ test('a batch that failed before the switch is still retried as one', async (t) 
   await rig.accept([destination], 4)
   await rig.until(() => receiver.received.length === 1)
   await rig.untilIdle()
-  await rig.store.control.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
+  await rig.store.settings.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
   rig.clock.advance(5_000)
   await rig.untilLedger(destination, { delivered: 4 })
   assert.deepEqual([sizes(receiver.received), receiver.received.every(isBatch)], [[4, 4], true])
@@ -172,7 +172,7 @@ test('switched from single messages to batches, what waits is sent in batches', 
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 9)
   await rig.until(() => receiver.waiting === 1)
-  await rig.store.control.updateDestination(destination.id, { batch: { size: 4, bytes: 500_000, lingerMs: 0 } })
+  await rig.store.settings.updateDestination(destination.id, { batch: { size: 4, bytes: 500_000, lingerMs: 0 } })
   receiver.answer = () => 200
   receiver.release()
   await rig.untilLedger(destination, { delivered: 9 })
@@ -186,7 +186,7 @@ test('what lingers is given back when the service stops, and a purge leaves mess
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 2, { userId: 'kept' })
   await rig.accept([destination], 2, { userId: 'gone' })
-  await rig.store.control.createDeletion({ userIds: ['gone'], sourceIds: null, suppress: false })
+  await rig.store.deletions.create({ userIds: ['gone'], sourceIds: null, suppress: false })
   await rig.until(() => receiver.received.length > 0)
   await rig.untilLedger(destination, { cancelled: 2 })
   assert.deepEqual(

@@ -1,21 +1,21 @@
 // The delivery stage: one lane per destination, kept in step with the configuration, and the taker of what is accepted.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Clock } from '../timing/clock.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
-import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
+import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import { within } from '../timing/within.ts'
-import type { Sender } from './sending/attempt.ts'
-import type { BreakerState } from './lanes/breaker.ts'
 import type { DeliveryEvents } from './events.ts'
+import type { BreakerState } from './lanes/breaker.ts'
 import type { HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { chargeOf, Memory } from './lanes/memory.ts'
-import { Peers, type Standing } from './peers.ts'
-import { type RequestAbout, webhookRequest } from './sending/request.ts'
 import { Slots } from './lanes/slots.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
+import { Peers, type Standing } from './peers.ts'
+import type { Sender } from './sending/attempt.ts'
+import { type RequestAbout, webhookRequest } from './sending/request.ts'
 import { requestRecord } from './shipments/work.ts'
 
 export interface DeliveryOptions {

@@ -1,8 +1,8 @@
 // What others may want to know of deliveries, for the log, metrics, the live view: declared here, heard by whoever app.ts
 // wires. Told after the fact; a listener decides nothing.
 
-import type { Destination, Settlement } from '../store/store.ts'
 import { traceIdOf } from '../outbound/trace-context.ts'
+import type { Destination, Settlement } from '../store/store.ts'
 import type { BreakerState } from './lanes/breaker.ts'
 import type { Flight } from './sending/flights.ts'
 import type { Outcome } from './sending/outcome.ts'

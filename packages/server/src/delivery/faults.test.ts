@@ -142,8 +142,8 @@ test('what is released while a claim is under way is claimed afterwards', async 
   // Taken while the claim is under way, and given back again before its answer comes.
   await rig.accept([destination], 3)
   assert.ok(rig.memory.heldBytes > 4_000)
-  await rig.store.control.updateDestination(destination.id, { enabled: false })
-  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.store.settings.updateDestination(destination.id, { enabled: false })
+  await rig.store.settings.updateDestination(destination.id, { enabled: true })
   gate.open()
   receiver.answer = () => 200
   receiver.release()
@@ -157,14 +157,14 @@ test('what a claim brings after the destination was disabled or stopped is given
   const destination = await rig.destination('one', { urls: [receiver.url], enabled: false })
   await rig.accept([destination], 2)
   const gate = rig.claimGate()
-  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.store.settings.updateDestination(destination.id, { enabled: true })
   await gate.reached
-  await rig.store.control.updateDestination(destination.id, { enabled: false })
+  await rig.store.settings.updateDestination(destination.id, { enabled: false })
   gate.open()
   await rig.turn()
   assert.deepEqual([receiver.received.length, rig.memory.heldBytes], [0, 0])
   const second = rig.claimGate()
-  await rig.store.control.updateDestination(destination.id, { enabled: true })
+  await rig.store.settings.updateDestination(destination.id, { enabled: true })
   await second.reached
   const stopped = rig.delivery.stop(5_000)
   second.open()
@@ -187,7 +187,7 @@ test('new work that was wanted and could not be stored takes no memory', async (
   // Deleted between the question and the answer.
   assert.ok(rig.taker.wants(destination.id, 5_000))
   assert.ok(rig.taker.wants(destination.id, 7_000))
-  await rig.store.control.deleteDestination(destination.id)
+  await rig.store.settings.deleteDestination(destination.id)
   rig.taker.lost(destination.id, 5_000)
   const shipment: Shipment = {
     id: 1,

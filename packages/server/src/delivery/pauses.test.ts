@@ -25,14 +25,14 @@ async function startFailing(
 test('what was tried before a pause and is past its window after it is not lost: the receiver is probed, and it is sent', async (t) => {
   const { rig, receiver, destination } = await startFailing(t)
   const before = receiver.received.length
-  await rig.store.control.updateDestination(destination.id, { paused: true })
+  await rig.store.settings.updateDestination(destination.id, { paused: true })
   for (let nth = 0; nth < 10; nth++) {
     rig.clock.advance(HOUR_MS)
     await rig.turn()
   }
   assert.deepEqual([receiver.received.length, (await rig.ledger(destination)).pending], [before, 12], 'no probe, nothing expires')
   receiver.answer = () => 200
-  await rig.store.control.updateDestination(destination.id, { paused: false })
+  await rig.store.settings.updateDestination(destination.id, { paused: false })
   await rig.untilLedger(destination, { delivered: 12, expired: 0, pending: 0 })
   await rig.untilIdle()
   await rig.stop()
@@ -40,12 +40,12 @@ test('what was tried before a pause and is past its window after it is not lost:
 
 test('after a pause a receiver that needs some minutes more costs nothing: what is past its window has a window’s time again', async (t) => {
   const { rig, receiver, destination } = await startFailing(t)
-  await rig.store.control.updateDestination(destination.id, { paused: true })
+  await rig.store.settings.updateDestination(destination.id, { paused: true })
   rig.clock.advance(2 * HOUR_MS)
   await rig.turn()
   // Neither well nor failing: the probe is not answered, and nothing else may be tried.
   receiver.answer = () => null
-  await rig.store.control.updateDestination(destination.id, { paused: false })
+  await rig.store.settings.updateDestination(destination.id, { paused: false })
   for (let nth = 0; nth < 10; nth++) {
     rig.clock.advance(60_000)
     await rig.turn()

@@ -41,7 +41,7 @@ test('what was answered is recorded within half a second, while the rest of the 
   rig.clock.advance(1)
   await rig.untilLedger(destination, { owed: 10, delivered: 3, pending: 7 })
   await rig.assertBooksAgree()
-  const pending = await rig.store.control.deliveries({ state: 'pending' }, { limit: 20, cursor: null })
+  const pending = await rig.store.history.deliveries({ state: 'pending' }, { limit: 20, cursor: null })
   assert.equal(pending.data.length, 7)
   // It is still held: nobody else can claim what is on its way.
   const claim = { destinationId: destination.id, nowMs: rig.clock.scheduleMs(), maxFresh: 10, maxRetries: 10, maxBytes: 1_000_000 }
@@ -153,12 +153,12 @@ test('a URL that hangs beside one that answers does not keep a delivery from bei
   assert.equal(rig.memory.heldBytes, 0)
   hanging.release(503)
   await rig.until(() => rig.settlements.length === 2)
-  const { data } = await rig.store.control.deliveries({ state: 'delivered' }, { limit: 10, cursor: null })
+  const { data } = await rig.store.history.deliveries({ state: 'delivered' }, { limit: 10, cursor: null })
   assert.deepEqual(
     data.map(({ attempts }) => attempts),
     [1, 1],
   )
-  const detail = await rig.store.control.delivery((data[0] as (typeof data)[0]).id)
+  const detail = await rig.store.history.delivery((data[0] as (typeof data)[0]).id)
   assert.deepEqual(
     detail?.history.map(({ attempt, url, status }) => [attempt, url, status]),
     [
@@ -210,7 +210,7 @@ test('a message that is purged in the middle of its shipment is not sent, and it
   const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
-  await rig.store.control.createDeletion({ userIds: ['user of m-3'], sourceIds: null, suppress: false })
+  await rig.store.deletions.create({ userIds: ['user of m-3'], sourceIds: null, suppress: false })
   while ((await rig.ledger(destination)).cancelled === 0) {
     rig.clock.advance(500)
     await rig.turn()
@@ -229,7 +229,7 @@ test('a destination deleted in the middle of a shipment: what is in flight ends,
   const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
-  await rig.store.control.deleteDestination(destination.id)
+  await rig.store.settings.deleteDestination(destination.id)
   receiver.release()
   await rig.untilLedger(destination, { delivered: 2, cancelled: 2, pending: 0 })
   await rig.untilIdle()

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import test from 'node:test'
-import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 import { HandClock } from './fixtures/hand-clock.ts'
 import type { Received, Receiver } from './fixtures/receiver.ts'
 import { type Rig, startRig } from './fixtures/rig.ts'
+import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -65,7 +65,7 @@ test('a permanent failure is final at once, and keeps the reason', async (t) => 
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 2)
   await rig.untilLedger(destination, { failed: 2, pending: 0 })
-  const { data } = await rig.store.control.deliveries({ state: 'failed' }, { limit: 10, cursor: null })
+  const { data } = await rig.store.history.deliveries({ state: 'failed' }, { limit: 10, cursor: null })
   assert.deepEqual(
     data.map(({ reason, attempts }) => [reason, attempts]),
     [
@@ -154,7 +154,7 @@ test('a delivery expires when its window is over, and not before', async (t) => 
   const lastAtMs = (receiver.received.at(-1) as Received).atMs
   assert.ok(lastAtMs - firstAtMs <= 10 * MINUTE_MS + 5_000)
   assert.ok(lastAtMs - firstAtMs >= 5 * MINUTE_MS)
-  const { data } = await rig.store.control.deliveries({ state: 'expired' }, { limit: 10, cursor: null })
+  const { data } = await rig.store.history.deliveries({ state: 'expired' }, { limit: 10, cursor: null })
   assert.deepEqual(
     data.map(({ reason, attempts }) => [reason, attempts]),
     [['http_500', receiver.received.length]],
@@ -303,7 +303,7 @@ test('while the breaker is open what was tried expires in its time, and what was
   const tried = new Set(rig.attempts.map(({ messageId }) => messageId)).size
   assert.ok(expired >= 40 && expired <= tried, `${expired} of ${tried}`)
   assert.equal(pending, 50 - expired)
-  const { data } = await rig.store.control.deliveries({ state: 'expired' }, { limit: 100, cursor: null })
+  const { data } = await rig.store.history.deliveries({ state: 'expired' }, { limit: 100, cursor: null })
   assert.ok(data.every(({ attempts }) => attempts > 0))
   await rig.stop()
 })
@@ -317,11 +317,11 @@ test('a retry waits for the end of a pause, and is made once though its window e
   await rig.accept([destination])
   await rig.until(() => receiver.received.length === 1)
   await rig.untilIdle()
-  await rig.store.control.updateDestination(destination.id, { paused: true })
+  await rig.store.settings.updateDestination(destination.id, { paused: true })
   rig.clock.advance(2 * HOUR_MS)
   await rig.turn()
   assert.equal(receiver.received.length, 1)
-  await rig.store.control.updateDestination(destination.id, { paused: false })
+  await rig.store.settings.updateDestination(destination.id, { paused: false })
   await rig.untilLedger(destination, { expired: 1, pending: 0 })
   assert.deepEqual(attemptsOf(receiver.received), ['1', '2'])
   await rig.stop()
@@ -509,8 +509,8 @@ test('a replay is sent at once, alone, and says that it is one', async (t) => {
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination])
   await rig.untilLedger(destination, { failed: 1 })
-  const { data } = await rig.store.control.deliveries({ state: 'failed' }, { limit: 1, cursor: null })
-  await rig.store.control.replay(data[0]?.id as string)
+  const { data } = await rig.store.history.deliveries({ state: 'failed' }, { limit: 1, cursor: null })
+  await rig.store.replays.replay(data[0]?.id as string)
   await rig.untilLedger(destination, { owed: 2, failed: 1, delivered: 1 })
   assert.deepEqual(
     receiver.received.map(({ headers }) => [headers['x-attempt'], headers['x-replay']]),
@@ -563,7 +563,7 @@ test('a destination whose URLs are replaced while it fails counts as recovered',
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], FAILURES_TO_OPEN)
   await rig.until(() => rig.breakers.length === 1)
-  await rig.store.control.updateDestination(destination.id, { urls: [well.url] })
+  await rig.store.settings.updateDestination(destination.id, { urls: [well.url] })
   assert.deepEqual(rig.breakers, ['one open', 'one closed'])
   await rig.stop()
 })

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type NodeSummary, type Nodes, NotHeld } from '../store/store.ts'
-import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 import { startRig } from './fixtures/rig.ts'
+import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 
 /** This node and one other, which tells what the test says. */
 class TwoNodes implements Nodes {

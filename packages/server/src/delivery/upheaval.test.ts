@@ -53,14 +53,14 @@ async function upheave(t: TestContext, seed: number): Promise<void> {
     () => {
       for (const receiver of receivers) receiver.release(oneOf([200, 500]))
     },
-    () => rig.store.control.updateDestination(oneOf(destinations).id, { enabled: random() < 0.6 }),
-    () => rig.store.control.updateDestination(oneOf(destinations).id, { paused: random() < 0.4 }),
+    () => rig.store.settings.updateDestination(oneOf(destinations).id, { enabled: random() < 0.6 }),
+    () => rig.store.settings.updateDestination(oneOf(destinations).id, { paused: random() < 0.4 }),
     () =>
-      rig.store.control.updateDestination(oneOf(destinations).id, {
+      rig.store.settings.updateDestination(oneOf(destinations).id, {
         batch: { size: 1 + upTo(4), bytes: 5_000, lingerMs: oneOf([0, 700]) },
       }),
-    () => rig.store.control.updateDestination(oneOf(destinations).id, { urls: [oneOf(receivers).url] }),
-    () => rig.store.control.createDeletion({ userIds: [`user-${upTo(4)}`], sourceIds: null, suppress: false }),
+    () => rig.store.settings.updateDestination(oneOf(destinations).id, { urls: [oneOf(receivers).url] }),
+    () => rig.store.deletions.create({ userIds: [`user-${upTo(4)}`], sourceIds: null, suppress: false }),
     () => {
       rig.shut[oneOf(['claim', 'settle'] as const)] = unavailable()
     },
@@ -81,7 +81,7 @@ async function upheave(t: TestContext, seed: number): Promise<void> {
   delete rig.shut.settle
   // Those that may send are not touched: a change would set a lane going that had stopped for no reason.
   for (const { id, enabled, paused } of rig.store.configuration().destinations.values()) {
-    if (!enabled || paused) await rig.store.control.updateDestination(id, { enabled: true, paused: false })
+    if (!enabled || paused) await rig.store.settings.updateDestination(id, { enabled: true, paused: false })
   }
   for (const receiver of receivers) {
     receiver.answer = () => 200
@@ -92,7 +92,7 @@ async function upheave(t: TestContext, seed: number): Promise<void> {
     for (const receiver of receivers) receiver.release()
     rig.clock.advance(5_000)
     await rig.turn()
-    owing = (await rig.store.control.ledger()).filter(({ pending }) => pending > 0).map(({ destinationId }) => destinationId)
+    owing = (await rig.store.books.ledger()).filter(({ pending }) => pending > 0).map(({ destinationId }) => destinationId)
     if (owing.length === 0 && rig.memory.heldBytes === 0) break
   }
   assert.deepEqual(

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES, MESSAGE_TYPES, REFUSALS } from '@switchyard/protocol'
-import { type AcceptResult, StoreUnavailable } from '../store/store.ts'
 import { readStoredBody } from '../store/port/stored-messages.ts'
+import { type AcceptResult, StoreUnavailable } from '../store/store.ts'
 import { type Answer, BASIC, configuration, deferred, NOW, PLAN, source, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }

@@ -5,9 +5,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType } from '@switchyard/protocol'
-import type { Clock } from '../timing/clock.ts'
 import { type ApiErrorCode, errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
+import { parseTraceContext } from '../outbound/trace-context.ts'
 import {
   type Configuration,
   type Nodes,
@@ -17,7 +17,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../store/store.ts'
-import { parseTraceContext } from '../outbound/trace-context.ts'
+import type { Clock } from '../timing/clock.ts'
 import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
 import { createBodyBudget } from './body-budget.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'

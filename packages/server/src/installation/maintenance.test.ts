@@ -12,12 +12,12 @@ import { type TestContext, test } from 'node:test'
 import { openAdminToken } from '../control/access/admin-token.ts'
 import { createAccess } from '../control/access/authorize.ts'
 import { Sessions } from '../control/access/sessions.ts'
-import { MaintenanceProblem, type RotateOptions, type RotateStep, rotateSecretKey } from './maintenance.ts'
 import { createAccessTokens } from '../oauth/access-token.ts'
 import { createSecretBox } from '../secrets/secret-box.ts'
 import { openWithKeyFile } from '../secrets/secret-key-file.ts'
 import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
 import { NO_FILTER } from '../store/store.ts'
+import { MaintenanceProblem, type RotateOptions, type RotateStep, rotateSecretKey } from './maintenance.ts'
 
 const open = (path: string, key: string): Promise<SqliteStore> =>
   createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays: 7 })
@@ -37,7 +37,7 @@ const SECRETS = {
 }
 
 async function fill(store: SqliteStore): Promise<void> {
-  await store.control.createDestination({
+  await store.settings.createDestination({
     type: 'webhook',
     name: 'a destination',
     enabled: true,
@@ -76,7 +76,7 @@ test('a new key takes the place of the old one in the file, and opens everything
   assert.equal(statSync(`${path}.key`).mode & 0o777, 0o600)
   await assert.rejects(open(path, before), { name: 'SecretBoxError' })
   const reopened = await openWithFile(path)
-  const { data } = await reopened.control.audit({ action: 'secret-key.rotate' }, { limit: 10, cursor: null })
+  const { data } = await reopened.history.audit({ action: 'secret-key.rotate' }, { limit: 10, cursor: null })
   assert.deepEqual(
     data.map(({ actor, after }) => [actor.id, after]),
     [['maintenance', { secrets: 6, endTokens: false }]],
@@ -156,7 +156,7 @@ test('tokens from before outlive a change of the key, unless they are to end wit
   const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const key = { id: 'k', publicKeyPem, createdAtMs: 0 }
   const store = await openWithFile(path)
-  const app = await store.control.createOAuthApp({ name: 'a', sourceIds: [], keys: [key], revokedBeforeMs: null })
+  const app = await store.settings.createOAuthApp({ name: 'a', sourceIds: [], keys: [key], revokedBeforeMs: null })
   const token = await createAccessTokens({ store, clock }).issue(app, key, 'http://x/oauth2')
   await fill(store)
   for (const [endTokens, isGood] of [

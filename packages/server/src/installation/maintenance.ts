@@ -7,8 +7,8 @@ import { createSecretBox, generateSecretKey, SecretBoxError } from '../secrets/s
 import { adoptNextKey, KeyFileProblem, keyPath, keysBeside, openWithKeyFile, writeNextKey } from '../secrets/secret-key-file.ts'
 import { AddressProblem, describeAddress, parsePostgresAddress } from '../store/postgres/session/address.ts'
 import { isLocked, StoreProblem } from '../store/sqlite/schema/database.ts'
-import { inspectSqlite } from '../store/sqlite/threads/inspect.ts'
 import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
+import { inspectSqlite } from '../store/sqlite/threads/inspect.ts'
 import {
   type NodeSummary,
   type ServerFacts,

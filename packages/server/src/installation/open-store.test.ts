@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StartProblem, waitedFor } from './open-store.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { StartProblem, waitedFor } from './open-store.ts'
 
 function listening() {
   const lines: string[] = []

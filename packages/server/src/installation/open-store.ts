@@ -3,16 +3,16 @@
 
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import type { Clock } from '../timing/clock.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../logging/log.ts'
 import { createSecretBox, SecretBoxError } from '../secrets/secret-box.ts'
 import { KeyFileProblem, openWithKeyFile } from '../secrets/secret-key-file.ts'
 import { AddressProblem, describeAddress, parsePostgresAddress } from '../store/postgres/session/address.ts'
-import { type Backups, createBackups } from '../store/sqlite/threads/backups.ts'
 import { StoreProblem } from '../store/sqlite/schema/database.ts'
 import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
+import { type Backups, createBackups } from '../store/sqlite/threads/backups.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import { VERSION } from '../version.ts'
 
 /** What cannot be started for a reason that a person can mend. */

@@ -4,10 +4,10 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
-import type { Clock } from '../timing/clock.ts'
-import { fingerprintOf } from './keys.ts'
 import type { OAuthApp, OAuthKey, Store } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import { CLOCK_SKEW_MS } from './client-assertion.ts'
+import { fingerprintOf } from './keys.ts'
 import { RecentlyUsed } from './recently-used.ts'
 import { createSigningKey, SIGNING_ALGORITHM } from './signing-key.ts'
 

@@ -4,8 +4,8 @@
 
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
-import { type AssertionAlgorithm, algorithmOf } from './keys.ts'
 import type { Configuration, OAuthApp, OAuthKey } from '../store/store.ts'
+import { type AssertionAlgorithm, algorithmOf } from './keys.ts'
 
 /** How far the clocks of client and service may differ. */
 export const CLOCK_SKEW_MS = 60_000

@@ -4,9 +4,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../timing/clock.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import { createAccessTokens, SCOPE, TOKEN_LIFE_S } from './access-token.ts'
 import { CLOCK_SKEW_MS, checkAssertion } from './client-assertion.ts'
 import { RecentlyUsed } from './recently-used.ts'

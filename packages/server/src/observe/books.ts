@@ -12,7 +12,7 @@ export interface Books {
   rejections: RejectionRow[]
 }
 
-export type BookStore = Pick<Store['control'], 'ledger' | 'oldestPending' | 'sourceCounts' | 'rejections'>
+export type BookStore = Pick<Store['books'], 'ledger' | 'oldestPending' | 'sourceCounts' | 'rejections'>
 
 export interface BooksOptions {
   /** How long a reading is good for. */

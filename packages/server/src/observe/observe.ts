@@ -3,9 +3,9 @@
 // logged and goes no further: a message is not refused because it could not be counted.
 
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../timing/clock.ts'
 import type { Log } from '../logging/log.ts'
 import type { Destination, Store } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import { BookReader } from './books.ts'
 import type { Accepted, Attempted, BreakerState, Delivered, Rejected, Settled, Suppressed, Watcher } from './events.ts'
 import { LiveFeed } from './live.ts'
@@ -49,7 +49,7 @@ export interface Observer {
 
 export function createObserver({ store, clock, log, metrics, version }: ObserverOptions): Observer {
   const wallMs = (): number => clock.wallMs()
-  const stats = new Stats({ add: (rows) => store.control.addStats(rows), wallMs })
+  const stats = new Stats({ add: (rows) => store.books.addStats(rows), wallMs })
   const live = new LiveFeed({ wallMs })
   const { nodes, channel } = store
   const relay = nodes === undefined || channel === undefined ? null : new LiveRelay({ live, nodes, channel })
@@ -84,7 +84,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
     live,
     flushStats: () => stats.flush(),
     registerMetrics(app, { access, authorize, states }) {
-      const books = new BookReader(store.control)
+      const books = new BookReader(store.books)
       const sources: MetricSources = {
         configuration: () => store.configuration(),
         states,

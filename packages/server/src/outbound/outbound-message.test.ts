@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { isoTime, type JsonObject, parseTime } from '@switchyard/protocol'
 import fc from 'fast-check'
-import { outboundMessage, timestampMs } from './outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
+import { outboundMessage, timestampMs } from './outbound-message.ts'
 
 interface Vector {
   note: string

@@ -6,8 +6,8 @@
 // `writeKey`, `_metadata`, `version`, `channel`, `projectId`, `options`, `traits` of a track, `properties` of an identify…
 
 import type { JsonObject } from '@switchyard/protocol'
-import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
 import type { SegmentContent } from '../store/store.ts'
+import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
 
 /** Throws when there is no message at the index: a duplicate's or a purged one's place is never sent. */
 export function outboundMessage(content: SegmentContent, index: number): JsonObject {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { accept, counts, ledgerOf, newWay, settleAll, tracks } from '../store/conformance/ground.ts'
 import { newPlace } from '../store/fixtures/test-store.ts'
-import type { ControlStore, ReplayJob, ReplayStep, Store } from '../store/store.ts'
+import type { ReplayJob, ReplayStep, ReplayStore, Store } from '../store/store.ts'
 import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
 
 /** A clock that stands until it is moved, and timers that go with it. */
@@ -65,10 +65,10 @@ async function bench(t: TestContext): Promise<Bench> {
     await store.close()
     await place.remove()
   })
-  const watched: Pick<ControlStore, 'replays' | 'replayStep'> = {
-    replays: (...asked) => store.control.replays(...asked),
-    async replayStep(step) {
-      const result = await store.control.replayStep(step)
+  const watched: Pick<ReplayStore, 'list' | 'step'> = {
+    list: (...asked) => store.replays.list(...asked),
+    async step(step) {
+      const result = await store.replays.step(step)
       if (result.ok && result.replayed > 0) released.push({ atMs: time.nowMs, id: step.id, count: result.replayed })
       return result
     },
@@ -89,13 +89,13 @@ async function bench(t: TestContext): Promise<Bench> {
       return destinationId
     },
     job: (destinationId, ratePerSecond = null) =>
-      store.control.createReplay({
+      store.replays.create({
         selection: { destinationId, states: ['failed'], reason: null, fromMs: null, toMs: null },
         ratePerSecond,
         createdBy: null,
       }),
     async state({ id }) {
-      const job = await store.control.replayJob(id)
+      const job = await store.replays.one(id)
       return [String(job?.state), job?.replayed ?? -1]
     },
   }
@@ -180,12 +180,12 @@ test('a job that is created or resumed begins when the runner is told, and stops
   const [, released] = await state(created)
   assert.ok(released >= 9 && released <= 11, String(released))
   for (const stop of ['paused', 'cancelled'] as const) {
-    await store.control.updateReplay(created.id, { state: stop })
+    await store.replays.update(created.id, { state: stop })
     const before = await state(created)
     await time.later(30_000)
     assert.deepEqual(await state(created), before)
     if (stop === 'cancelled') return
-    await store.control.updateReplay(created.id, { state: 'running' })
+    await store.replays.update(created.id, { state: 'running' })
     running.wake()
     await time.later(1_000)
     assert.ok(((await state(created))[1] ?? 0) > released)
@@ -200,12 +200,12 @@ test('a rate that is changed counts from now on', async (t) => {
   running.start()
   await time.later(2_000)
   assert.ok((await state(created))[1] <= 3)
-  await store.control.updateReplay(created.id, { ratePerSecond: 100 })
+  await store.replays.update(created.id, { ratePerSecond: 100 })
   running.wake()
   await time.later(2_000)
   assert.ok((await state(created))[1] >= 180)
   assert.ok(mostInASecond(released) <= 100)
-  await store.control.updateReplay(created.id, { ratePerSecond: null })
+  await store.replays.update(created.id, { ratePerSecond: null })
   running.wake()
   await time.later(100)
   assert.deepEqual(await state(created), ['finished', 400])
@@ -216,7 +216,7 @@ test('a rate that is changed where another runner is told counts from the next s
   const created = await job(await failed(300), 2)
   runner().start()
   await time.later(1_000)
-  await store.control.updateReplay(created.id, { ratePerSecond: 100 })
+  await store.replays.update(created.id, { ratePerSecond: 100 })
   await time.later(2_000)
   assert.ok((await state(created))[1] >= 100, String(await state(created)))
 })
@@ -249,11 +249,11 @@ test('a step that fails, or whose answer is lost, is told, and the job goes on w
   const failing = async (step: ReplayStep) => {
     calls++
     if (calls === 3) throw new Error('not made')
-    const result = await store.control.replayStep(step)
+    const result = await store.replays.step(step)
     if (calls === 6) throw new Error('made, and the answer lost')
     return result
   }
-  const control = { replays: (...asked: Parameters<ControlStore['replays']>) => store.control.replays(...asked), replayStep: failing }
+  const control = { list: (...asked: Parameters<ReplayStore['list']>) => store.replays.list(...asked), step: failing }
   runner({ store: control, trouble: (error) => troubles.push((error as Error).message) }).start()
   await time.later(30_000)
   assert.deepEqual(troubles, ['not made', 'made, and the answer lost'])
@@ -267,9 +267,9 @@ test('a job whose steps fail does not hold the others up, and is tried less and 
   const sound = await job(await failed(30), 10)
   let tries = 0
   const control = {
-    replays: (...asked: Parameters<ControlStore['replays']>) => store.control.replays(...asked),
-    async replayStep(step: ReplayStep) {
-      if (step.id !== broken.id) return store.control.replayStep(step)
+    list: (...asked: Parameters<ReplayStore['list']>) => store.replays.list(...asked),
+    async step(step: ReplayStep) {
+      if (step.id !== broken.id) return store.replays.step(step)
       tries++
       throw new Error('broken')
     },
@@ -287,11 +287,11 @@ test('when the jobs cannot be looked at, they are looked at again soon', async (
   let looks = 0
   const troubles: unknown[] = []
   const control = {
-    async replays(...asked: Parameters<ControlStore['replays']>) {
+    async list(...asked: Parameters<ReplayStore['list']>) {
       if (++looks < 3) throw new Error('away')
-      return store.control.replays(...asked)
+      return store.replays.list(...asked)
     },
-    replayStep: (step: ReplayStep) => store.control.replayStep(step),
+    step: (step: ReplayStep) => store.replays.step(step),
   }
   runner({ store: control, trouble: (error) => troubles.push(error) }).start()
   await time.later(3_000)
@@ -307,10 +307,10 @@ test('stopping waits for the step under way and makes no other', async (t) => {
     begun = resolve
   })
   const control = {
-    replays: (...asked: Parameters<ControlStore['replays']>) => store.control.replays(...asked),
-    async replayStep(step: ReplayStep) {
+    list: (...asked: Parameters<ReplayStore['list']>) => store.replays.list(...asked),
+    async step(step: ReplayStep) {
       begun()
-      return store.control.replayStep(step)
+      return store.replays.step(step)
     },
   }
   const running = runner({ store: control })

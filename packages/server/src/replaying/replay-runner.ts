@@ -4,11 +4,11 @@
 // one of them leads when it does not. The pace is the leader's own, so it is that of all nodes together.
 
 import { randomUUID } from 'node:crypto'
+import type { Page, ReplayJob, ReplayStore } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
-import type { ControlStore, Page, ReplayJob } from '../store/store.ts'
 
 export interface ReplayRunnerDeps {
-  store: Pick<ControlStore, 'replays' | 'replayStep'>
+  store: Pick<ReplayStore, 'list' | 'step'>
   clock: Pick<Clock, 'scheduleMs'>
   /** Calls once after so many milliseconds, unless the function that it gives back was called before. */
   setTimer?: (run: () => void, delayMs: number) => () => void
@@ -153,7 +153,7 @@ class Runner implements ReplayRunner {
     const seen = new Set<string>()
     let cursor: string | null = null
     do {
-      const page: Page<ReplayJob> = await this.#store.replays({ state: 'running' }, { limit: 100, cursor })
+      const page: Page<ReplayJob> = await this.#store.list({ state: 'running' }, { limit: 100, cursor })
       for (const { id, position, ratePerSecond } of page.data) {
         seen.add(id)
         const known = this.#jobs.get(id)
@@ -184,7 +184,7 @@ class Runner implements ReplayRunner {
       return
     }
     const maxWaiting = ratePerSecond === null ? MAX_WAITING : Math.min(MAX_WAITING, ratePerSecond * WAITING_SECONDS)
-    const result = await this.#store.replayStep({ id, position, limit, maxWaiting, runner: this.#name })
+    const result = await this.#store.step({ id, position, limit, maxWaiting, runner: this.#name })
     if (!result.ok && result.reason === 'led') {
       running.nextAtMs = this.#clock.scheduleMs() + LED_MS
       return

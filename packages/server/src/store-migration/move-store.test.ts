@@ -78,10 +78,10 @@ async function runMover({ path, url, newKey }: MoveOptions, killAt: number): Pro
 async function assertWhole(database: TestDatabase): Promise<void> {
   const store = await openAt(database.url)
   try {
-    const ledger = await store.control.ledger()
+    const ledger = await store.books.ledger()
     assert.deepEqual(ledger, [{ destinationId, owed: 20, delivered: 9, pending: 11, failed: 0, expired: 0, cancelled: 0 }])
-    assert.deepEqual(await store.control.recount(), ledger)
-    assert.deepEqual((await store.control.messages({}, { limit: 100, cursor: null })).data.length, 20)
+    assert.deepEqual(await store.books.recount(), ledger)
+    assert.deepEqual((await store.history.messages({}, { limit: 100, cursor: null })).data.length, 20)
     const { sharedSecret, signingSecrets } = store.configuration().destinations.get(destinationId) ?? {}
     assert.deepEqual([sharedSecret, signingSecrets], ['a secret', ['another']])
     assert.equal(await store.secrets.keep('session_key', 'another'), 'a kept secret')
@@ -147,7 +147,7 @@ test('after it was given back and used, a move begins anew', async () => {
     await store.close()
     assert.equal((await moveStore(options)).before, 0)
     const moved = await openAt(database.url)
-    const [row] = await moved.control.ledger()
+    const [row] = await moved.books.ledger()
     await moved.close()
     assert.deepEqual([row?.owed, row?.delivered, row?.pending], [20, 12, 8])
   } finally {

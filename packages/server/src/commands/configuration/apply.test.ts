@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
-import type { Api } from '../service/api.ts'
-import { apply } from './apply.ts'
 import { type Call, CommandProblem, EXIT } from '../line/command.ts'
 import { createOutput } from '../line/output.ts'
+import type { Api } from '../service/api.ts'
+import { apply } from './apply.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-apply-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

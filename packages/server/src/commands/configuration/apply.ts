@@ -4,9 +4,9 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { type ConfigurationFile, type Installed, type Kind, NOUNS, sourceNames } from '../../api/configuration-export.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { readNamedFile, readText } from '../line/input.ts'
 import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
 import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-plan.ts'
-import { readNamedFile, readText } from '../line/input.ts'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
 

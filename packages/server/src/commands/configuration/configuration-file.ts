@@ -12,8 +12,8 @@ import {
   KINDS,
   type Kind,
 } from '../../api/configuration-export.ts'
-import type { Api } from '../service/api.ts'
 import { CommandProblem, EXIT } from '../line/problem.ts'
+import type { Api } from '../service/api.ts'
 
 export const PATHS: Record<Kind, string> = { sources: '/api/sources', destinations: '/api/destinations', oauthApps: '/api/oauth-apps' }
 

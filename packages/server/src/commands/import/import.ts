@@ -6,14 +6,14 @@ import { hash } from 'node:crypto'
 import { closeSync, ftruncateSync, openSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { refusal } from '@switchyard/protocol'
-import { pause } from '../service/api.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { parseCount, parseDuration } from '../line/moment.ts'
+import { at, idOf } from '../line/references.ts'
+import { pause } from '../service/api.ts'
 import { createImportClient, OAUTH_FLAGS, oauthOf } from './import-client.ts'
 import { fingerprintOf, type Line, readLines } from './import-lines.ts'
 import { createOutcomes, type Outcome } from './import-outcomes.ts'
 import { type ImportState, readState, removeState, writeState } from './import-state.ts'
-import { parseCount, parseDuration } from '../line/moment.ts'
-import { at, idOf } from '../line/references.ts'
 
 const BATCH_MESSAGES = 500
 const STATE_EVERY_MS = 500

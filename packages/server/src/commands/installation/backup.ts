@@ -6,11 +6,11 @@ import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { ledgerProblems } from '../../api/check-ledger.ts'
 import type { StoreInspection } from '../../installation/maintenance.ts'
-import { createApi, pause } from '../service/api.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
-import { type LocalKey, localConfig, localKey, opens } from './local-installation.ts'
 import { at } from '../line/references.ts'
+import { createApi, pause } from '../service/api.ts'
+import { type LocalKey, localConfig, localKey, opens } from './local-installation.ts'
 
 const POLL_MS = 200
 /** A check of a copy hurries nobody. */

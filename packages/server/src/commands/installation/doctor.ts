@@ -7,8 +7,8 @@ import { resolve } from 'node:path'
 import { ledgerProblems } from '../../api/check-ledger.ts'
 import { type Config, readConfig } from '../../config.ts'
 import { VERSION } from '../../version.ts'
-import { ApiProblem } from '../service/api.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { ApiProblem } from '../service/api.ts'
 import { localKey, opens } from './local-installation.ts'
 
 interface Check {

@@ -1,14 +1,14 @@
 // `switchyard listen`: a receiver on this machine that prints what arrives. With --connect it also makes itself a
 // destination of the service, and takes it away again in the end.
 
-import { createApi } from '../service/api.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
 import { readSecret } from '../line/input.ts'
 import { parseCount, parseDuration } from '../line/moment.ts'
 import type { Output } from '../line/output.ts'
-import type { Arrival, ArrivedMessage, Misbehaviour, RunningReceiver, Signature } from './receiver.ts'
 import { at, idOf } from '../line/references.ts'
+import { createApi } from '../service/api.ts'
+import type { Arrival, ArrivedMessage, Misbehaviour, RunningReceiver, Signature } from './receiver.ts'
 
 const WHERE = '- for stdin, @FILE or env:NAME'
 

@@ -1,11 +1,11 @@
 // `switchyard deletions` and `switchyard suppressions`: users who want to be forgotten, and those whose messages are dropped.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { pause } from '../service/api.ts'
 import { type Call, type Command, EXIT, type ExitCode, type Flag } from '../line/command.ts'
 import { readText } from '../line/input.ts'
 import { type Column, LIMIT_FLAG, showFacts, showNewest, state, time } from '../line/listing.ts'
 import { at, idsOf, optionalId } from '../line/references.ts'
+import { pause } from '../service/api.ts'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],

@@ -1,12 +1,12 @@
 // `switchyard destinations`: webhooks, their test and their health.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { showAttempt } from '../history/story.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
-import { DESTINATION_FLAGS, destinationBody } from './destination-flags.ts'
 import { type Column, cell, showAll, showFacts, state, time } from '../line/listing.ts'
 import { shownDuration } from '../line/moment.ts'
 import { at, idOf } from '../line/references.ts'
-import { showAttempt } from '../history/story.ts'
+import { DESTINATION_FLAGS, destinationBody } from './destination-flags.ts'
 
 const DESTINATION: Argument = { name: 'DESTINATION', sentence: "The destination's id or name." }
 const COLUMNS: readonly Column[] = [

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { type Api, createApi } from './api.ts'
 import { EXIT } from '../line/command.ts'
+import { type Api, createApi } from './api.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 

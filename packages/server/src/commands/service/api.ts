@@ -4,8 +4,8 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Agent, request } from 'undici'
 import { entityTag } from '../../api/entity-tag.ts'
-import { parseEvents } from './event-stream.ts'
 import { CommandProblem, EXIT, type ExitCode } from '../line/problem.ts'
+import { parseEvents } from './event-stream.ts'
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 

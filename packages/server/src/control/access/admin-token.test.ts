@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { generateToken, hashToken, openAdminToken, tokenMatches } from './admin-token.ts'
 import { startControl } from '../fixtures/start-control.ts'
+import { generateToken, hashToken, openAdminToken, tokenMatches } from './admin-token.ts'
 
 test('a generated token is new each time, fits a header and matches its own hash alone', () => {
   const [token, other] = [generateToken(), generateToken()]
@@ -32,7 +32,7 @@ test('of several that start at once, one makes the token and shows it, and all t
 test('the token of a store from before is taken as it was kept there', async (t) => {
   const { store } = await startControl(t)
   const token = generateToken()
-  await store.control.setSetting('admin_token_hash', hashToken(token))
+  await store.settings.setSetting('admin_token_hash', hashToken(token))
   assert.deepEqual(await openAdminToken(store, null), { hash: hashToken(token), generated: null })
 })
 

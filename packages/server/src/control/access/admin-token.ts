@@ -40,11 +40,11 @@ export interface AdminToken {
 /** The configured token if there is one; else the one whose hash the store has; else a new one, which one node alone shows. Asked again
  * with the same new one, because the store may have taken it without an answer, it is still shown. */
 export async function openAdminToken(
-  { control, secrets }: Pick<Store, 'control' | 'secrets'>,
+  { settings, secrets }: Pick<Store, 'settings' | 'secrets'>,
   configured: string | null,
   fresh = generateToken(),
 ): Promise<AdminToken> {
   if (configured !== null) return { hash: hashToken(configured), generated: null }
-  const set = (await control.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.keep(ADMIN_TOKEN_HASH, hashToken(fresh)))
+  const set = (await settings.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.keep(ADMIN_TOKEN_HASH, hashToken(fresh)))
   return { hash: set, generated: set === hashToken(fresh) ? fresh : null }
 }

@@ -3,8 +3,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { Readable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
 import { controlRoutes } from '../control.ts'
-import { type Answer, accept, type Fixture, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
 import type { BackupJob, Operating } from '../diagnostics/operating.ts'
+import { type Answer, accept, type Fixture, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
 
 const SIGNING = `whsec_${Buffer.from('SECRET-signing-secret-of-a-test').toString('base64')}`
 const DESTINATION = {

@@ -2,7 +2,7 @@
 // out, and so do these. The entry is stored in the change's own transaction. Here too is how the log is read.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import type { Actor, Audit, AuditEntry, ControlStore, NewAuditEntry } from '../../store/store.ts'
+import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry } from '../../store/store.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { anyObject, nullable, object, optional, string, time } from '../schema.ts'
@@ -15,7 +15,7 @@ export function audited<T extends { id: string }>(actor: Actor, action: string, 
 
 /** For what is done and changes nothing here, such as a test. */
 export function noteDone(
-  store: Pick<ControlStore, 'noteAudit'>,
+  store: Pick<HistoryStore, 'noteAudit'>,
   { actor, action, subject, after }: Omit<NewAuditEntry, 'before'>,
 ): Promise<void> {
   return store.noteAudit({ actor, action, subject, before: null, after })
@@ -55,9 +55,9 @@ export function auditRoutes({ store }: ControlParts): Route[] {
       errors: ['invalid_cursor'],
       async handle({ query }) {
         const { actor: actorId, action, from: fromMs, to } = query
-        const subject = query.userId === undefined ? query.subject : await store.control.pseudonym(query.userId)
+        const subject = query.userId === undefined ? query.subject : await store.deletions.pseudonym(query.userId)
         const filter = { actorId, action, subject, fromMs, toMs: to === undefined ? undefined : to - 1 }
-        return pageAnswer('audit', await store.control.audit(filter, pageRequest('audit', query)), entryView)
+        return pageAnswer('audit', await store.history.audit(filter, pageRequest('audit', query)), entryView)
       },
     }),
   ]

@@ -4,9 +4,9 @@
 
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../../timing/clock.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor, ControlToken, Role, Store } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
 import { type AdminToken, FIRST_TOKEN, hashToken, looksGenerated, tokenMatches } from './admin-token.ts'
 import { AttemptLimit } from './attempt-limit.ts'
 import { SESSION_MS, type Session, Sessions, sessionCookie, sessionsOfCookies } from './sessions.ts'
@@ -135,8 +135,8 @@ export class Access {
 
   /** When each token was last used, by id. */
   async uses(): Promise<Map<string, number>> {
-    const { control } = this.#options.store
-    const [kept, first] = await Promise.all([control.tokenUses(), control.getSetting(ADMIN_USED_AT)])
+    const { settings } = this.#options.store
+    const [kept, first] = await Promise.all([settings.tokenUses(), settings.getSetting(ADMIN_USED_AT)])
     const uses = new Map(kept.map(({ id, atMs }) => [id, atMs]))
     if (first !== undefined) uses.set(FIRST_TOKEN.id, Number(first))
     // What this process knows may not be written down yet.
@@ -210,7 +210,7 @@ export class Access {
     const lastMs = this.#usedMs.get(id)
     if (lastMs !== undefined && Math.abs(nowMs - lastMs) < USE_EVERY_MS) return
     this.#usedMs.set(id, nowMs)
-    const written = id === FIRST_TOKEN.id ? store.control.setSetting(ADMIN_USED_AT, String(nowMs)) : store.control.useToken(id, nowMs)
+    const written = id === FIRST_TOKEN.id ? store.settings.setSetting(ADMIN_USED_AT, String(nowMs)) : store.settings.useToken(id, nowMs)
     // A store that cannot be written says so elsewhere; who looks meanwhile sees what is in memory.
     void written.catch(() => {})
   }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
-import { createClock } from '../../timing/clock.ts'
 import { StoreUnavailable } from '../../store/store.ts'
-import type { AccessOptions, Senders } from './authorize.ts'
+import { createClock } from '../../timing/clock.ts'
 import { type Answer, type Fixture, startControl, TOKEN } from '../fixtures/start-control.ts'
+import type { AccessOptions, Senders } from './authorize.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -272,8 +272,8 @@ test('a session that has ended, or no token at all, is not a guess', async (t) =
 
 test('whoever comes to mend a store that cannot be written is let in', async (t) => {
   const { logIn, as, store } = await startBrowser(t)
-  store.control.noteAudit = () => Promise.reject(new StoreUnavailable('disk full'))
-  store.control.setSetting = () => Promise.reject(new StoreUnavailable('disk full'))
+  store.history.noteAudit = () => Promise.reject(new StoreUnavailable('disk full'))
+  store.settings.setSetting = () => Promise.reject(new StoreUnavailable('disk full'))
   const cookie = cookieOf(await logIn())
   assert.equal((await as(cookie, 'GET', '/api/session')).status, 200)
   assert.equal((await as(cookie, 'POST', '/api/logout', undefined, SAME)).status, 204)

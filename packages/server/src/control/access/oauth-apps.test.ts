@@ -164,7 +164,7 @@ test('a private key that was pasted by mistake is refused, and is neither answer
     assert.match(text, /is a private key/)
     assert.ok(!text.includes(secret.slice(0, 12)))
   }
-  const { data } = await store.control.audit({}, { limit: 100, cursor: null })
+  const { data } = await store.history.audit({}, { limit: 100, cursor: null })
   assert.equal(data.length, 1)
   assert.ok(!JSON.stringify(data).includes(secret))
 })
@@ -179,7 +179,7 @@ test('every change is written down with what was before and after', async (t) =>
   await call('DELETE', `${path}/keys/${body.keyId}`)
   await call('POST', `${path}/revoke-tokens`)
   await call('DELETE', path)
-  const { data } = await store.control.audit({ subject: app.id }, { limit: 100, cursor: null })
+  const { data } = await store.history.audit({ subject: app.id }, { limit: 100, cursor: null })
   assert.deepEqual(
     data.map(({ action }) => action),
     ['delete', 'revoke-tokens', 'remove-key', 'add-key', 'update', 'create'].map((done) => `oauth-app.${done}`),

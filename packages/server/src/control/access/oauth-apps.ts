@@ -6,12 +6,12 @@ import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../../errors.ts'
 import { MAX_KEY_LENGTH, parsePublicKey } from '../../oauth/keys.ts'
 import type { Actor, ChangeOf, Configuration, NewOAuthApp, OAuthApp, OAuthKey } from '../../store/store.ts'
-import { audited } from './audit.ts'
 import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../schema.ts'
 import { checkSources } from '../sources/sources.ts'
+import { audited } from './audit.ts'
 
 const MAX_KEYS = 20
 const MAX_SOURCES = 1_000
@@ -75,7 +75,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
   }
 
   async function change(action: string, id: string | undefined, to: ChangeOf<OAuthApp, NewOAuthApp>, actor: Actor) {
-    return oauthAppView(found(await store.control.updateOAuthApp(id ?? '', to, audited(actor, action, oauthAppView))))
+    return oauthAppView(found(await store.settings.updateOAuthApp(id ?? '', to, audited(actor, action, oauthAppView))))
   }
 
   return [
@@ -107,7 +107,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
           checkSources(configuration, sourceIds)
           return app
         }
-        return oauthAppView(await store.control.createOAuthApp(checked, audited(actor, 'oauth-app.create', oauthAppView)))
+        return oauthAppView(await store.settings.createOAuthApp(checked, audited(actor, 'oauth-app.create', oauthAppView)))
       },
     }),
     route({
@@ -149,7 +149,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       async handle({ params, actor, exchange }) {
         const audit = audited(actor, 'oauth-app.delete', oauthAppView)
         const check = (before: OAuthApp): void => checkIfMatch(exchange, oauthAppView(before))
-        if (!(await store.control.deleteOAuthApp(params['id'] ?? '', audit, check))) throw new ApiError('oauth_app_not_found')
+        if (!(await store.settings.deleteOAuthApp(params['id'] ?? '', audit, check))) throw new ApiError('oauth_app_not_found')
       },
     }),
     route({

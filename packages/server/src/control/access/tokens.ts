@@ -5,12 +5,12 @@
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../../errors.ts'
 import type { ControlToken, Role } from '../../store/store.ts'
-import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
-import { audited } from './audit.ts'
 import { nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { nullable, object, oneOf, string, time, withDefault } from '../schema.ts'
+import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
+import { audited } from './audit.ts'
 
 const MAX_TOKENS = 100
 const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]
@@ -65,7 +65,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       async handle({ body, actor }) {
         const token = generateToken()
         const audit = audited<ControlToken>(actor, 'token.create', auditView)
-        const created = await store.control.createToken(({ tokens }) => {
+        const created = await store.settings.createToken(({ tokens }) => {
           if (tokens.size >= MAX_TOKENS) throw new ApiError('too_many_tokens')
           return { ...body, hash: hashToken(token) }
         }, audit)
@@ -82,7 +82,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
         const id = params['id'] ?? ''
         if (id === FIRST_TOKEN.id) throw new ApiError('token_of_settings')
         const audit = audited<ControlToken>(actor, 'token.delete', auditView)
-        if (!(await store.control.deleteToken(id, audit))) throw new ApiError('token_not_found')
+        if (!(await store.settings.deleteToken(id, audit))) throw new ApiError('token_not_found')
       },
     }),
   ]

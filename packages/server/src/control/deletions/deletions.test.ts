@@ -32,14 +32,14 @@ test('a request that would write too much in one go is refused, and says how muc
   const destination = (await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://example.com'], sourceIds: [source.id] }))
     .body
   const { id: _, createdAtMs: __, ...settings } = store.configuration().destinations.get(destination.id) ?? assert.fail()
-  for (let count = 1; count < 11; count++) await store.control.createDestination({ ...settings, name: `Hook ${count}` })
+  for (let count = 1; count < 11; count++) await store.settings.createDestination({ ...settings, name: `Hook ${count}` })
   const userIds = Array.from({ length: 5_000 }, (_, at) => `u-${at}`)
   const { status, body } = await call('POST', '/api/deletions', { userIds })
   assert.deepEqual([status, body.field], [400, 'userIds'])
   assert.match(body.message, /at most 4166 at a time/)
   assert.equal((await call('POST', '/api/suppressions', { userIds })).status, 200, 'destinations are not told of these')
   assert.equal((await call('POST', '/api/deletions', { userIds: userIds.slice(0, 50) })).status, 202)
-  assert.equal((await store.control.deletions({}, { limit: 10, cursor: null })).data.length, 1)
+  assert.equal((await store.deletions.list({}, { limit: 10, cursor: null })).data.length, 1)
 })
 
 test('only the sources that are named are touched, each once', async (t) => {

@@ -115,7 +115,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       errors: ['invalid_cursor'],
       async handle({ query }) {
         const { state, userId } = query
-        return pageAnswer('deletions', await store.control.deletions({ state, userId }, pageRequest('deletions', query)), summaryView)
+        return pageAnswer('deletions', await store.deletions.list({ state, userId }, pageRequest('deletions', query)), summaryView)
       },
     }),
     route({
@@ -136,7 +136,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
           checkSize(configuration, request.userIds.length, request.sourceIds, 'deletion')
           return request
         }
-        return detailView(await store.control.createDeletion(checked, audited(actor, 'deletion.create', requestView)))
+        return detailView(await store.deletions.create(checked, audited(actor, 'deletion.create', requestView)))
       },
     }),
     route({
@@ -147,7 +147,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       answer: DELETION,
       errors: ['deletion_not_found'],
       async handle({ params }) {
-        const deletion = await store.control.deletion(params['id'] ?? '')
+        const deletion = await store.deletions.one(params['id'] ?? '')
         if (deletion === undefined) throw new ApiError('deletion_not_found')
         return detailView(deletion)
       },
@@ -163,9 +163,9 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       async handle({ params, query }) {
         const id = params['id'] ?? ''
         const { state, userId } = query
-        const page = await store.control.deletionTargets(id, { state, userId }, pageRequest(targetList(id), query))
+        const page = await store.deletions.targets(id, { state, userId }, pageRequest(targetList(id), query))
         // A request always has targets, unless it is the filter that leaves none.
-        if (page.data.length === 0 && (await store.control.deletion(id)) === undefined) throw new ApiError('deletion_not_found')
+        if (page.data.length === 0 && (await store.deletions.one(id)) === undefined) throw new ApiError('deletion_not_found')
         return pageAnswer(targetList(id), page, targetView)
       },
     }),
@@ -179,7 +179,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       errors: ['invalid_cursor'],
       async handle({ query }) {
         const { userId, sourceId } = query
-        const page = await store.control.suppressions({ userId, sourceId }, pageRequest('suppressions', query))
+        const page = await store.deletions.suppressions({ userId, sourceId }, pageRequest('suppressions', query))
         return pageAnswer('suppressions', page, (row) => ({ userId: row.userId, sourceId: row.sourceId, since: isoTime(row.since) }))
       },
     }),
@@ -192,7 +192,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       answer: object({ added: integer({ description: 'Of users and sources, how many were not suppressed before.' }) }),
       async handle({ body, actor }) {
         const userIds = [...new Set(body.userIds)]
-        const subject = userIds.length === 1 ? await store.control.pseudonym(userIds[0] as string) : null
+        const subject = userIds.length === 1 ? await store.deletions.pseudonym(userIds[0] as string) : null
         const sourceIds = body.sourceIds === undefined ? null : [...new Set(body.sourceIds)]
         const entry = { actor, action: 'suppression.create', subject, before: null, after: { userCount: userIds.length, sourceIds } }
         const checked = (configuration: Configuration): NewSuppressions => {
@@ -200,7 +200,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
           checkSize(configuration, userIds.length, sourceIds, 'suppression')
           return { userIds, sourceIds }
         }
-        return { added: await store.control.createSuppressions(checked, (): NewAuditEntry => entry) }
+        return { added: await store.deletions.suppress(checked, (): NewAuditEntry => entry) }
       },
     }),
     route({
@@ -212,9 +212,9 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       answer: object({ removed: integer() }),
       async handle({ query, actor }) {
         const sourceIds = query.sourceId === undefined ? null : [query.sourceId]
-        const subject = await store.control.pseudonym(query.userId)
+        const subject = await store.deletions.pseudonym(query.userId)
         const entry = { actor, action: 'suppression.delete', subject, before: { userCount: 1, sourceIds }, after: null }
-        return { removed: await store.control.deleteSuppression(query.userId, query.sourceId ?? null, (): NewAuditEntry => entry) }
+        return { removed: await store.deletions.unsuppress(query.userId, query.sourceId ?? null, (): NewAuditEntry => entry) }
       },
     }),
   ]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { generateSecret } from '@switchyard/webhook'
-import type { ControlDelivery, DestinationHealth, TestAttempt } from './control-delivery.ts'
 import { accept, STILL, startControl } from '../fixtures/start-control.ts'
+import type { ControlDelivery, DestinationHealth, TestAttempt } from './control-delivery.ts'
 
 const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
 

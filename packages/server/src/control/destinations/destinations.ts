@@ -2,20 +2,16 @@
 // an answer is built field by field in destinationView and nowhere else.
 
 import { isoTime } from '@switchyard/protocol'
-import type { Clock } from '../../timing/clock.ts'
 import { ApiError } from '../../errors.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../../store/store.ts'
-import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
+import type { Clock } from '../../timing/clock.ts'
 import { audited, noteDone } from '../access/audit.ts'
-import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
-import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
-import { changedSecrets, hiddenHeaders, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
+import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
 import { CREATION_QUERY, checkName } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
-import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 import {
   anyObject,
   array,
@@ -33,6 +29,10 @@ import {
 } from '../schema.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
+import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
+import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
+import { changedSecrets, hiddenHeaders, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
+import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 
 export const DESTINATION = object(
   {
@@ -152,7 +152,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
           checkSources(configuration, body.sourceIds)
           return body
         }
-        return destinationView(await store.control.createDestination(checked, destinationAudit(actor, 'destination.create')))
+        return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },
     }),
     route({
@@ -162,7 +162,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       status: 200,
       answer: ALL_HEALTH,
       async handle() {
-        const [rows, waiting] = await Promise.all([store.control.ledger(), store.control.oldestPending()])
+        const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
         const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
         const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
         const data = [...store.configuration().destinations.keys()].map((destinationId) => {
@@ -200,7 +200,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
           return batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
         }
         const audit = destinationAudit(actor, 'destination.update')
-        return destinationView(found(await store.control.updateDestination(params['id'] ?? '', changed, audit)))
+        return destinationView(found(await store.settings.updateDestination(params['id'] ?? '', changed, audit)))
       },
     }),
     route({
@@ -213,7 +213,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       async handle({ params, actor, role, exchange }) {
         const audit = destinationAudit(actor, 'destination.delete')
         const check = (before: Destination): void => checkIfMatch(exchange, viewFor(role)(before))
-        if (!(await store.control.deleteDestination(params['id'] ?? '', audit, check))) throw new ApiError('destination_not_found')
+        if (!(await store.settings.deleteDestination(params['id'] ?? '', audit, check))) throw new ApiError('destination_not_found')
       },
     }),
     route({
@@ -228,7 +228,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const { id } = find(params['id'])
         const message = sampleMessage(body.type, clock.wallMs())
         // Before it is sent: what leaves the house is written down also when no answer comes.
-        await noteDone(store.control, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
+        await noteDone(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
         const { headers, body: sentBody } = sent.request
@@ -249,7 +249,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       errors: ['destination_not_found'],
       async handle({ params, role }) {
         const { id, urls } = find(params['id'])
-        const [rows, oldestMs] = await Promise.all([store.control.ledger(), store.control.oldestPendingAtMs(id)])
+        const [rows, oldestMs] = await Promise.all([store.books.ledger(), store.books.oldestPendingAtMs(id)])
         const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
         const health = delivery.health(id) ?? NO_HEALTH
         return {

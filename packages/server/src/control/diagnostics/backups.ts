@@ -3,9 +3,9 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../../errors.ts'
-import type { BackupJob, ControlBackups } from './operating.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { integer, nullable, object, oneOf, string, time } from '../schema.ts'
+import type { BackupJob, ControlBackups } from './operating.ts'
 
 const BACKUP = object(
   {
@@ -43,7 +43,7 @@ export function backupRoutes({ store, operating }: ControlParts): Route[] {
       async handle({ actor }) {
         const job = backups().start()
         if (job === undefined) throw new ApiError('backup_running')
-        await store.control.noteAudit({ actor, action: 'backup.create', subject: job.id, before: null, after: { id: job.id } })
+        await store.history.noteAudit({ actor, action: 'backup.create', subject: job.id, before: null, after: { id: job.id } })
         return backupView(job)
       },
     }),

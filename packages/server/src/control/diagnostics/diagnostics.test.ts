@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
 import type { DialReport } from '../destinations/control-delivery.ts'
+import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
-import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 import type { Operating } from './operating.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-diagnostics-'))

@@ -5,13 +5,13 @@
 import { isoTime } from '@switchyard/protocol'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import { within } from '../../timing/within.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { array, integer, nullable, object, oneOf, string, time } from '../schema.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { checkNodes, checkServer } from './diagnose-server.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
 import type { Finding } from './finding.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import { array, integer, nullable, object, oneOf, string, time } from '../schema.ts'
 
 export interface Check extends Finding {
   name: string
@@ -51,7 +51,7 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
   let inspecting: Promise<StoreInspection | undefined> | undefined
   /** It reads everything: whoever asks meanwhile gets the same one. */
   const inspect = (): Promise<StoreInspection | undefined> =>
-    (inspecting ??= store.control.inspect(INSPECT_DEADLINE_MS).finally(() => {
+    (inspecting ??= store.books.inspect(INSPECT_DEADLINE_MS).finally(() => {
       inspecting = undefined
     }))
 
@@ -94,12 +94,12 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
       answer: DIAGNOSTICS,
       async handle() {
         const destinations = [...store.configuration().destinations.values()]
-        const ledger = await store.control.ledger()
+        const ledger = await store.books.ledger()
         const dial = createUrlChecks(operating?.dial, URLS_DEADLINE_MS)
         const about = async (destination: Destination): Promise<Check[]> => {
           const { id, enabled, urls, timeoutMs } = destination
           const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
-          const oldestAtMs = pending === 0 ? null : await store.control.oldestPendingAtMs(id)
+          const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
           const health = await timed(
             'destination',
             () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),

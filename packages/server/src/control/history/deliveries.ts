@@ -1,8 +1,8 @@
 // Deliveries: their state, what each attempt came to, the request that was made, and sending one again.
 
 import { isoTime } from '@switchyard/protocol'
-import type { Clock } from '../../timing/clock.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
+import { traceIdOf } from '../../outbound/trace-context.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type {
   Audit,
@@ -16,14 +16,22 @@ import type {
   RowId,
   SegmentContent,
 } from '../../store/store.ts'
-import { traceIdOf } from '../../outbound/trace-context.ts'
-import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { ADDED_WHEN_SENT, attemptUrlFor, hideOwnHeaders, isSigned, NOT_AS_SENT, replaceSignatures, wasAnswered } from '../destinations/hidden.ts'
+import type { Clock } from '../../timing/clock.ts'
+import {
+  ADDED_WHEN_SENT,
+  attemptUrlFor,
+  hideOwnHeaders,
+  isSigned,
+  NOT_AS_SENT,
+  replaceSignatures,
+  wasAnswered,
+} from '../destinations/hidden.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
-import { reasonSentence, statusOfReason } from './reasons.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../schema.ts'
 import { dueTime } from '../times.ts'
+import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
+import { reasonSentence, statusOfReason } from './reasons.ts'
 
 const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const satisfies readonly DeliveryState[]
 
@@ -153,7 +161,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const notes: string[] = []
     // The destination's settings of the time are not kept, but that they were changed is.
     const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
-    const [change] = (await store.control.audit(changes, { limit: 1, cursor: null })).data
+    const [change] = (await store.history.audit(changes, { limit: 1, cursor: null })).data
     if (change !== undefined) notes.push(`The destination was changed at ${isoTime(change.atMs)}: this is made from its present settings.`)
     if (last.gathered !== undefined && gathered === null) notes.push('It carried messages of other calls too, of which no record is left.')
     if (missing > 0) notes.push(`Of the messages that it carried, ${missing} are left out: no longer stored, or too large together.`)
@@ -172,7 +180,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       async handle({ query }) {
         const { destinationId, state, reason, userId, event, from: fromMs, to: toMs } = query
         const filter = { destinationId, state, reason, userId, event, fromMs, toMs }
-        const page = await store.control.deliveries(filter, pageRequest('deliveries', query))
+        const page = await store.history.deliveries(filter, pageRequest('deliveries', query))
         return pageAnswer('deliveries', page, (row) => deliveryView(clock, row))
       },
     }),
@@ -185,7 +193,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       answer: CAUSES,
       async handle({ query }) {
         const { destinationId, state, from: fromMs, to: toMs } = query
-        const { causes, looked } = await store.control.failureCauses({ destinationId, state, fromMs, toMs })
+        const { causes, looked } = await store.history.failureCauses({ destinationId, state, fromMs, toMs })
         return { data: causes.map(causeView), counted: looked }
       },
     }),
@@ -197,7 +205,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       answer: DELIVERY_DETAIL,
       errors: ['delivery_not_found'],
       async handle({ params, role }) {
-        const detail = await store.control.delivery(params['id'] ?? '')
+        const detail = await store.history.delivery(params['id'] ?? '')
         if (detail === undefined) throw new ApiError('delivery_not_found')
         return {
           ...deliveryView(clock, detail),
@@ -223,7 +231,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
           before: null,
           after: null,
         })
-        const result = await store.control.replay(replayOf, audit)
+        const result = await store.replays.replay(replayOf, audit)
         if (!result.ok) throw new ApiError(REPLAY_ERRORS[result.reason])
         return { id: result.deliveryId, replayOf }
       },

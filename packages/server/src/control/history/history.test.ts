@@ -383,7 +383,7 @@ test('a purged message is told of without what it said, and what is owed of it s
   assert.deepEqual([what, destinationId], ['waiting', one])
   assert.match(sentence, /still counted as pending/i)
   assert.doesNotMatch(JSON.stringify(body), /leaves|192\.0\.2\.7/)
-  assert.equal((await store.control.ledger()).find(({ destinationId }) => destinationId === one)?.pending, 2, 'and the delete message')
+  assert.equal((await store.books.ledger()).find(({ destinationId }) => destinationId === one)?.pending, 2, 'and the delete message')
 })
 
 test('a message that was rejected says so, and one that is unknown says what may have become of it', async (t) => {

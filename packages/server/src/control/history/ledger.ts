@@ -56,7 +56,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: LEDGER_ANSWER,
       async handle({ query }) {
-        const counted = query.recount ? await store.control.recount() : await store.control.ledger()
+        const counted = query.recount ? await store.books.recount() : await store.books.ledger()
         const known = new Set(counted.map(({ destinationId }) => destinationId))
         const untouched = [...store.configuration().destinations.keys()].filter((id) => !known.has(id))
         const data = [...counted.map(ledgerView), ...untouched.map(emptyLedger)]
@@ -70,7 +70,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: REJECTIONS_ANSWER,
       async handle() {
-        const rows = await store.control.rejections()
+        const rows = await store.books.rejections()
         return {
           data: rows.map(({ sourceId, code, count, lastAtMs, lastSample }) => ({
             sourceId,
@@ -90,7 +90,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: TOTALS_ANSWER,
       async handle() {
-        const counted = await store.control.sourceCounts()
+        const counted = await store.books.sourceCounts()
         const known = new Set(counted.map(({ sourceId }) => sourceId))
         const silent = [...store.configuration().sources.keys()].filter((id) => !known.has(id))
         return { data: [...counted.map(countsView), ...silent.map(emptyCounts)], next: null }

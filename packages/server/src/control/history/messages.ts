@@ -3,15 +3,15 @@
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
-import type { DeliveryDetail, MessageTrail, StoredMessage } from '../../store/store.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
-import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
+import type { DeliveryDetail, MessageTrail, StoredMessage } from '../../store/store.ts'
+import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
 import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../schema.ts'
-import { quoted, STORY_KINDS, type StoryAbout, skipSentence, storyOf } from './story.ts'
 import { dueMs } from '../times.ts'
+import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
+import { quoted, STORY_KINDS, type StoryAbout, skipSentence, storyOf } from './story.ts'
 
 const FILTERS = {
   sourceId: optional(string({ min: 1, description: 'Of this source.' })),
@@ -73,7 +73,7 @@ const MESSAGE_DETAIL = object({
 export function messageRoutes({ store, clock, delivery }: ControlParts): Route[] {
   async function told(trail: MessageTrail) {
     const { sources, destinations } = store.configuration()
-    const found = await Promise.all(trail.deliveries.map(({ id }) => store.control.delivery(id)))
+    const found = await Promise.all(trail.deliveries.map(({ id }) => store.history.delivery(id)))
     // One that retention dropped in between is no longer to be told of.
     const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
     const sourceName = sources.get(trail.content.sourceId)?.name ?? null
@@ -94,7 +94,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
 
   /** Somebody looks for a message that is not here. What is known of the reason is worth more than a number. */
   async function notFound(id: string): Promise<ApiError> {
-    const rejection = (await store.control.rejections()).find(({ lastSample }) => namesMessage(lastSample, id))
+    const rejection = (await store.books.rejections()).find(({ lastSample }) => namesMessage(lastSample, id))
     if (rejection !== undefined) {
       const { sourceId, code, lastAtMs } = rejection
       const of = sourceId === null ? 'a call whose write key was not known' : `the source ${sourceId}`
@@ -123,7 +123,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       errors: ['invalid_cursor'],
       async handle({ query }) {
         const { sourceId, type, userId, messageId, from: fromMs, to: toMs } = query
-        const page = await store.control.messages({ sourceId, type, userId, messageId, fromMs, toMs }, pageRequest('messages', query))
+        const page = await store.history.messages({ sourceId, type, userId, messageId, fromMs, toMs }, pageRequest('messages', query))
         return pageAnswer('messages', page, (stored) => ({
           ...messageView(stored),
           deliveries: stored.deliveries.map(({ id, destinationId }) => ({ id, destinationId })),
@@ -139,7 +139,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       errors: ['message_not_found'],
       async handle({ params, role }) {
         const id = params['id'] ?? ''
-        const [newest, ...older] = await store.control.trails(id)
+        const [newest, ...older] = await store.history.trails(id)
         if (newest === undefined) throw await notFound(id)
         const { deliveries, ...rest } = await told(newest)
         const { destinations } = store.configuration()

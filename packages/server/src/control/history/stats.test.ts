@@ -18,7 +18,7 @@ async function setUp(t: TestContext, flushStats?: () => Promise<void>) {
     urls: ['https://example.com/'],
   })
   const add = (kind: StatRow['kind'], subject: string, minutesAgo: number, counts: StatRow['counts']): Promise<void> =>
-    store.control.addStats([{ kind, subject, atMs: NOW_MS - minutesAgo * MINUTE_MS, counts }])
+    store.books.addStats([{ kind, subject, atMs: NOW_MS - minutesAgo * MINUTE_MS, counts }])
   return { call, store, sourceId: source.id as string, destinationId: destination.id as string, add }
 }
 

@@ -73,7 +73,7 @@ export function statsRoutes({ store, clock, flushStats }: ControlParts): Route[]
         const stepMs = STEPS_MS[step]
         const { fromMs, toMs } = period(from, to ?? clock.wallMs(), stepMs)
         await flushStats?.()
-        const points = await store.control.stats({ kind, subject, fromMs, toMs, stepMs })
+        const points = await store.books.stats({ kind, subject, fromMs, toMs, stepMs })
         const counted = new Map(points.map(({ atMs, counts }) => [atMs, counts]))
         const data = Array.from({ length: (toMs - fromMs) / stepMs }, (_, index) => {
           const atMs = fromMs + index * stepMs

@@ -3,8 +3,8 @@
 // characters written out, because a sentence may end up on a terminal.
 
 import { isoTime } from '@switchyard/protocol'
-import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
+import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
 import type { BreakerState } from '../destinations/control-delivery.ts'
 
 export const STORY_KINDS = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { type Answer, accept, type Fixture, settleAll, startControl } from '../fixtures/start-control.ts'
 import { createReplayRunner } from '../../replaying/replay-runner.ts'
+import { type Answer, accept, type Fixture, settleAll, startControl } from '../fixtures/start-control.ts'
 
 const REFUSED = {
   url: 'https://example.com/hook',
@@ -45,9 +45,9 @@ async function refused(bench: Bench, ...messageIds: string[]): Promise<string[]>
 /** Step by step to the end of what can be done. */
 async function run({ store }: Fixture, id: string, limit = 100): Promise<void> {
   for (;;) {
-    const job = await store.control.replayJob(id)
+    const job = await store.replays.one(id)
     if (job?.state !== 'running') return
-    await store.control.replayStep({ id, position: job.position, limit, maxWaiting: 1_000 })
+    await store.replays.step({ id, position: job.position, limit, maxWaiting: 1_000 })
   }
 }
 
@@ -119,7 +119,7 @@ test('a dry run counts, and creates nothing', async (t) => {
   const b = await bench(t)
   const { call, destinationId, store } = b
   const [first] = await refused(b, 'a', 'b', 'c')
-  assert.ok((await store.control.replay(first as string)).ok)
+  assert.ok((await store.replays.replay(first as string)).ok)
   const { status, body } = await call('POST', '/api/replays', { dryRun: true })
   assert.equal(status, 200)
   assert.deepEqual(body, { dryRun: true, total: 3, alreadyReplayed: 1, byDestination: [{ destinationId, total: 3, alreadyReplayed: 1 }] })
@@ -270,7 +270,7 @@ test('a runner does what was asked for', async (t) => {
   const b = await bench(t)
   const { call, destinationId, store, deps } = b
   await refused(b, 'a', 'b', 'c', 'd')
-  const runner = createReplayRunner({ store: store.control, clock: deps.clock })
+  const runner = createReplayRunner({ store: store.replays, clock: deps.clock })
   t.after(() => runner.stop())
   const { id } = (await call('POST', '/api/replays', { destinationId })).body
   runner.start()

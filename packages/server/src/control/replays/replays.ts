@@ -138,7 +138,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       answer: listAnswer(JOB_SUMMARY),
       errors: ['invalid_cursor'],
       handle: async ({ query }) =>
-        pageAnswer('replays', await store.control.replays({ state: query.state }, pageRequest('replays', query)), summaryView),
+        pageAnswer('replays', await store.replays.list({ state: query.state }, pageRequest('replays', query)), summaryView),
     }),
     route({
       method: 'POST',
@@ -149,8 +149,8 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       answer: JOB_OR_COUNT,
       async handle({ body, actor }) {
         const selection = selectionOf(body)
-        if (body.dryRun) return countView(await store.control.countReplay(selection))
-        const job = await store.control.createReplay(
+        if (body.dryRun) return countView(await store.replays.count(selection))
+        const job = await store.replays.create(
           { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: actor },
           audited(actor, 'replay.create', auditView),
         )
@@ -166,7 +166,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       answer: JOB,
       errors: ['replay_not_found'],
       async handle({ params }) {
-        const job = await store.control.replayJob(params['id'] ?? '')
+        const job = await store.replays.one(params['id'] ?? '')
         if (job === undefined) throw new ApiError('replay_not_found')
         return jobView(job)
       },
@@ -180,7 +180,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       answer: JOB,
       errors: ['replay_not_found', 'replay_over'],
       async handle({ params, body, actor }) {
-        const result = await store.control.updateReplay(params['id'] ?? '', body, audited(actor, 'replay.update', auditView))
+        const result = await store.replays.update(params['id'] ?? '', body, audited(actor, 'replay.update', auditView))
         if (!result.ok) throw new ApiError(result.reason === 'over' ? 'replay_over' : 'replay_not_found')
         replays?.wake()
         return jobView(result.job)

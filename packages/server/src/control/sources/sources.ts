@@ -55,7 +55,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
   }
 
   async function change(action: string, id: string | undefined, to: ChangeOf<Source, NewSource>, actor: Actor) {
-    return sourceView(found(await store.control.updateSource(id ?? '', to, audited(actor, action, sourceView))))
+    return sourceView(found(await store.settings.updateSource(id ?? '', to, audited(actor, action, sourceView))))
   }
 
   return [
@@ -86,7 +86,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
           checkName(query, body.name, sources)
           return source
         }
-        return sourceView(await store.control.createSource(checked, audited(actor, 'source.create', sourceView)))
+        return sourceView(await store.settings.createSource(checked, audited(actor, 'source.create', sourceView)))
       },
     }),
     route({
@@ -126,7 +126,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       async handle({ params, actor, exchange }) {
         const audit = audited(actor, 'source.delete', sourceView)
         const check = (before: Source): void => checkIfMatch(exchange, sourceView(before))
-        if (!(await store.control.deleteSource(params['id'] ?? '', audit, check))) throw new ApiError('source_not_found')
+        if (!(await store.settings.deleteSource(params['id'] ?? '', audit, check))) throw new ApiError('source_not_found')
       },
     }),
     route({

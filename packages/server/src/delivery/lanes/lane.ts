@@ -4,23 +4,23 @@
 // settled or released; a lane that may not send holds nothing but its probe; whatever can be sent later has an event or a
 // timer that leads to pump().
 
-import type { Clock } from '../../timing/clock.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../../store/store.ts'
-import { Alarm } from './alarm.ts'
+import type { Clock } from '../../timing/clock.ts'
+import { type DeliveryEvents, tellAttempts } from '../events.ts'
 import type { Sender } from '../sending/attempt.ts'
+import { type Flight, Flights, slotsFor, UNWRITABLE } from '../sending/flights.ts'
+import { Holding } from '../shipments/holding.ts'
+import { type HeldShipment, type Unit, type UnitOutcome, Work } from '../shipments/work.ts'
+import { Alarm } from './alarm.ts'
 import { Backlog } from './backlog.ts'
 import { Breaker, type BreakerState, type Heard } from './breaker.ts'
-import { type DeliveryEvents, tellAttempts } from '../events.ts'
-import { type Flight, Flights, slotsFor, UNWRITABLE } from '../sending/flights.ts'
 import { Gathering } from './gathering.ts'
 import { Health } from './health.ts'
-import { Holding } from '../shipments/holding.ts'
 import { chargeOf, type Memory } from './memory.ts'
 import { Overdue } from './overdue.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import type { SetTimer } from './timers.ts'
 import { Waiting } from './waiting.ts'
-import { type HeldShipment, type Unit, type UnitOutcome, Work } from '../shipments/work.ts'
 
 /** What all lanes share. */
 export interface LaneDeps {

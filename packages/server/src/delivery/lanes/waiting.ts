@@ -1,8 +1,8 @@
 // What waits in memory to be sent: first attempts and retries, each in their order. They have half of what is allowed each,
 // and all of it while the other has nothing waiting.
 
-import { Fifo } from './fifo.ts'
 import type { Work } from '../shipments/work.ts'
+import { Fifo } from './fifo.ts'
 
 export class Waiting {
   readonly #fresh = new Fifo<Work>()

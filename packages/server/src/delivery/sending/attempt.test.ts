@@ -6,9 +6,9 @@ import { createServer as createHttpServer, type IncomingMessage, type RequestLis
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { createCertificate } from '../fixtures/certificates.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createSender, MAX_RESPONSE_BYTES, type Sender, type SenderOptions, type SendRequest } from './attempt.ts'
-import { createCertificate } from '../fixtures/certificates.ts'
 import type { Outcome } from './outcome.ts'
 
 const SHORT_MS = 150

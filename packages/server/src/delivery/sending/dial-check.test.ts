@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { createCertificate } from '../fixtures/certificates.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createDialCheck } from './dial-check.ts'
-import { createCertificate } from '../fixtures/certificates.ts'
 
 const guard = createAddressGuard({ allowPrivate: true, allow: [] })
 const strict = createAddressGuard({ allowPrivate: false, allow: [] })

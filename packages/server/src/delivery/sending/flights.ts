@@ -1,13 +1,13 @@
 // Units on their way: one request, made once and sent to every URL at the same time, and the outcomes when all are there.
 // Counts what is in flight at each URL. What may be sent and what an outcome leads to is the lane's.
 
-import type { Clock } from '../../timing/clock.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination, Shipment } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
+import { deliveryIdOf, jsonOf, type Member, traceOf, type Unit, type UnitOutcome, type Work } from '../shipments/work.ts'
 import type { Sender } from './attempt.ts'
 import { type Outcome, REASONS } from './outcome.ts'
 import { webhookRequest } from './request.ts'
-import { deliveryIdOf, jsonOf, type Member, traceOf, type Unit, type UnitOutcome, type Work } from '../shipments/work.ts'
 
 export interface Flight {
   work: Work

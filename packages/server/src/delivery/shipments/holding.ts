@@ -2,14 +2,14 @@
 // take. The lane decides what is sent, and when. Invariants: what is held is settled or released once; a work has at most one
 // settlement in progress; memory is given back when the store has recorded what it was held for.
 
-import type { Clock } from '../../timing/clock.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../../store/store.ts'
-import type { Backlog } from '../lanes/backlog.ts'
+import type { Clock } from '../../timing/clock.ts'
 import { type DeliveryEvents, settledEvent } from '../events.ts'
+import type { Backlog } from '../lanes/backlog.ts'
 import { chargeOf, type Memory } from '../lanes/memory.ts'
+import type { SetTimer } from '../lanes/timers.ts'
 import { Progress } from './progress.ts'
 import { Recorder } from './recorder.ts'
-import type { SetTimer } from '../lanes/timers.ts'
 import { expiry, type HeldShipment, type Work } from './work.ts'
 
 export interface HoldingDeps {

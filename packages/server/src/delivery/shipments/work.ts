@@ -7,6 +7,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { sharedTrace } from '../../outbound/trace-context.ts'
 import type {
   AttemptRecord,
   BatchSettings,
@@ -25,7 +26,6 @@ import type {
   ShipmentDraft,
   TraceContext,
 } from '../../store/store.ts'
-import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
 

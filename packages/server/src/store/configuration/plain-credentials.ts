@@ -4,8 +4,8 @@
 
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Destination } from '../port/model.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import type { Destination } from '../port/model.ts'
 import { emptiedDestination, resealDestination, type Sealing, type StoredDestination, sealedParts } from './stored-destination.ts'
 
 export interface DestinationSealing {

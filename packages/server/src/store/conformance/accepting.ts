@@ -25,7 +25,7 @@ import {
 
 export function accepting({ store, reopen, open }: Ground): void {
   const stored = async (sourceId: string): Promise<unknown[]> => {
-    const messages = await allPages((page) => store().control.messages({ sourceId }, page), 1_000)
+    const messages = await allPages((page) => store().history.messages({ sourceId }, page), 1_000)
     return messages.map(({ content, index }) => content.items[index]?.['messageId'])
   }
 
@@ -127,22 +127,22 @@ export function accepting({ store, reopen, open }: Ground): void {
     })
     await accept(store(), sourceId, [track('nowhere')], { skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] })
     const about = async (id: string): Promise<unknown> => {
-      const message = await store().control.message(id)
+      const message = await store().history.message(id)
       return [message?.deliveries.map(({ destinationId }) => destinationId), message?.skips]
     }
     assert.deepEqual(await about('planned-0'), [[one], [{ destinationId: two, reason: 'integrations_disabled' }]])
     assert.deepEqual(await about('planned-1'), [[one, two], []])
     assert.deepEqual(await about('planned-2'), [[one], [{ destinationId: two, reason: 'historical' }]])
     assert.deepEqual(await about('nowhere'), [[], [{ destinationId: null, reason: 'no_destination' }]])
-    const { deliveries } = (await store().control.message('planned-1')) ?? { deliveries: [] }
-    for (const { id, destinationId } of deliveries) assert.equal((await store().control.delivery(id))?.destinationId, destinationId)
+    const { deliveries } = (await store().history.message('planned-1')) ?? { deliveries: [] }
+    for (const { id, destinationId } of deliveries) assert.equal((await store().history.delivery(id))?.destinationId, destinationId)
   })
 
   test('what was planned for a destination that has been deleted meanwhile is kept with that reason', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    await store().control.deleteDestination(destinationId)
+    await store().settings.deleteDestination(destinationId)
     await accept(store(), sourceId, [track('late')], [destinationId])
-    const message = await store().control.message('late')
+    const message = await store().history.message('late')
     assert.deepEqual(message?.deliveries, [])
     assert.deepEqual(message?.skips, [{ destinationId, reason: 'destination_deleted' }])
   })
@@ -237,7 +237,7 @@ export function accepting({ store, reopen, open }: Ground): void {
       const claimed = await claimOne(store(), destinationId)
       const [content] = [...claimed.contents.values()]
       assert.equal(JSON.stringify(content?.items[0]), expected)
-      const message = await store().control.message(messageId)
+      const message = await store().history.message(messageId)
       assert.equal(JSON.stringify(message?.content.items[0]), expected)
     })
   }
@@ -268,7 +268,7 @@ export function accepting({ store, reopen, open }: Ground): void {
     assert.deepEqual(duplicates, [])
     for (const [index, messageId] of ids.entries()) {
       assert.deepEqual((await accept(store(), id, [track(messageId)])).duplicates, [0], JSON.stringify(messageId))
-      const { data } = await store().control.messages({ messageId, sourceId: id }, { limit: 10, cursor: null })
+      const { data } = await store().history.messages({ messageId, sourceId: id }, { limit: 10, cursor: null })
       assert.deepEqual(
         data.map((message) => message.index),
         [index],
@@ -311,7 +311,7 @@ export function accepting({ store, reopen, open }: Ground): void {
     const reopened = await other.reopen()
     await Promise.all(accepted)
     assert.deepEqual(await ledgerOf(reopened, destinationId), counts({ owed: 50, pending: 50 }))
-    assert.equal((await reopened.control.rejections())[0]?.count, 3)
+    assert.equal((await reopened.books.rejections())[0]?.count, 3)
     await other.dispose()
   })
 }

@@ -24,8 +24,8 @@ const BOB: Actor = { id: 'tok_bob', name: 'Bob \u{1f600}' }
 export function auditing({ store, reopen, open }: Ground): void {
   let made = 0
   const newToken = (change: Partial<ControlToken> = {}): Promise<ControlToken> =>
-    store().control.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
-  const uses = async (id: string): Promise<number | undefined> => (await store().control.tokenUses()).find((use) => use.id === id)?.atMs
+    store().settings.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
+  const uses = async (id: string): Promise<number | undefined> => (await store().settings.tokenUses()).find((use) => use.id === id)?.atMs
 
   test('tokens are part of the configuration, also after the store is opened again', async () => {
     const [viewer, admin] = [await newToken({ name: 'näme\u0000' }), await newToken({ role: 'admin' })]
@@ -40,9 +40,9 @@ export function auditing({ store, reopen, open }: Ground): void {
 
   test('a deleted token is gone at once and stays gone', async () => {
     const token = await newToken()
-    assert.equal(await store().control.deleteToken(token.id), true)
+    assert.equal(await store().settings.deleteToken(token.id), true)
     assert.equal(store().configuration().tokens.has(token.id), false)
-    assert.equal(await store().control.deleteToken(token.id), false)
+    assert.equal(await store().settings.deleteToken(token.id), false)
     await reopen()
     assert.equal(store().configuration().tokens.has(token.id), false)
   })
@@ -60,14 +60,14 @@ export function auditing({ store, reopen, open }: Ground): void {
     const { id } = await newToken()
     assert.equal(await uses(id), undefined)
     const before = store().configuration()
-    await store().control.useToken(id, 5_000)
-    await store().control.useToken(id, 4_000)
-    await store().control.useToken('tok_nobody', 4_000)
+    await store().settings.useToken(id, 5_000)
+    await store().settings.useToken(id, 4_000)
+    await store().settings.useToken('tok_nobody', 4_000)
     assert.equal(store().configuration(), before)
     await reopen()
     assert.equal(await uses(id), 5_000)
     assert.equal(await uses('tok_nobody'), undefined)
-    await store().control.deleteToken(id)
+    await store().settings.deleteToken(id)
     assert.equal(await uses(id), undefined)
   })
 
@@ -82,26 +82,26 @@ export function auditing({ store, reopen, open }: Ground): void {
       before: before === null ? null : { was: true },
       after: after === null ? null : { is: true },
     })
-  const entries = (filter: Parameters<Store['control']['audit']>[0] = {}, limit = 100): Promise<AuditEntry[]> =>
-    allPages((page) => store().control.audit(filter, page), limit)
-  const actions = async (filter: Parameters<Store['control']['audit']>[0], limit = 100): Promise<string[]> =>
+  const entries = (filter: Parameters<Store['history']['audit']>[0] = {}, limit = 100): Promise<AuditEntry[]> =>
+    allPages((page) => store().history.audit(filter, page), limit)
+  const actions = async (filter: Parameters<Store['history']['audit']>[0], limit = 100): Promise<string[]> =>
     (await entries(filter, limit)).map(({ action }) => action)
   const own = (): string => `act-${++made}`
 
   test('every change is written down with who made it, newest first, and is there after a start', async () => {
-    const { control } = store()
+    const { deletions, settings } = store()
     const action = own()
     const source = await newSource(store())
-    const token = await control.createToken({ name: 't', role: 'viewer', hash: `hash-${++made}` }, noted(action))
-    await control.updateSource(source.id, { enabled: false }, noted(action))
-    const destination = await control.createDestination(await newDestination(store(), source.id), noted(action))
-    await control.updateDestination(destination.id, { enabled: false }, noted(action, BOB))
-    await control.deleteDestination(destination.id, noted(action))
-    const deletion = await control.createDeletion({ userIds: ['u'], sourceIds: [source.id], suppress: false }, noted(action))
-    await control.createSuppressions({ userIds: ['u'], sourceIds: [source.id] }, noted(action))
-    await control.deleteSuppression('u', source.id, noted(action))
-    await control.deleteSource(source.id, noted(action))
-    await control.deleteToken(token.id, noted(action))
+    const token = await settings.createToken({ name: 't', role: 'viewer', hash: `hash-${++made}` }, noted(action))
+    await settings.updateSource(source.id, { enabled: false }, noted(action))
+    const destination = await settings.createDestination(await newDestination(store(), source.id), noted(action))
+    await settings.updateDestination(destination.id, { enabled: false }, noted(action, BOB))
+    await settings.deleteDestination(destination.id, noted(action))
+    const deletion = await deletions.create({ userIds: ['u'], sourceIds: [source.id], suppress: false }, noted(action))
+    await deletions.suppress({ userIds: ['u'], sourceIds: [source.id] }, noted(action))
+    await deletions.unsuppress('u', source.id, noted(action))
+    await settings.deleteSource(source.id, noted(action))
+    await settings.deleteToken(token.id, noted(action))
     await reopen()
     const found = await entries({ action })
     assert.deepEqual(
@@ -124,46 +124,46 @@ export function auditing({ store, reopen, open }: Ground): void {
   })
 
   test('what changed nothing is not written down', async () => {
-    const { control } = store()
+    const { deletions, replays, settings } = store()
     const action = own()
     const { sourceId, destinationId } = await newWay(store())
-    await control.updateSource('src_unknown', { enabled: false }, noted(action))
+    await settings.updateSource('src_unknown', { enabled: false }, noted(action))
     const { sources, destinations } = store().configuration()
     const { name, writeKeys } = sources.get(sourceId) ?? assert.fail()
-    assert.equal((await control.updateSource(sourceId, { name, writeKeys: [...writeKeys] }, noted(action)))?.id, sourceId)
+    assert.equal((await settings.updateSource(sourceId, { name, writeKeys: [...writeKeys] }, noted(action)))?.id, sourceId)
     const { batch, headers } = destinations.get(destinationId) ?? assert.fail()
-    await control.updateDestination(destinationId, { batch: { ...batch }, headers: { ...headers } }, noted(action))
-    const app = await control.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
-    await control.updateOAuthApp(app.id, { sourceIds: [sourceId] }, noted(action))
-    await control.deleteSource('src_unknown', noted(action))
-    await control.updateDestination('dst_unknown', {}, noted(action))
-    await control.deleteDestination('dst_unknown', noted(action))
-    await control.deleteToken('tok_unknown', noted(action))
-    await control.deleteSuppression('nobody', null, noted(action))
-    await control.createSuppressions({ userIds: ['once'], sourceIds: [sourceId] })
-    await control.createSuppressions({ userIds: ['once'], sourceIds: [sourceId] }, noted(action))
+    await settings.updateDestination(destinationId, { batch: { ...batch }, headers: { ...headers } }, noted(action))
+    const app = await settings.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
+    await settings.updateOAuthApp(app.id, { sourceIds: [sourceId] }, noted(action))
+    await settings.deleteSource('src_unknown', noted(action))
+    await settings.updateDestination('dst_unknown', {}, noted(action))
+    await settings.deleteDestination('dst_unknown', noted(action))
+    await settings.deleteToken('tok_unknown', noted(action))
+    await deletions.unsuppress('nobody', null, noted(action))
+    await deletions.suppress({ userIds: ['once'], sourceIds: [sourceId] })
+    await deletions.suppress({ userIds: ['once'], sourceIds: [sourceId] }, noted(action))
     await accept(store(), sourceId, [track('pending')], [destinationId])
     const claimed = await claimOne(store(), destinationId)
     const [delivery] = deliveriesOf(claimed.shipment) as [string]
-    await control.replay(delivery, noted(action))
-    await assert.rejects(control.createDeletion({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }, noted(action)))
+    await replays.replay(delivery, noted(action))
+    await assert.rejects(deletions.create({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }, noted(action)))
     await assert.rejects(
-      control.createSource(
+      settings.createSource(
         { name: 'x', enabled: true, requireOAuth: false, writeKeys: [...(store().configuration().sources.get(sourceId)?.writeKeys ?? [])] },
         noted(action),
       ),
     )
     assert.deepEqual(await entries({ action }), [])
     await settle(store(), claimed, 'failed')
-    await control.replay(delivery, noted(action))
+    await replays.replay(delivery, noted(action))
     assert.equal((await entries({ action })).length, 1)
   })
 
   test('entries are found by who, what, on what and when, on pages of any size', async () => {
-    const { control } = store()
+    const { history } = store()
     const [one, two, subject] = [own(), own(), own()]
     const note = (entry: Partial<NewAuditEntry>): Promise<void> =>
-      control.noteAudit({ actor: ANN, action: one, subject: null, before: null, after: null, ...entry })
+      history.noteAudit({ actor: ANN, action: one, subject: null, before: null, after: null, ...entry })
     await note({ subject })
     const middleMs = await quietMoment()
     await note({ actor: BOB, subject })
@@ -184,22 +184,22 @@ export function auditing({ store, reopen, open }: Ground): void {
   test('a page of large entries is short, and the rest comes with the next', async () => {
     const after = { settings: 'x'.repeat(2 * 1024 * 1024) }
     for (let at = 0; at < 12; at++) {
-      await store().control.noteAudit({ actor: ANN, action: 'x.large', subject: 'large', before: null, after })
+      await store().history.noteAudit({ actor: ANN, action: 'x.large', subject: 'large', before: null, after })
     }
-    const page = await store().control.audit({ subject: 'large' }, { limit: 1_000, cursor: null })
+    const page = await store().history.audit({ subject: 'large' }, { limit: 1_000, cursor: null })
     assert.ok(page.data.length >= 1 && page.data.length < 12 && page.next !== null)
-    assert.equal((await allPages((page) => store().control.audit({ subject: 'large' }, page), 1_000)).length, 12)
+    assert.equal((await allPages((page) => store().history.audit({ subject: 'large' }, page), 1_000)).length, 12)
   })
 
   test('entries outlive messages, and go after 400 days', async () => {
     const other = await open({ retentionDays: 7 })
-    const { control } = other.store
+    const { history } = other.store
     for (let at = 0; at < 1_200; at += 100) {
       await Promise.all(
-        Array.from({ length: 100 }, () => control.noteAudit({ actor: ANN, action: 'x.y', subject: null, before: null, after: null })),
+        Array.from({ length: 100 }, () => history.noteAudit({ actor: ANN, action: 'x.y', subject: null, before: null, after: null })),
       )
     }
-    const count = async (): Promise<number> => (await allPages((page) => control.audit({}, page), 1_000)).length
+    const count = async (): Promise<number> => (await allPages((page) => history.audit({}, page), 1_000)).length
     await other.store.dropExpired(Date.now() + 399 * DAY_MS)
     assert.equal(await count(), 1_200)
     await other.store.dropExpired(Date.now() + 402 * DAY_MS)
@@ -209,9 +209,9 @@ export function auditing({ store, reopen, open }: Ground): void {
 
   test('they stay as long as messages where those are kept longer', async () => {
     const other = await open({ retentionDays: 1_000 })
-    await other.store.control.noteAudit({ actor: ANN, action: 'x.y', subject: null, before: null, after: null })
+    await other.store.history.noteAudit({ actor: ANN, action: 'x.y', subject: null, before: null, after: null })
     await other.store.dropExpired(Date.now() + 900 * DAY_MS)
-    assert.equal((await other.store.control.audit({}, { limit: 1, cursor: null })).data.length, 1)
+    assert.equal((await other.store.history.audit({}, { limit: 1, cursor: null })).data.length, 1)
     await other.dispose()
   })
 }

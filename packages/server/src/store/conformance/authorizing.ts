@@ -11,7 +11,7 @@ const ACTOR = { id: 'tok_1', name: 'somebody' }
 
 export function authorizing({ store, reopen, open }: Ground): void {
   const newApp = (change: Partial<NewOAuthApp> = {}, of: Store = store()): Promise<OAuthApp> =>
-    of.control.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
+    of.settings.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
 
   test('applications are the same after the store is opened again', async () => {
     const { id } = await newSource(store())
@@ -21,14 +21,14 @@ export function authorizing({ store, reopen, open }: Ground): void {
     ]
     const [first, second] = [await newApp({ name: 'näme', sourceIds: [id], keys }), await newApp()]
     assert.notEqual(first.id, second.id)
-    assert.equal((await store().control.updateOAuthApp(second.id, { revokedBeforeMs: 7 }))?.revokedBeforeMs, 7)
+    assert.equal((await store().settings.updateOAuthApp(second.id, { revokedBeforeMs: 7 }))?.revokedBeforeMs, 7)
     const before = store().configuration().oauthApps
     assert.deepEqual(before.get(first.id), { ...first, name: 'näme', sourceIds: [id], keys })
     await reopen()
     assert.deepEqual(store().configuration().oauthApps, before)
-    assert.equal(await store().control.deleteOAuthApp(first.id), true)
-    assert.equal(await store().control.deleteOAuthApp(first.id), false)
-    assert.equal(await store().control.updateOAuthApp(first.id, { name: 'x' }), undefined)
+    assert.equal(await store().settings.deleteOAuthApp(first.id), true)
+    assert.equal(await store().settings.deleteOAuthApp(first.id), false)
+    assert.equal(await store().settings.updateOAuthApp(first.id, { name: 'x' }), undefined)
     await reopen()
     assert.equal(store().configuration().oauthApps.has(first.id), false)
     assert.equal(store().configuration().oauthApps.get(second.id)?.revokedBeforeMs, 7)
@@ -37,7 +37,7 @@ export function authorizing({ store, reopen, open }: Ground): void {
   test('a deleted source is no longer one of an application', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     const { id } = await newApp({ sourceIds: [one.id, other.id] })
-    await store().control.deleteSource(one.id)
+    await store().settings.deleteSource(one.id)
     assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
     await reopen()
     assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
@@ -51,12 +51,12 @@ export function authorizing({ store, reopen, open }: Ground): void {
       before: before === null ? null : { name: before.name },
       after: after === null ? null : { name: after.name },
     })
-    const { control } = store()
-    const { id } = await control.createOAuthApp({ name: 'one', sourceIds: [], keys: [], revokedBeforeMs: null }, audit)
-    await control.updateOAuthApp(id, { name: 'two' }, audit)
-    await control.deleteOAuthApp(id, audit)
-    await control.deleteOAuthApp(id, audit)
-    const { data } = await control.audit({ subject: id }, { limit: 10, cursor: null })
+    const { history, settings } = store()
+    const { id } = await settings.createOAuthApp({ name: 'one', sourceIds: [], keys: [], revokedBeforeMs: null }, audit)
+    await settings.updateOAuthApp(id, { name: 'two' }, audit)
+    await settings.deleteOAuthApp(id, audit)
+    await settings.deleteOAuthApp(id, audit)
+    const { data } = await history.audit({ subject: id }, { limit: 10, cursor: null })
     assert.deepEqual(
       data.map(({ before, after }) => [before?.['name'] ?? null, after?.['name'] ?? null]),
       [
@@ -114,13 +114,13 @@ export function authorizing({ store, reopen, open }: Ground): void {
     const kept = await newDestination(other.store, sourceId, settings('first'))
     const deleted = await newDestination(other.store, sourceId, settings('deleted'))
     const changed = await newDestination(other.store, sourceId, settings('before'))
-    await other.store.control.updateDestination(changed.id, settings('after'))
+    await other.store.settings.updateDestination(changed.id, settings('after'))
     await accept(other.store, sourceId, tracks(2), [kept.id, deleted.id])
     // Attempts of what was retried and of what ended, and the URLs that a retry is still owed to.
     const [url = ''] = kept.urls
     await settleAll(other.store, kept.id, 'retry', { urls: [url], request: { url } })
     await settleAll(other.store, deleted.id, 'failed', { request: { url: deleted.urls[0] ?? '' } })
-    await other.store.control.deleteDestination(deleted.id)
+    await other.store.settings.deleteDestination(deleted.id)
     const isReadable = async (): Promise<boolean> => (await other.closeAndRead()).includes('CREDENTIAL-')
     assert.equal(await isReadable(), false)
 
@@ -128,8 +128,8 @@ export function authorizing({ store, reopen, open }: Ground): void {
     assert.deepEqual(reopened.configuration().destinations.get(kept.id), kept)
     const { headers, urls } = reopened.configuration().destinations.get(changed.id) ?? {}
     assert.deepEqual({ headers, urls }, settings('after'))
-    const [row] = (await reopened.control.deliveries({ destinationId: kept.id }, { limit: 1, cursor: null })).data
-    const detail = await reopened.control.delivery(row?.id ?? '')
+    const [row] = (await reopened.history.deliveries({ destinationId: kept.id }, { limit: 1, cursor: null })).data
+    const detail = await reopened.history.delivery(row?.id ?? '')
     assert.equal(detail?.history[0]?.url, 'https://example.com/hook?code=(hidden)&n=(hidden)')
     const { shipments } = await reopened.delivery.claim({
       destinationId: kept.id,
@@ -156,13 +156,13 @@ export function authorizing({ store, reopen, open }: Ground): void {
     const kept = await newDestination(other.store, id, secrets)
     const plain = await newDestination(other.store, id)
     const deleted = await newDestination(other.store, id, secrets)
-    await other.store.control.deleteDestination(deleted.id)
+    await other.store.settings.deleteDestination(deleted.id)
     await other.store.secrets.keep('oauth_signing_key', 'the key')
     const before = other.store.configuration()
     const box = createSecretBox('another key')
     assert.equal(await other.store.secrets.reseal(box), 6, 'four secrets, and the URL of each destination')
     // What is stored after it is sealed with the new key too.
-    await other.store.control.updateDestination(plain.id, { sharedSecret: 'later' })
+    await other.store.settings.updateDestination(plain.id, { sharedSecret: 'later' })
     assert.equal(await other.store.secrets.keep('session_key', 'fresh'), 'fresh')
 
     const reopened = await other.reopen('another key')

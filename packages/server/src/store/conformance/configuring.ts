@@ -46,27 +46,27 @@ export function configuring({ store, reopen, open }: Ground): void {
   test('a change touches only what it names', async () => {
     const source = await newSource(store())
     const destination = await newDestination(store(), source.id, { sharedSecret: 's' })
-    assert.deepEqual(await store().control.updateSource(source.id, { enabled: false }), { ...source, enabled: false })
-    assert.deepEqual(await store().control.updateDestination(destination.id, { name: 'new' }), { ...destination, name: 'new' })
+    assert.deepEqual(await store().settings.updateSource(source.id, { enabled: false }), { ...source, enabled: false })
+    assert.deepEqual(await store().settings.updateDestination(destination.id, { name: 'new' }), { ...destination, name: 'new' })
     await reopen()
     assert.deepEqual(store().configuration().sources.get(source.id), { ...source, enabled: false })
     assert.deepEqual(store().configuration().destinations.get(destination.id), { ...destination, name: 'new' })
-    assert.equal(await store().control.updateSource('src_unknown', { enabled: false }), undefined)
-    assert.equal(await store().control.updateDestination('dst_unknown', { enabled: false }), undefined)
+    assert.equal(await store().settings.updateSource('src_unknown', { enabled: false }), undefined)
+    assert.equal(await store().settings.updateDestination('dst_unknown', { enabled: false }), undefined)
   })
 
   test('a change given as a function is computed from what is stored, also with concurrent changes', async () => {
     const { id } = await newSource(store(), { writeKeys: [] })
     const keys = Array.from({ length: 20 }, () => randomUUID())
     const added = (key: string) =>
-      store().control.updateSource(id, ({ writeKeys }, { sources }) => {
+      store().settings.updateSource(id, ({ writeKeys }, { sources }) => {
         assert.equal(sources.get(id)?.writeKeys, writeKeys)
         return { writeKeys: [...writeKeys, key] }
       })
     await Promise.all(keys.map(added))
     const removed = keys.slice(0, 10)
     const rest = (gone: string) =>
-      store().control.updateSource(id, ({ writeKeys }) => ({ writeKeys: writeKeys.filter((key) => key !== gone) }))
+      store().settings.updateSource(id, ({ writeKeys }) => ({ writeKeys: writeKeys.filter((key) => key !== gone) }))
     const more = Array.from({ length: 10 }, () => randomUUID())
     await Promise.all([...removed.map(rest), ...more.map(added)])
     const wanted = new Set([...keys.slice(10), ...more])
@@ -82,46 +82,46 @@ export function configuring({ store, reopen, open }: Ground): void {
     const refuse = (): never => {
       throw refusal
     }
-    const { control } = store()
+    const { deletions, settings } = store()
     const before = store().configuration()
     for (const refused of [
-      () => control.createSource(refuse),
-      () => control.updateSource(source.id, refuse),
-      () => control.deleteSource(source.id, undefined, refuse),
-      () => control.createDestination(refuse),
-      () => control.updateDestination(destination.id, refuse),
-      () => control.deleteDestination(destination.id, undefined, refuse),
-      () => control.createOAuthApp(refuse),
-      () => control.createToken(refuse),
-      () => control.createDeletion(refuse),
-      () => control.createSuppressions(refuse),
+      () => settings.createSource(refuse),
+      () => settings.updateSource(source.id, refuse),
+      () => settings.deleteSource(source.id, undefined, refuse),
+      () => settings.createDestination(refuse),
+      () => settings.updateDestination(destination.id, refuse),
+      () => settings.deleteDestination(destination.id, undefined, refuse),
+      () => settings.createOAuthApp(refuse),
+      () => settings.createToken(refuse),
+      () => deletions.create(refuse),
+      () => deletions.suppress(refuse),
     ])
       await assert.rejects(refused, refusal)
     assert.equal(store().configuration(), before)
-    assert.equal((await control.updateSource(source.id, ({ name }) => ({ name: `${name}, changed` })))?.name, `${source.name}, changed`)
+    assert.equal((await settings.updateSource(source.id, ({ name }) => ({ name: `${name}, changed` })))?.name, `${source.name}, changed`)
   })
 
   test('no two sources share a write key, also when they ask at the same time', async () => {
     const { id, writeKeys } = await newSource(store())
     await assert.rejects(newSource(store(), { writeKeys }), WriteKeyTaken)
     const other = await newSource(store())
-    await assert.rejects(store().control.updateSource(other.id, { writeKeys: [randomUUID(), ...writeKeys] }), WriteKeyTaken)
-    await store().control.updateSource(id, { writeKeys: [...writeKeys, randomUUID()] })
+    await assert.rejects(store().settings.updateSource(other.id, { writeKeys: [randomUUID(), ...writeKeys] }), WriteKeyTaken)
+    await store().settings.updateSource(id, { writeKeys: [...writeKeys, randomUUID()] })
     const raced = [randomUUID()]
     const results = await Promise.allSettled([newSource(store(), { writeKeys: raced }), newSource(store(), { writeKeys: raced })])
     assert.deepEqual(
       results.map(({ status }) => status),
       ['fulfilled', 'rejected'],
     )
-    await store().control.deleteSource(id)
+    await store().settings.deleteSource(id)
     await newSource(store(), { writeKeys })
   })
 
   test('a deleted source is gone, and destinations no longer name it', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     const { id } = await newDestination(store(), one.id, { sourceIds: [one.id, other.id] })
-    assert.equal(await store().control.deleteSource(one.id), true)
-    assert.equal(await store().control.deleteSource(one.id), false)
+    assert.equal(await store().settings.deleteSource(one.id), true)
+    assert.equal(await store().settings.deleteSource(one.id), false)
     await reopen()
     assert.equal(store().configuration().sources.has(one.id), false)
     assert.deepEqual(store().configuration().destinations.get(id)?.sourceIds, [other.id])
@@ -132,13 +132,13 @@ export function configuring({ store, reopen, open }: Ground): void {
     const { store: watched } = other
     const { id: sourceId } = await newSource(watched)
     for (let count = 0; count < 3; count++) await newDestination(watched, sourceId, { sharedSecret: 'a secret' })
-    await watched.control.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
+    await watched.settings.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
     const seen: boolean[][] = []
     watched.onConfiguration(({ sources, destinations, oauthApps }) => {
       const naming = [...destinations.values(), ...oauthApps.values()].map(({ sourceIds }) => sourceIds.includes(sourceId))
       seen.push([sources.has(sourceId), ...naming])
     })
-    assert.equal(await watched.control.deleteSource(sourceId), true)
+    assert.equal(await watched.settings.deleteSource(sourceId), true)
     assert.deepEqual(seen, [[false, false, false, false, false]])
     const [first] = watched.configuration().destinations.values()
     assert.equal(first?.sharedSecret, 'a secret')
@@ -155,11 +155,11 @@ export function configuring({ store, reopen, open }: Ground): void {
     })
     const { id: sourceId } = await newSource(watched)
     const { id: destinationId } = await newDestination(watched, sourceId)
-    await watched.control.updateDestination(destinationId, { enabled: false })
-    await watched.control.createDeletion({ userIds: ['u'], sourceIds: [sourceId], suppress: true })
-    await watched.control.deleteSuppression('u', null)
-    await watched.control.deleteDestination(destinationId)
-    await watched.control.deleteSource(sourceId)
+    await watched.settings.updateDestination(destinationId, { enabled: false })
+    await watched.deletions.create({ userIds: ['u'], sourceIds: [sourceId], suppress: true })
+    await watched.deletions.unsuppress('u', null)
+    await watched.settings.deleteDestination(destinationId)
+    await watched.settings.deleteSource(sourceId)
     const told = seen.map(({ sources, destinations, suppressions }) => [
       sources.size,
       destinations.get(destinationId)?.enabled,
@@ -181,7 +181,7 @@ export function configuring({ store, reopen, open }: Ground): void {
     const { id } = await newSource(store())
     const made = await Promise.all(
       Array.from({ length: 8 }, async (_, at) => {
-        const deletion = store().control.createDeletion({ userIds: [`u-${at}`], sourceIds: [id], suppress: true })
+        const deletion = store().deletions.create({ userIds: [`u-${at}`], sourceIds: [id], suppress: true })
         const source = await newSource(store())
         await deletion
         return source.id
@@ -192,11 +192,11 @@ export function configuring({ store, reopen, open }: Ground): void {
   })
 
   test('settings are kept', async () => {
-    assert.equal(await store().control.getSetting('none'), undefined)
-    await store().control.setSetting('a name', 'one')
-    await store().control.setSetting('a name', 'two\0\n')
+    assert.equal(await store().settings.getSetting('none'), undefined)
+    await store().settings.setSetting('a name', 'one')
+    await store().settings.setSetting('a name', 'two\0\n')
     await reopen()
-    assert.equal(await store().control.getSetting('a name'), 'two\0\n')
+    assert.equal(await store().settings.getSetting('a name'), 'two\0\n')
   })
 
   test('secrets cannot be read from what is stored, other things can', async () => {
@@ -204,7 +204,7 @@ export function configuring({ store, reopen, open }: Ground): void {
     const { id } = await newSource(other.store)
     const secrets = { sharedSecret: 'SECRET-shared-1', signingSecrets: ['SECRET-signing-1', 'SECRET-signing-2'] }
     const { id: destinationId } = await newDestination(other.store, id, { ...secrets, name: 'PLAIN-name' })
-    await other.store.control.updateDestination(destinationId, { sharedSecret: 'SECRET-shared-2' })
+    await other.store.settings.updateDestination(destinationId, { sharedSecret: 'SECRET-shared-2' })
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes('PLAIN-name'), 'it is what was written')
     assert.ok(!bytes.includes('SECRET-'))
@@ -215,7 +215,7 @@ export function configuring({ store, reopen, open }: Ground): void {
 
   const untilNothingIsPending = async (destinationId: string): Promise<void> => {
     const own = async (): Promise<number | undefined> =>
-      (await store().control.ledger()).find((row) => row.destinationId === destinationId)?.pending
+      (await store().books.ledger()).find((row) => row.destinationId === destinationId)?.pending
     await until(own, (pending) => pending === 0, 'everything is cancelled')
   }
 
@@ -224,11 +224,11 @@ export function configuring({ store, reopen, open }: Ground): void {
     await accept(store(), sourceId, tracks(3, 'c'), [destinationId])
     await settle(store(), await claimOne(store(), destinationId), (id) => (id.endsWith('-0') ? 'delivered' : 'retry'))
     for (let at = 0; at < 5; at++) await accept(store(), sourceId, tracks(2), [destinationId])
-    assert.equal(await store().control.deleteDestination(destinationId), true)
-    assert.equal(await store().control.deleteDestination(destinationId), false)
+    assert.equal(await store().settings.deleteDestination(destinationId), true)
+    assert.equal(await store().settings.deleteDestination(destinationId), false)
     await untilNothingIsPending(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 13, delivered: 1, cancelled: 12 }))
-    const { data } = await store().control.deliveries({ destinationId, state: 'cancelled' }, { limit: 100, cursor: null })
+    const { data } = await store().history.deliveries({ destinationId, state: 'cancelled' }, { limit: 100, cursor: null })
     assert.deepEqual([data.length, new Set(data.map(({ reason }) => reason))], [12, new Set(['destination_deleted'])])
     const retried = data.filter(({ messageId }) => messageId?.startsWith('c-'))
     assert.deepEqual(
@@ -242,7 +242,7 @@ export function configuring({ store, reopen, open }: Ground): void {
     for (const name of ['a', 'b', 'c']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const [a, b, c] = (await claim(store(), destinationId)).shipments
     assert.ok(a && b && c)
-    await store().control.deleteDestination(destinationId)
+    await store().settings.deleteDestination(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, pending: 6 }))
     await settle(store(), a, 'delivered')
     await settle(store(), b, 'retry')
@@ -256,18 +256,18 @@ export function configuring({ store, reopen, open }: Ground): void {
     const batches = Array.from({ length: 4 }, () => tracks(1_000))
     for (const items of batches) await accept(store(), sourceId, items, [destinationId])
     const held = await claimOne(store(), destinationId)
-    await store().control.deleteDestination(destinationId)
+    await store().settings.deleteDestination(destinationId)
     await reopen()
     await untilNothingIsPending(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4_000, cancelled: 4_000 }))
     await assert.rejects(settle(store(), held, 'delivered'), 'the claim from before is void')
-    assert.equal((await store().control.delivery(deliveriesOf(held.shipment)[7] as string))?.state, 'cancelled')
+    assert.equal((await store().history.delivery(deliveriesOf(held.shipment)[7] as string))?.state, 'cancelled')
   })
 
   test('a disabled destination keeps what it is owed', async () => {
     const { sourceId, destinationId } = await newWay(store())
     await accept(store(), sourceId, [track('kept')], [destinationId])
-    await store().control.updateDestination(destinationId, { enabled: false })
+    await store().settings.updateDestination(destinationId, { enabled: false })
     await reopen()
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, pending: 1 }))
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId, { nowMs: NOW_MS })), ['kept'])
@@ -277,13 +277,13 @@ export function configuring({ store, reopen, open }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
     await accept(store(), sourceId, [track('before')], [destinationId])
-    assert.equal((await store().control.updateDestination(destinationId, { paused: true }))?.paused, true)
+    assert.equal((await store().settings.updateDestination(destinationId, { paused: true }))?.paused, true)
     await reopen()
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, true)
     await accept(store(), sourceId, [track('meanwhile')], [destinationId])
-    await store().control.updateDestination(destinationId, { name: 'still paused' })
+    await store().settings.updateDestination(destinationId, { name: 'still paused' })
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
-    assert.equal((await store().control.updateDestination(destinationId, { paused: false }))?.paused, false)
+    assert.equal((await store().settings.updateDestination(destinationId, { paused: false }))?.paused, false)
     await reopen()
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
   })
@@ -301,16 +301,16 @@ export function configuring({ store, reopen, open }: Ground): void {
     ingest.suppressed(sourceId, 3)
     ingest.suppressed(sourceId, 4)
     await reopen()
-    const own = (await store().control.sourceCounts()).find((each) => each.sourceId === sourceId)
+    const own = (await store().books.sourceCounts()).find((each) => each.sourceId === sourceId)
     assert.deepEqual(own, { sourceId, accepted: 4, duplicates: 3, rejected: 601, suppressed: 7 })
-    const rejections = (await store().control.rejections()).filter((each) => each.sourceId === sourceId)
+    const rejections = (await store().books.rejections()).filter((each) => each.sourceId === sourceId)
     // Half of a pair may be kept as it is or as what stands for it in UTF-8; nothing else may change.
     const kept = rejections.map((each) => Object.assign({}, each, { lastSample: Buffer.from(each.lastSample).toString() }))
     assert.deepEqual(kept, [
       { sourceId, code: 'event_required', count: 600, lastAtMs: 300, lastSample: 'sample 300' },
       { sourceId, code: 'invalid_json', count: 1, lastAtMs: 7, lastSample: 'odd \0 \ufffd' },
     ])
-    const unknown = (await store().control.rejections()).find(({ code }) => code === `unknown_${sourceId}`)
+    const unknown = (await store().books.rejections()).find(({ code }) => code === `unknown_${sourceId}`)
     assert.deepEqual([unknown?.sourceId, unknown?.count], [null, 5])
   })
 

@@ -146,7 +146,7 @@ class Model {
         return this.#replay(one.pick)
       case 'deleteDestination': {
         const id = this.#destinations[one.destination] as string
-        assert.equal(await this.#store.control.deleteDestination(id), !this.#deleted.has(id))
+        assert.equal(await this.#store.settings.deleteDestination(id), !this.#deleted.has(id))
         this.#deleted.add(id)
         return this.#cancelUnheld()
       }
@@ -181,25 +181,25 @@ class Model {
     const pendingOf = (rows: LedgerRow[]): string => rows.map(({ pending }) => pending).join()
     const rowsThatWere = expected.filter(({ destinationId, owed }) => owed > 0 || !this.#deleted.has(destinationId))
     const ledger = await until(
-      async () => own(await this.#store.control.ledger()),
+      async () => own(await this.#store.books.ledger()),
       (rows) => this.#deleted.size === 0 || pendingOf(rows) === pendingOf(rowsThatWere),
       'the deleted destinations are owed nothing that is not held',
     )
     assert.deepEqual(ledger, rowsThatWere, 'the ledger and the model')
-    assert.deepEqual(own(await this.#store.control.recount()), rowsThatWere, 'the recount and the model')
+    assert.deepEqual(own(await this.#store.books.recount()), rowsThatWere, 'the recount and the model')
   }
 
   /** Each delivery is listed once, as what the model has it for. */
   async isListed(): Promise<void> {
     for (const destinationId of this.#destinations) {
-      const listed = await allPages((page) => this.#store.control.deliveries({ destinationId }, page), 7)
+      const listed = await allPages((page) => this.#store.history.deliveries({ destinationId }, page), 7)
       const names = new Set(listed.map(({ id }) => id))
       assert.equal(names.size, listed.length, 'each once')
       for (const { id, state } of listed) assert.equal(state, this.#deliveries.get(id)?.state, id)
       for (const [id, known] of this.#deliveries) {
         if (known.destinationId !== destinationId || (known.old && known.state !== 'pending')) continue
         assert.ok(names.has(id), `${id} is listed`)
-        assert.equal((await this.#store.control.delivery(id))?.state, known.state)
+        assert.equal((await this.#store.history.delivery(id))?.state, known.state)
       }
     }
   }
@@ -222,7 +222,7 @@ class Model {
     this.#hold(this.#taker.taken.splice(0))
     if (segment === null) return
     for (const index of messageIds.keys()) {
-      const message = await this.#store.control.message(`${segment}-${index}`)
+      const message = await this.#store.history.message(`${segment}-${index}`)
       if (expected.includes(index)) {
         assert.equal(message, undefined)
         continue
@@ -281,7 +281,7 @@ class Model {
     const id = names[pick % Math.max(1, names.length)]
     if (id === undefined) return
     const known = this.#deliveries.get(id) as Known
-    const result = await this.#store.control.replay(id)
+    const result = await this.#store.replays.replay(id)
     if (result.ok) {
       assert.ok(known.state !== 'pending' && !this.#deleted.has(known.destinationId))
       this.#deliveries.set(result.deliveryId, { destinationId: known.destinationId, state: 'pending', old: false })

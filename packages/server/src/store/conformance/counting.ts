@@ -16,14 +16,14 @@ export function counting({ store, reopen, open }: Ground): void {
     return { kind, subject, atMs, counts }
   }
   const series = (of: Store, subject: string, change: Partial<StatQuery> = {}) =>
-    of.control.stats({ kind: 'source', subject, fromMs: AT_MS, toMs: AT_MS + DAY_MS, stepMs: MINUTE_MS, ...change })
+    of.books.stats({ kind: 'source', subject, fromMs: AT_MS, toMs: AT_MS + DAY_MS, stepMs: MINUTE_MS, ...change })
 
   test('counts of one minute are added, whoever brings them and in whatever order', async () => {
     const subject = randomUUID()
     await Promise.all([
-      store().control.addStats([row(subject, AT_MS + 1, { accepted: 3, 'rejected.event_required': 1 })]),
-      store().control.addStats([row(subject, AT_MS + 59_999, { accepted: 4, duplicates: 2 })]),
-      store().control.addStats([row(subject, AT_MS + MINUTE_MS, { accepted: 100 })]),
+      store().books.addStats([row(subject, AT_MS + 1, { accepted: 3, 'rejected.event_required': 1 })]),
+      store().books.addStats([row(subject, AT_MS + 59_999, { accepted: 4, duplicates: 2 })]),
+      store().books.addStats([row(subject, AT_MS + MINUTE_MS, { accepted: 100 })]),
     ])
     assert.deepEqual(await series(store(), subject), [
       { atMs: AT_MS, counts: { accepted: 7, duplicates: 2, 'rejected.event_required': 1 } },
@@ -34,7 +34,7 @@ export function counting({ store, reopen, open }: Ground): void {
   test('counts are added up to the step that is asked for, and end before the end', async () => {
     const subject = randomUUID()
     const minutes = [0, 4, 5, 59, 60, 61, 1_439, 1_440]
-    await store().control.addStats(minutes.map((minute) => row(subject, AT_MS + minute * MINUTE_MS, { accepted: 1 })))
+    await store().books.addStats(minutes.map((minute) => row(subject, AT_MS + minute * MINUTE_MS, { accepted: 1 })))
     const counted = async (stepMs: number): Promise<[number, number | undefined][]> =>
       (await series(store(), subject, { stepMs })).map(({ atMs, counts }) => [(atMs - AT_MS) / MINUTE_MS, counts['accepted']])
     assert.deepEqual(await counted(5 * MINUTE_MS), [
@@ -54,7 +54,7 @@ export function counting({ store, reopen, open }: Ground): void {
 
   test('sources, destinations and all together are counted apart, also under one name', async () => {
     const subject = randomUUID()
-    await store().control.addStats([
+    await store().books.addStats([
       row(subject, AT_MS, { attempts: 1 }),
       row(subject, AT_MS, { attempts: 2 }, 'destination'),
       row(subject, AT_MS, { attempts: 4 }, 'all'),
@@ -72,17 +72,17 @@ export function counting({ store, reopen, open }: Ground): void {
 
   test('counts are still there when the store is opened again, and go on from where they were', async () => {
     const subject = randomUUID()
-    await store().control.addStats([row(subject, AT_MS, { delivered: 5 })])
-    await (await reopen()).control.addStats([row(subject, AT_MS, { delivered: 6 })])
+    await store().books.addStats([row(subject, AT_MS, { delivered: 5 })])
+    await (await reopen()).books.addStats([row(subject, AT_MS, { delivered: 6 })])
     assert.deepEqual(await series(store(), subject), [{ atMs: AT_MS, counts: { delivered: 11 } }])
   })
 
   test('minutes go with the retention, hours after 90 days', async () => {
     const opened = await open({ retentionDays: 7 })
     try {
-      const { control } = opened.store
+      const { books } = opened.store
       const old = Array.from({ length: 600 }, (_, minute) => row('s', AT_MS + minute * MINUTE_MS, { accepted: 1 }))
-      await control.addStats([...old, row('s', AT_MS + 5 * DAY_MS, { accepted: 1 })])
+      await books.addStats([...old, row('s', AT_MS + 5 * DAY_MS, { accepted: 1 })])
       const left = async (stepMs: number): Promise<number> =>
         (await series(opened.store, 's', { stepMs, toMs: AT_MS + 10 * DAY_MS })).reduce(
           (sum, { counts }) => sum + (counts['accepted'] as number),
@@ -104,9 +104,9 @@ export function counting({ store, reopen, open }: Ground): void {
     const { id: idle } = await newDestination(store(), sourceId)
     const before = Date.now()
     await accept(store(), sourceId, tracks(1), [destinationId])
-    const told = async () => new Map((await store().control.oldestPending()).map(({ destinationId: id, atMs }) => [id, atMs]))
+    const told = async () => new Map((await store().books.oldestPending()).map(({ destinationId: id, atMs }) => [id, atMs]))
     const first = await told()
-    assert.equal(first.get(destinationId), await store().control.oldestPendingAtMs(destinationId))
+    assert.equal(first.get(destinationId), await store().books.oldestPendingAtMs(destinationId))
     // By the store's own clock.
     assert.ok((first.get(destinationId) as number) >= before - 20)
     assert.equal(first.has(idle), false)

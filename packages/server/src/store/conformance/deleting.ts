@@ -31,11 +31,11 @@ type WithTargets = DeletionDetail & { targets: DeletionTarget[] }
 
 export function deleting({ store, reopen, open }: Ground): void {
   const detail = async (from: Store, id: string): Promise<WithTargets> => {
-    const found = await from.control.deletion(id)
+    const found = await from.deletions.one(id)
     assert.ok(found !== undefined)
     const { data, next } = found.firstTargets
     if (next === null) return { ...found, targets: data }
-    return { ...found, targets: await allPages((page) => from.control.deletionTargets(id, {}, page), 1_000) }
+    return { ...found, targets: await allPages((page) => from.deletions.targets(id, {}, page), 1_000) }
   }
   /** With suppression, a purge has a tail of seconds. */
   const untilPurged = (id: string, purged: number): Promise<WithTargets> =>
@@ -58,7 +58,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const taker = new RecordingTaker()
     store().delivery.attach(taker)
     const sourceIds = [sourceId, otherSource, bare, sourceId]
-    const { id } = await store().control.createDeletion({ userIds: ['u1', 'u2', 'u1'], sourceIds, suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['u1', 'u2', 'u1'], sourceIds, suppress: false })
     const deletion = await detail(store(), id)
     assert.deepEqual([deletion.userCount, deletion.suppress, [...deletion.sourceIds]], [2, false, [sourceId, otherSource, bare]])
     assert.deepEqual(
@@ -90,7 +90,7 @@ export function deleting({ store, reopen, open }: Ground): void {
 
   test('a deletion without sources is for every source there is', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    const { id, sourceIds } = await store().control.createDeletion({ userIds: ['all over'], sourceIds: null, suppress: false })
+    const { id, sourceIds } = await store().deletions.create({ userIds: ['all over'], sourceIds: null, suppress: false })
     const { targets } = await detail(store(), id)
     assert.deepEqual([...sourceIds].sort(), [...store().configuration().sources.keys()].sort())
     assert.ok(targets.some((target) => target.sourceId === sourceId && target.destinationId === destinationId))
@@ -100,26 +100,26 @@ export function deleting({ store, reopen, open }: Ground): void {
     const gone = await newSource(store())
     const { id: left } = await newSource(store())
     await accept(store(), gone.id, [track('of-a-deleted-source', { userId: 'still there' })])
-    assert.equal(await store().control.deleteSource(gone.id), true)
+    assert.equal(await store().settings.deleteSource(gone.id), true)
     const found = async (): Promise<number> => {
-      const { data } = await store().control.messages({ userId: 'still there' }, { limit: 10, cursor: null })
+      const { data } = await store().history.messages({ userId: 'still there' }, { limit: 10, cursor: null })
       return data.filter(({ content }) => content.items.some((item) => item?.['type'] === 'track')).length
     }
-    const some = await store().control.createDeletion({ userIds: ['still there'], sourceIds: [left], suppress: false })
+    const some = await store().deletions.create({ userIds: ['still there'], sourceIds: [left], suppress: false })
     await until(
       () => detail(store(), some.id),
       ({ state }) => state === 'finished',
       'the first is over',
     )
     assert.equal(await found(), 1)
-    const all = await store().control.createDeletion({ userIds: ['still there'], sourceIds: null, suppress: false })
+    const all = await store().deletions.create({ userIds: ['still there'], sourceIds: null, suppress: false })
     await untilPurged(all.id, 1)
     assert.equal(await found(), 0)
   })
 
   test('the status of a deletion follows its deliveries and its purge', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    const { id } = await store().control.createDeletion({ userIds: ['a', 'b', 'c'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['a', 'b', 'c'], sourceIds: [sourceId], suppress: false })
     const isPurged = (): Promise<WithTargets> =>
       until(
         () => detail(store(), id),
@@ -141,7 +141,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       ['running', 'finished', 'running', 'pending'],
     )
     for (const target of middle.targets) {
-      const delivery = await store().control.delivery(target.deliveryId as string)
+      const delivery = await store().history.delivery(target.deliveryId as string)
       assert.equal(delivery?.content?.items[0]?.['userId'], target.userId)
     }
     await settle(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS * 2 }), 'delivered')
@@ -150,7 +150,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const end = await detail(store(), id)
     assert.deepEqual([end.state, ...states(end).map((state) => state.split(' ').at(-1))], ['failed', 'finished', 'finished', 'failed'])
     assert.deepEqual(end.targetCounts, { pending: 0, running: 0, finished: 2, failed: 1 })
-    const [summary] = (await store().control.deletions({}, { limit: 1, cursor: null })).data
+    const [summary] = (await store().deletions.list({}, { limit: 1, cursor: null })).data
     const { targets: _, targetCounts: __, firstTargets: ___, ...expected } = end
     assert.deepEqual(summary, expected)
   })
@@ -167,17 +167,17 @@ export function deleting({ store, reopen, open }: Ground): void {
     ])
     await accept(store(), sourceId, [of('Gone', 'p-5'), of('gone ', 'p-6')])
     await accept(store(), other, [of('gone', 'o-0')])
-    const { id } = await store().control.createDeletion({ userIds: ['gone', 'undefined'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['gone', 'undefined'], sourceIds: [sourceId], suppress: false })
     await untilPurged(id, 2)
     await accept(store(), sourceId, [of('gone', 'p-7')])
     const left = async (of: string): Promise<unknown[]> => {
-      const all = await allPages((page) => store().control.messages({ sourceId: of }, page), 3)
+      const all = await allPages((page) => store().history.messages({ sourceId: of }, page), 3)
       return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
     }
     assert.deepEqual(await left(sourceId), ['p-7', 'p-6', 'p-5', 'p-4', 'p-3', 'p-1'], 'what comes later is not purged')
     assert.deepEqual(await left(other), ['o-0'])
-    assert.equal(await store().control.message('p-0'), undefined)
-    assert.deepEqual((await store().control.messages({ userId: 'gone', sourceId }, { limit: 10, cursor: null })).data.length, 2, 'p-3, p-7')
+    assert.equal(await store().history.message('p-0'), undefined)
+    assert.deepEqual((await store().history.messages({ userId: 'gone', sourceId }, { limit: 10, cursor: null })).data.length, 2, 'p-3, p-7')
     assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'a late retry is still a duplicate')
     await reopen()
     assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'also after a start')
@@ -189,7 +189,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const taker = new RecordingTaker()
     store().delivery.attach(taker)
     const { segment } = await accept(store(), sourceId, [track('z'), track('w', { userId: 'gone' })], [destinationId])
-    const { id } = await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await untilPurged(id, 2)
     assert.deepEqual(
       [track('z'), track('w', { userId: 'gone' })].map((item) => taker.deletions[0]?.(sourceId, segment as RowId, item)),
@@ -199,14 +199,14 @@ export function deleting({ store, reopen, open }: Ground): void {
     const [first] = (await claim(store(), destinationId, { maxFresh: 1 })).shipments
     assert.ok(first !== undefined)
     assert.deepEqual(messageIdsOf(first), [null, 'y'])
-    const pending = (await store().control.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })).data
+    const pending = (await store().history.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })).data
     const { pending: owed } = await ledgerOf(store(), destinationId)
     assert.deepEqual([pending.length, owed], [5, 5], 'four messages and the delete message are owed and listed')
     assert.deepEqual(pending.filter(({ messageId }) => messageId === null).length, 3)
     await settle(store(), first, (delivery) => (delivery.endsWith('-0') ? 'cancelled' : 'delivered'), { reason: 'message_deleted' })
-    const shown = await store().control.delivery(deliveriesOf(first.shipment)[0] as string)
+    const shown = await store().history.delivery(deliveriesOf(first.shipment)[0] as string)
     assert.deepEqual([shown?.state, shown?.reason, shown?.content], ['cancelled', 'message_deleted', null])
-    assert.deepEqual(await store().control.replay(deliveriesOf(first.shipment)[0] as string), { ok: false, reason: 'message_gone' })
+    assert.deepEqual(await store().replays.replay(deliveriesOf(first.shipment)[0] as string), { ok: false, reason: 'message_gone' })
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 3, delivered: 1, cancelled: 1 }))
   })
 
@@ -224,7 +224,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       ({ shipments }) => shipments.length > 0,
       'the delete message is claimed',
     ).then(() => told.push('claimed'))
-    await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await claiming
     assert.deepEqual(told, ['deleted', 'claimed'])
     store().delivery.attach(new RecordingTaker())
@@ -238,7 +238,7 @@ export function deleting({ store, reopen, open }: Ground): void {
         accept(store(), sourceId, [track(`l-${at}`, { userId: at % 2 ? 'gone' : 'stays' })], [destinationId]),
       ),
     )
-    const { id } = await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     const { shipments } = await claim(store(), destinationId)
     const had = shipments.flatMap(messageIdsOf)
     assert.equal(had.filter((messageId) => messageId?.startsWith('l-')).length, count / 2)
@@ -254,7 +254,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const isSuppressed = (): boolean => store().configuration().suppressions.get(sourceId)?.has('gone') ?? false
     await accept(store(), sourceId, of('before'), [destinationId])
     let sent = 1
-    const creating = store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
+    const creating = store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
     let isAnswered = false
     void creating.then(() => {
       isAnswered = true
@@ -268,7 +268,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const { id } = await creating
     await last
     await untilPurged(id, sent)
-    const all = await allPages((page) => store().control.messages({ sourceId }, page), 1_000)
+    const all = await allPages((page) => store().history.messages({ sourceId }, page), 1_000)
     const left = all.flatMap(({ content }) => content.items).filter((item) => item?.['userId'] === 'gone' && item['type'] !== 'delete')
     assert.deepEqual(left, [])
     for (const { shipment, contents } of taker.taken) {
@@ -290,20 +290,20 @@ export function deleting({ store, reopen, open }: Ground): void {
       sourceId,
       userIds.map((userId, at) => track(`long-${at}`, { userId })),
     )
-    const { id } = await store().control.createDeletion({ userIds, sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds, sourceIds: [sourceId], suppress: false })
     await untilPurged(id, userIds.length)
-    assert.equal(await store().control.createSuppressions({ userIds, sourceIds: [sourceId] }), userIds.length)
+    assert.equal(await store().deletions.suppress({ userIds, sourceIds: [sourceId] }), userIds.length)
     const page = { limit: 10, cursor: null }
     for (const userId of userIds) {
       assert.deepEqual(
-        (await store().control.deletionTargets(id, { userId }, page)).data.map((target) => [target.userId, target.destinationId]),
+        (await store().deletions.targets(id, { userId }, page)).data.map((target) => [target.userId, target.destinationId]),
         [[userId, destinationId]],
       )
-      assert.equal((await store().control.suppressions({ userId }, page)).data.length, 1)
+      assert.equal((await store().deletions.suppressions({ userId }, page)).data.length, 1)
     }
-    assert.equal(await store().control.createSuppressions({ userIds, sourceIds: [sourceId] }), 0, 'they are suppressed already')
+    assert.equal(await store().deletions.suppress({ userIds, sourceIds: [sourceId] }), 0, 'they are suppressed already')
     for (const limit of [1, 3, 10]) {
-      const listed = await allPages((each) => store().control.suppressions({ sourceId }, each), limit)
+      const listed = await allPages((each) => store().deletions.suppressions({ sourceId }, each), limit)
       assert.deepEqual(listed.map(({ userId }) => userId).sort(), [...userIds].sort())
     }
     for (const claimed of (await claim(store(), destinationId)).shipments) await settle(store(), claimed, 'delivered')
@@ -312,7 +312,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       ({ state }) => state === 'finished',
       'the request is finished',
     )
-    for (const userId of userIds) assert.equal(await store().control.deleteSuppression(userId, null), 1)
+    for (const userId of userIds) assert.equal(await store().deletions.unsuppress(userId, null), 1)
     assert.equal(store().configuration().suppressions.get(sourceId)?.size ?? 0, 0)
   })
 
@@ -321,7 +321,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     await Promise.all(
       Array.from({ length: 600 }, (_, at) => accept(store(), sourceId, [track(`m-${at}`, { userId: at % 2 ? 'gone' : 'stays' })])),
     )
-    const { id } = await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await reopen()
     const { purged } = await until(
       () => detail(store(), id),
@@ -329,7 +329,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       'finished',
     )
     assert.equal(purged, 300)
-    const { data } = await store().control.messages({ sourceId, userId: 'gone' }, { limit: 10, cursor: null })
+    const { data } = await store().history.messages({ sourceId, userId: 'gone' }, { limit: 10, cursor: null })
     assert.deepEqual(data, [])
   })
 
@@ -341,7 +341,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       const items = [track(`gone-${size}`, secret), track(`stays-${size}`, { properties: { plain: `STAYS-${size}` } })]
       await accept(other.store, sourceId, items)
     }
-    const { id } = await other.store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await other.store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await until(
       () => detail(other.store, id),
       ({ state }) => state === 'finished',
@@ -361,7 +361,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const secret = (secret: string) => track('d-1', { userId: 'gone', properties: { secret } })
     await accept(other.store, sourceId, [secret('FIRST-SECRET')])
     await accept(other.store, sourceId, [secret('AGAIN-SECRET'), track('d-2', { properties: { plain: 'STAYS' } })])
-    const { id } = await other.store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await other.store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     const { purged } = await until(
       () => detail(other.store, id),
       ({ state }) => state === 'finished',
@@ -385,7 +385,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     })
     await accept(other.store, sourceId, [track('w-1', { userId: 'gone' }), track('w-2', { userId: 'gone' })], [], about('WHOLE'))
     await accept(other.store, sourceId, [track('p-1', { userId: 'gone' }), track('p-2', { userId: 'stays' })], [], about('PART'))
-    const { id } = await other.store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await other.store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await until(
       () => detail(other.store, id),
       ({ state }) => state === 'finished',
@@ -402,13 +402,12 @@ export function deleting({ store, reopen, open }: Ground): void {
   for (const limit of [1, 2, 7]) {
     test(`every deletion is on one page of ${limit}, newest first, also while new ones arrive`, async () => {
       const { id: sourceId } = await newSource(store())
-      const request = (): Promise<DeletionDetail> =>
-        store().control.createDeletion({ userIds: ['u'], sourceIds: [sourceId], suppress: false })
+      const request = (): Promise<DeletionDetail> => store().deletions.create({ userIds: ['u'], sourceIds: [sourceId], suppress: false })
       const made: string[] = []
       for (let at = 0; at < 9; at++) made.unshift((await request()).id)
       const arrivals = { left: 3 }
       const listed = await allPages(
-        (page) => store().control.deletions({}, page),
+        (page) => store().deletions.list({}, page),
         limit,
         async () => {
           if (arrivals.left-- > 0) await request()
@@ -431,7 +430,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       userIds.slice(0, 2_500).map((userId) => track(userId, { userId })),
       [destinationId],
     )
-    const { id } = await store().control.createDeletion({ userIds, sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds, sourceIds: [sourceId], suppress: false })
     assert.equal((await untilPurged(id, 2_500)).targets.length, 5_000)
     const { shipments } = await claim(store(), destinationId)
     assert.equal(shipments.length, 5_001)
@@ -449,7 +448,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     const { id: two } = await newDestination(store(), sourceId)
     const { id: quiet } = await newSource(store())
     const userIds = ['t-1', 't-2', 't-3']
-    const { id } = await store().control.createDeletion({ userIds, sourceIds: [sourceId, quiet], suppress: false })
+    const { id } = await store().deletions.create({ userIds, sourceIds: [sourceId, quiet], suppress: false })
     await until(
       () => detail(store(), id),
       ({ targetCounts }) => targetCounts.finished === 3,
@@ -466,8 +465,8 @@ export function deleting({ store, reopen, open }: Ground): void {
       `${userId} null finished`,
     ])
     for (const limit of [1, 2, 4, 100]) {
-      const list = async (filter: Parameters<Store['control']['deletionTargets']>[1]): Promise<string[]> =>
-        (await allPages((page) => store().control.deletionTargets(id, filter, page), limit)).map(name)
+      const list = async (filter: Parameters<Store['deletions']['targets']>[1]): Promise<string[]> =>
+        (await allPages((page) => store().deletions.targets(id, filter, page), limit)).map(name)
       assert.deepEqual(await list({}), expected, 'in the order of the request')
       assert.deepEqual(await list({ userId: 't-2' }), expected.slice(3, 6))
       assert.deepEqual(await list({ userId: 't-3', state: 'running' }), [`t-3 ${one} running`])
@@ -483,13 +482,13 @@ export function deleting({ store, reopen, open }: Ground): void {
 
   test('deletions are listed by state and user', async () => {
     const other = await open({ retentionDays: 7 })
-    const { control } = other.store
+    const { deletions } = other.store
     const { sourceId } = await newWay(other.store)
     const { id: quiet } = await newSource(other.store)
-    const pending = await control.createDeletion({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
-    const finished = await control.createDeletion({ userIds: ['b', 'c'], sourceIds: [quiet], suppress: false })
-    const list = async (filter: Parameters<typeof control.deletions>[0]): Promise<string[]> =>
-      (await allPages((page) => control.deletions(filter, page), 1)).map(({ id }) => id)
+    const pending = await deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
+    const finished = await deletions.create({ userIds: ['b', 'c'], sourceIds: [quiet], suppress: false })
+    const list = async (filter: Parameters<typeof deletions.list>[0]): Promise<string[]> =>
+      (await allPages((page) => deletions.list(filter, page), 1)).map(({ id }) => id)
     await until(
       async () => [await list({ state: 'pending' }), await list({ state: 'finished' })],
       (lists) => lists.every(({ length }) => length === 1),
@@ -506,12 +505,12 @@ export function deleting({ store, reopen, open }: Ground): void {
 
   test('users of a deletion that ended before the retention time stand in it by pseudonym, and are found by their ids', async () => {
     const other = await open({ retentionDays: 7 })
-    const { control } = other.store
+    const { deletions } = other.store
     const { sourceId, destinationId } = await newWay(other.store)
     const { id: quiet } = await newSource(other.store)
     const request = { userIds: ['FORGOTTEN-1', 'FORGOTTEN-2'], sourceIds: [sourceId, quiet], suppress: false }
-    const { id } = await control.createDeletion(request)
-    const { id: open1 } = await control.createDeletion({ userIds: ['STAYS-1'], sourceIds: [sourceId], suppress: false })
+    const { id } = await deletions.create(request)
+    const { id: open1 } = await deletions.create({ userIds: ['STAYS-1'], sourceIds: [sourceId], suppress: false })
     await until(
       () => detail(other.store, id),
       ({ targetCounts }) => targetCounts.finished === 2,
@@ -528,7 +527,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     )
     await other.store.dropExpired(Date.now() + 30 * DAY_MS)
     const ended = await detail(other.store, id)
-    const pseudonyms = await Promise.all(request.userIds.map((userId) => control.pseudonym(userId)))
+    const pseudonyms = await Promise.all(request.userIds.map((userId) => deletions.pseudonym(userId)))
     assert.deepEqual(
       ended.targets,
       before.targets.map((target) => ({ ...target, userId: pseudonyms[request.userIds.indexOf(target.userId)] })),
@@ -536,17 +535,17 @@ export function deleting({ store, reopen, open }: Ground): void {
     assert.deepEqual({ ...ended, targets: [], firstTargets: null }, { ...before, targets: [], firstTargets: null })
     const page = { limit: 10, cursor: null }
     assert.deepEqual(
-      (await control.deletions({ userId: 'FORGOTTEN-2' }, page)).data.map((deletion) => deletion.id),
+      (await deletions.list({ userId: 'FORGOTTEN-2' }, page)).data.map((deletion) => deletion.id),
       [id],
     )
-    assert.equal((await control.deletionTargets(id, { userId: 'FORGOTTEN-2' }, page)).data.length, 2)
+    assert.equal((await deletions.targets(id, { userId: 'FORGOTTEN-2' }, page)).data.length, 2)
     assert.deepEqual(
       (await detail(other.store, open1)).targets.map(({ userId }) => userId),
       ['STAYS-1'],
       'it has not ended',
     )
     const again = await other.reopen()
-    assert.equal(await again.control.pseudonym('FORGOTTEN-2'), pseudonyms[1])
+    assert.equal(await again.deletions.pseudonym('FORGOTTEN-2'), pseudonyms[1])
     assert.notEqual(pseudonyms[0], pseudonyms[1])
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes('STAYS-1'))
@@ -556,7 +555,7 @@ export function deleting({ store, reopen, open }: Ground): void {
 
   test('a delete message that failed and is replayed brings its request to its end', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    const { id } = await store().control.createDeletion({ userIds: ['r-1', 'r-2'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['r-1', 'r-2'], sourceIds: [sourceId], suppress: false })
     const settleAs = async (fates: readonly ('delivered' | 'failed')[]): Promise<void> => {
       const { shipments } = await claim(store(), destinationId)
       assert.equal(shipments.length, fates.length)
@@ -571,28 +570,28 @@ export function deleting({ store, reopen, open }: Ground): void {
     await settleAs(['delivered', 'failed'])
     const [good, bad] = (await ended('failed')).targets as [DeletionTarget, DeletionTarget]
     await store().dropExpired(Date.now())
-    const again = await store().control.replay(bad.deliveryId as string)
+    const again = await store().replays.replay(bad.deliveryId as string)
     assert.ok(again.ok)
     const open = await detail(store(), id)
     assert.deepEqual([open.state, open.targets[1]?.state, open.targets[1]?.deliveryId], ['running', 'pending', again.deliveryId])
     await settleAs(['failed'])
     await ended('failed')
-    assert.ok((await store().control.replay(again.deliveryId)).ok)
+    assert.ok((await store().replays.replay(again.deliveryId)).ok)
     await settleAs(['delivered'])
     await ended('finished')
-    assert.ok((await store().control.replay(good.deliveryId as string)).ok)
+    assert.ok((await store().replays.replay(good.deliveryId as string)).ok)
     const sentAgain = await detail(store(), id)
     assert.deepEqual([sentAgain.state, sentAgain.targets[0]], ['finished', good], 'one that was delivered stays so')
   })
 
   test('whichever of its deliveries a failed delete message is replayed from, the last replay tells its end', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    const { id } = await store().control.createDeletion({ userIds: ['r-3'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store().deletions.create({ userIds: ['r-3'], sourceIds: [sourceId], suppress: false })
     const settleAs = async (fate: 'delivered' | 'failed'): Promise<void> => settle(store(), await claimOne(store(), destinationId), fate)
     await settleAs('failed')
     const { deliveryId } = (await detail(store(), id)).targets[0] as DeletionTarget
     for (const fate of ['failed', 'delivered'] as const) {
-      assert.ok((await store().control.replay(deliveryId as string)).ok)
+      assert.ok((await store().replays.replay(deliveryId as string)).ok)
       await settleAs(fate)
     }
     const after = await until(
@@ -604,10 +603,10 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('a deletion that is not there is not found, and one for an unknown source is refused', async () => {
-    assert.equal(await store().control.deletion('del_unknown'), undefined)
-    await assert.rejects(store().control.createDeletion({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }))
-    assert.deepEqual(await store().control.deletionTargets('del_unknown', {}, { limit: 1, cursor: null }), { data: [], next: null })
-    const { data } = await store().control.suppressions({}, { limit: 1_000, cursor: null })
+    assert.equal(await store().deletions.one('del_unknown'), undefined)
+    await assert.rejects(store().deletions.create({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }))
+    assert.deepEqual(await store().deletions.targets('del_unknown', {}, { limit: 1, cursor: null }), { data: [], next: null })
+    const { data } = await store().deletions.suppressions({}, { limit: 1_000, cursor: null })
     assert.ok(!data.some(({ sourceId }) => sourceId === 'src_unknown'))
     await accept(store(), (await newSource(store())).id, tracks(1))
   })

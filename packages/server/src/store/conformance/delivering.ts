@@ -240,16 +240,16 @@ export function delivering({ store, reopen }: Ground): void {
 
   test('the oldest that a destination is owed is known by when it was accepted', async () => {
     const { sourceId, destinationId } = await newWay(store())
-    assert.equal(await store().control.oldestPendingAtMs(destinationId), null)
-    assert.equal(await store().control.oldestPendingAtMs('dst_unknown'), null)
+    assert.equal(await store().books.oldestPendingAtMs(destinationId), null)
+    assert.equal(await store().books.oldestPendingAtMs('dst_unknown'), null)
     const before = Date.now()
     await accept(store(), sourceId, [track('a')], [destinationId])
-    const oldest = await store().control.oldestPendingAtMs(destinationId)
+    const oldest = await store().books.oldestPendingAtMs(destinationId)
     // Where a server's clock is asked, what is known of it is as exact as a round trip is short.
     assert.ok(oldest !== null && Math.abs(oldest - before) < 5_000, `${before} and ${oldest}`)
     await settle(store(), await claimOne(store(), destinationId), 'retry')
     await quietMoment()
     await accept(store(), sourceId, [track('b')], [destinationId])
-    assert.equal(await store().control.oldestPendingAtMs(destinationId), oldest)
+    assert.equal(await store().books.oldestPendingAtMs(destinationId), oldest)
   })
 }

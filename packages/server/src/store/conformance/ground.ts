@@ -57,7 +57,7 @@ export const NOW_MS = 1_800_000_000_000
 export const DAY_MS = 86_400_000
 
 export async function newSource(store: Store, change: Partial<Source> = {}): Promise<Source> {
-  return store.control.createSource({ name: 'a source', enabled: true, writeKeys: [randomUUID()], requireOAuth: false, ...change })
+  return store.settings.createSource({ name: 'a source', enabled: true, writeKeys: [randomUUID()], requireOAuth: false, ...change })
 }
 
 export function destinationOf(change: Partial<NewDestination> = {}): NewDestination {
@@ -82,7 +82,7 @@ export function destinationOf(change: Partial<NewDestination> = {}): NewDestinat
 }
 
 export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {
-  return store.control.createDestination(destinationOf({ sourceIds: [sourceId], ...change }))
+  return store.settings.createDestination(destinationOf({ sourceIds: [sourceId], ...change }))
 }
 
 /** A source with one destination. */
@@ -250,7 +250,7 @@ export async function settleAll(store: Store, destinationId: string, fate: Fate,
 
 export async function ledgerOf(store: Store, destinationId: string): Promise<Omit<LedgerRow, 'destinationId'>> {
   const find = (rows: LedgerRow[]): LedgerRow | undefined => rows.find((row) => row.destinationId === destinationId)
-  const [kept, counted] = [find(await store.control.ledger()), find(await store.control.recount())]
+  const [kept, counted] = [find(await store.books.ledger()), find(await store.books.recount())]
   assert.deepEqual(kept, counted, 'the ledger and its recount')
   assert.ok(kept !== undefined, 'a destination is in the ledger')
   const { destinationId: _, ...counts } = kept

@@ -19,7 +19,7 @@ export function inspecting({ store, open }: Ground): void {
       }
     })()
     for (let round = 0; round < 5; round += 1) {
-      const inspection = await store().control.inspect(DEADLINE_MS)
+      const inspection = await store().books.inspect(DEADLINE_MS)
       assert.ok(inspection)
       assert.deepEqual(inspection.problems, [])
       assert.deepEqual(inspection.ledger, inspection.recount)
@@ -27,7 +27,7 @@ export function inspecting({ store, open }: Ground): void {
     }
     over = true
     await writing
-    const inspection = await store().control.inspect(DEADLINE_MS)
+    const inspection = await store().books.inspect(DEADLINE_MS)
     const row = inspection?.recount.find((known) => known.destinationId === destinationId)
     assert.ok(row !== undefined && row.owed > 0 && row.owed === row.delivered)
     assert.ok((inspection?.oldestMessageAtMs ?? 0) > 0)
@@ -36,10 +36,10 @@ export function inspecting({ store, open }: Ground): void {
   test('it tells under which key secrets are encrypted, and none where there are no secrets', async () => {
     const own = await open({ retentionDays: 7 })
     try {
-      const before = await own.store.control.inspect(DEADLINE_MS)
+      const before = await own.store.books.inspect(DEADLINE_MS)
       const source = await newSource(own.store)
       await newDestination(own.store, source.id, { sharedSecret: 'secret' })
-      const after = await own.store.control.inspect(DEADLINE_MS)
+      const after = await own.store.books.inspect(DEADLINE_MS)
       assert.equal(after?.secretKeyIds.length, 1)
       assert.match(after?.secretKeyIds[0] ?? '', /^[\w-]{8}$/)
       assert.ok((before?.secretKeyIds.length ?? 2) <= 1)
@@ -50,6 +50,6 @@ export function inspecting({ store, open }: Ground): void {
   })
 
   test('a look that is not over by its deadline says so', async () => {
-    assert.equal(await store().control.inspect(0), undefined)
+    assert.equal(await store().books.inspect(0), undefined)
   })
 }

@@ -32,12 +32,12 @@ const FIRST = { limit: 1_000, cursor: null }
 
 export function reading({ store, reopen }: Ground): void {
   const idsOf = async (filter: MessageFilter): Promise<unknown[]> => {
-    const { data, next } = await store().control.messages(filter, FIRST)
+    const { data, next } = await store().history.messages(filter, FIRST)
     assert.equal(next, null)
     return data.map(({ content, index }) => content.items[index]?.['messageId'])
   }
   const deliveriesWith = async (filter: DeliveryFilter): Promise<string[]> => {
-    const { data, next } = await store().control.deliveries(filter, FIRST)
+    const { data, next } = await store().history.deliveries(filter, FIRST)
     assert.equal(next, null)
     return data.map(({ messageId, state, reason, attempts }) => [messageId, state, reason ?? '-', attempts].join(' ')).sort()
   }
@@ -62,7 +62,7 @@ export function reading({ store, reopen }: Ground): void {
     assert.deepEqual(await idsOf({ sourceId: one, messageId: 'a', type: 'identify' }), [])
     assert.deepEqual(await idsOf({ sourceId: one, messageId: 'e' }), [])
     assert.deepEqual(await idsOf({ sourceId: 'src_unknown' }), [])
-    const { data } = await store().control.messages({ messageId: 'a', userId: 'ann' }, FIRST)
+    const { data } = await store().history.messages({ messageId: 'a', userId: 'ann' }, FIRST)
     const ofThese = data.map(({ content }) => content.sourceId).filter((id) => id === one || id === other)
     assert.deepEqual(ofThese, [other, one], 'the same id of several sources')
   })
@@ -91,7 +91,7 @@ export function reading({ store, reopen }: Ground): void {
       const expected = await idsOf({ sourceId })
       const list = async (filter: MessageFilter): Promise<unknown[]> => {
         const all = await allPages(
-          (page) => store().control.messages(filter, page),
+          (page) => store().history.messages(filter, page),
           limit,
           () => accept(store(), sourceId, tracks(2)),
         )
@@ -107,18 +107,18 @@ export function reading({ store, reopen }: Ground): void {
     const shared = `shared-${one}`
     await accept(store(), one, [track('first'), track(shared, { event: 'older' })])
     await accept(store(), other, [track(shared, { event: 'newer' })])
-    const newest = await store().control.message(shared)
+    const newest = await store().history.message(shared)
     assert.equal(newest?.content.sourceId, other)
     assert.equal(newest.content.items[newest.index]?.['event'], 'newer')
-    const [listed] = (await store().control.messages({ sourceId: one, messageId: shared }, FIRST)).data
+    const [listed] = (await store().history.messages({ sourceId: one, messageId: shared }, FIRST)).data
     assert.ok(listed !== undefined)
-    assert.deepEqual(await store().control.message(listed.id), listed)
+    assert.deepEqual(await store().history.message(listed.id), listed)
     assert.equal(listed.content.items[0], null, 'the others of its batch are left out')
     await reopen()
-    assert.deepEqual(await store().control.message(listed.id), listed)
-    assert.equal((await store().control.message(shared))?.content.sourceId, other)
+    assert.deepEqual(await store().history.message(listed.id), listed)
+    assert.equal((await store().history.message(shared))?.content.sourceId, other)
     for (const unknown of ['none', '2-0', '99999999999999999999-0', `${listed.segment}-9`, `${listed.segment}--1`, `0${listed.id}`]) {
-      assert.equal(await store().control.message(unknown), undefined, unknown)
+      assert.equal(await store().history.message(unknown), undefined, unknown)
     }
   })
 
@@ -126,8 +126,8 @@ export function reading({ store, reopen }: Ground): void {
     const { id: sourceId } = await newSource(store())
     const messageId = `kept-${sourceId}`
     await accept(store(), sourceId, [track(messageId, { userId: `user-${sourceId}` })])
-    await store().control.deleteSource(sourceId)
-    assert.equal((await store().control.message(messageId))?.content.sourceId, sourceId)
+    await store().settings.deleteSource(sourceId)
+    assert.equal((await store().history.message(messageId))?.content.sourceId, sourceId)
     assert.deepEqual(await idsOf({ userId: `user-${sourceId}` }), [messageId])
     assert.deepEqual(await idsOf({ sourceId }), [messageId])
   })
@@ -168,7 +168,7 @@ export function reading({ store, reopen }: Ground): void {
     assert.deepEqual(await deliveriesWith({ destinationId, state: 'pending', reason: 'http_404' }), [])
     assert.deepEqual(await deliveriesWith({ destinationId, state: 'delivered', reason: 'http_404' }), [])
     assert.deepEqual(await deliveriesWith({ destinationId: 'dst_unknown' }), [])
-    assert.ok((await store().control.deliveries({ state: 'failed' }, FIRST)).data.length >= 4, 'of all destinations')
+    assert.ok((await store().history.deliveries({ state: 'failed' }, FIRST)).data.length >= 4, 'of all destinations')
   })
 
   test('deliveries are listed by time: those that ended by their end, those that wait by when they were accepted', async () => {
@@ -209,7 +209,7 @@ export function reading({ store, reopen }: Ground): void {
       }
     }
     const idsWith = async (filter: DeliveryFilter, limit = 1_000): Promise<string> => {
-      const rows = await allPages((page) => store().control.deliveries({ destinationId, ...filter }, page), limit)
+      const rows = await allPages((page) => store().history.deliveries({ destinationId, ...filter }, page), limit)
       return rows
         .map(({ messageId }) => messageId ?? '')
         .sort((a, b) => (a < b ? -1 : 1))
@@ -232,7 +232,7 @@ export function reading({ store, reopen }: Ground): void {
     assert.equal(await idsWith({ userId: 'nobody' }), '')
     assert.equal(await idsWith({ event: 'bought' }), '', 'as it is written')
     assert.equal(await idsWith({ userId: 'ann', event: 'Seen', state: 'failed', reason: 'http_404' }), '')
-    const [row] = (await store().control.deliveries({ destinationId, userId: 'bob', state: 'failed' }, FIRST)).data
+    const [row] = (await store().history.deliveries({ destinationId, userId: 'bob', state: 'failed' }, FIRST)).data
     assert.deepEqual([row?.type, row?.event, row?.userId, row?.anonymousId], ['track', 'Bought', 'bob', null])
   })
 
@@ -252,7 +252,7 @@ export function reading({ store, reopen }: Ground): void {
     await fail(destinationId, 5, 'delivered', 'none')
     await fail(otherId, 1, 'failed', 'timeout')
     const causesOf = async (filter: CauseFilter): Promise<string[]> => {
-      const { causes, looked } = await store().control.failureCauses(filter)
+      const { causes, looked } = await store().history.failureCauses(filter)
       assert.equal(
         looked,
         causes.reduce((sum, { count }) => sum + count, 0),
@@ -271,9 +271,9 @@ export function reading({ store, reopen }: Ground): void {
     assert.deepEqual(await causesOf({ destinationId, fromMs: third, toMs: fourth - 1 }), own.slice(1, 2))
     assert.deepEqual(await causesOf({ destinationId, fromMs: third }), ['failed http_500 4', 'failed timeout 1'])
     assert.deepEqual(await causesOf({ destinationId: 'dst_unknown' }), [])
-    const [newest] = (await store().control.failureCauses({ destinationId })).causes
+    const [newest] = (await store().history.failureCauses({ destinationId })).causes
     assert.ok(newest !== undefined && newest.firstAtMs >= first && newest.firstAtMs < third && newest.lastAtMs >= fourth)
-    const example = await store().control.delivery(newest.deliveryId)
+    const example = await store().history.delivery(newest.deliveryId)
     assert.deepEqual([example?.state, example?.reason, example?.atMs], ['failed', 'http_500', newest.lastAtMs])
   })
 
@@ -284,9 +284,9 @@ export function reading({ store, reopen }: Ground): void {
       for (const size of [3, 5]) await accept(store(), sourceId, tracks(size), [destinationId])
       for (const filter of [{}, { state: 'pending' }, { state: 'failed' }, { reason: 'http_410' }, { state: 'delivered' }] as const) {
         const all = { destinationId, ...filter }
-        const expected = (await store().control.deliveries(all, FIRST)).data.map(({ id }) => id)
+        const expected = (await store().history.deliveries(all, FIRST)).data.map(({ id }) => id)
         const listed = await allPages(
-          (page) => store().control.deliveries(all, page),
+          (page) => store().history.deliveries(all, page),
           limit,
           async () => {
             if (expected.length < 40) await accept(store(), sourceId, [track(`n-${Math.random()}`)])
@@ -299,10 +299,10 @@ export function reading({ store, reopen }: Ground): void {
         )
         assert.equal(new Set(expected).size, expected.length)
       }
-      const known = new Set((await store().control.deliveries({ destinationId }, FIRST)).data.map(({ id }) => id))
+      const known = new Set((await store().history.deliveries({ destinationId }, FIRST)).data.map(({ id }) => id))
       const arrivals = { left: 5 }
       const listed = await allPages(
-        (page) => store().control.deliveries({ destinationId }, page),
+        (page) => store().history.deliveries({ destinationId }, page),
         limit,
         async () => {
           if (arrivals.left-- > 0) await accept(store(), sourceId, tracks(2), [destinationId])
@@ -316,8 +316,8 @@ export function reading({ store, reopen }: Ground): void {
 
   test('every delivery of all destinations is on one page', async () => {
     await someDeliveries()
-    const all = (await store().control.deliveries({}, { limit: 100_000, cursor: null })).data.map(({ id }) => id)
-    const paged = await allPages((page) => store().control.deliveries({}, page), 97)
+    const all = (await store().history.deliveries({}, { limit: 100_000, cursor: null })).data.map(({ id }) => id)
+    const paged = await allPages((page) => store().history.deliveries({}, page), 97)
     assert.deepEqual(
       paged.map(({ id }) => id),
       all,
@@ -326,11 +326,11 @@ export function reading({ store, reopen }: Ground): void {
 
   test('a cursor that no list gave out is refused', async () => {
     const { sourceId, destinationId } = await someDeliveries()
-    const { control } = store()
+    const { deletions, history } = store()
     const next = async (ask: Promise<{ next: string | null }>): Promise<string> => (await ask).next as string
-    const messages = await next(control.messages({ sourceId }, { limit: 1, cursor: null }))
-    const failed = await next(control.deliveries({ destinationId, state: 'failed' }, { limit: 1, cursor: null }))
-    const pending = await next(control.deliveries({ destinationId, state: 'pending' }, { limit: 1, cursor: null }))
+    const messages = await next(history.messages({ sourceId }, { limit: 1, cursor: null }))
+    const failed = await next(history.deliveries({ destinationId, state: 'failed' }, { limit: 1, cursor: null }))
+    const pending = await next(history.deliveries({ destinationId, state: 'pending' }, { limit: 1, cursor: null }))
     const bad = [
       '',
       'x',
@@ -353,18 +353,18 @@ export function reading({ store, reopen }: Ground): void {
       '["m",1e400,1]',
       '['.repeat(10_000),
     ]
-    for (const cursor of [...bad, failed, pending]) await assert.rejects(control.messages({}, { limit: 1, cursor }), InvalidCursor, cursor)
+    for (const cursor of [...bad, failed, pending]) await assert.rejects(history.messages({}, { limit: 1, cursor }), InvalidCursor, cursor)
     for (const cursor of [...bad, messages]) {
       for (const filter of [{}, { state: 'pending' }, { state: 'delivered' }, { state: 'failed' }, { destinationId }] as const) {
-        await assert.rejects(control.deliveries(filter, { limit: 1, cursor }), InvalidCursor, cursor)
+        await assert.rejects(history.deliveries(filter, { limit: 1, cursor }), InvalidCursor, cursor)
       }
     }
     for (const cursor of [...bad, messages]) {
-      await assert.rejects(control.deletions({}, { limit: 1, cursor }), InvalidCursor, cursor)
-      await assert.rejects(control.suppressions({}, { limit: 1, cursor }), InvalidCursor, cursor)
+      await assert.rejects(deletions.list({}, { limit: 1, cursor }), InvalidCursor, cursor)
+      await assert.rejects(deletions.suppressions({}, { limit: 1, cursor }), InvalidCursor, cursor)
     }
     const far = JSON.stringify([...(JSON.parse(messages) as unknown[]).slice(0, 2), Number.MAX_SAFE_INTEGER])
-    assert.ok((await control.messages({ sourceId }, { limit: 1, cursor: far })).data.length <= 1, 'one that could be, past the end')
+    assert.ok((await history.messages({ sourceId }, { limit: 1, cursor: far })).data.length <= 1, 'one that could be, past the end')
   })
 
   test('a delivery is shown with its message and every request that was made for it', async () => {
@@ -382,15 +382,15 @@ export function reading({ store, reopen }: Ground): void {
     const first = await claimOne(store(), destinationId)
     await settle(store(), first, 'retry', { dueAtMs: NOW_MS + 10, request: { ...failing, indexes: [0, 1] } })
     const [delivery, other] = deliveriesOf(first.shipment) as [string, string]
-    const waiting = await store().control.delivery(delivery)
+    const waiting = await store().history.delivery(delivery)
     assert.deepEqual([waiting?.state, waiting?.atMs, waiting?.attempts], ['pending', NOW_MS + 10, 1])
     const second = await claimOne(store(), destinationId, { nowMs: NOW_MS + 10 })
     await settle(store(), second, (of) => (of === delivery ? 'delivered' : 'expired'), { reason: 'retry_window_over' })
     await reopen()
-    const shown = await store().control.delivery(delivery)
+    const shown = await store().history.delivery(delivery)
     assert.ok(shown !== undefined)
     const { content, history, owedAtMs: _, gathered: __, ...row } = shown
-    const [listed] = (await store().control.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
+    const [listed] = (await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
     assert.deepEqual(row, listed)
     assert.deepEqual([row.state, row.reason, row.attempts, row.messageId, row.replay], ['delivered', null, 2, 'h-0', false])
     assert.deepEqual(content?.items, tracks(2, 'h'), 'with those that went in the same requests')
@@ -398,9 +398,9 @@ export function reading({ store, reopen }: Ground): void {
       { ...failing, indexes: [0, 1], attempt: 1 },
       { ...requestRecord({ indexes: [0, 1] }), attempt: 2 },
     ])
-    assert.deepEqual((await store().control.delivery(other))?.state, 'expired')
+    assert.deepEqual((await store().history.delivery(other))?.state, 'expired')
     for (const unknown of ['', '1-0', 'x', `${delivery}0`, `${delivery.split('-')[0]}-5`, `${row.segment}-0`]) {
-      assert.equal(await store().control.delivery(unknown), undefined, unknown)
+      assert.equal(await store().history.delivery(unknown), undefined, unknown)
     }
   })
 
@@ -411,11 +411,11 @@ export function reading({ store, reopen }: Ground): void {
     await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
     const delivery = deliveriesOf(claimed.shipment)[1] as string
-    assert.deepEqual(await store().control.replay(delivery), { ok: false, reason: 'still_pending' })
+    assert.deepEqual(await store().replays.replay(delivery), { ok: false, reason: 'still_pending' })
     await settle(store(), claimed, 'failed')
     const taker = new RecordingTaker()
     store().delivery.attach(taker)
-    const replayed = await store().control.replay(delivery)
+    const replayed = await store().replays.replay(delivery)
     assert.ok(replayed.ok)
     assert.deepEqual(taker.woken, [destinationId])
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, failed: 3, pending: 1 }))
@@ -423,26 +423,26 @@ export function reading({ store, reopen }: Ground): void {
     const again = await claimOne(store(), destinationId)
     assert.deepEqual([deliveriesOf(again.shipment), again.shipment.replay, messageIdsOf(again)], [[replayed.deliveryId], true, ['r-1']])
     await settle(store(), again, 'delivered')
-    const shown = await store().control.delivery(replayed.deliveryId)
+    const shown = await store().history.delivery(replayed.deliveryId)
     assert.deepEqual([shown?.state, shown?.replay, shown?.messageId], ['delivered', true, 'r-1'])
-    assert.equal((await store().control.delivery(delivery))?.state, 'failed', 'the first stays as it is')
-    const message = await store().control.message('r-1')
+    assert.equal((await store().history.delivery(delivery))?.state, 'failed', 'the first stays as it is')
+    const message = await store().history.message('r-1')
     assert.deepEqual(message?.deliveries, [
       { id: delivery, destinationId },
       { id: replayed.deliveryId, destinationId },
     ])
-    const { data } = await store().control.deliveries({ destinationId, state: 'delivered' }, FIRST)
+    const { data } = await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)
     assert.deepEqual(
       data.map(({ id, replay }) => [id, replay]),
       [[replayed.deliveryId, true]],
     )
-    const third = await store().control.replay(replayed.deliveryId)
+    const third = await store().replays.replay(replayed.deliveryId)
     assert.ok(third.ok)
     await settle(store(), await claimOne(store(), destinationId), 'retry')
     await settle(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS * 2 }), 'delivered')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, failed: 3, delivered: 2 }))
     assert.deepEqual(
-      [(await store().control.delivery(third.deliveryId))?.attempts, (await store().control.delivery(third.deliveryId))?.replay],
+      [(await store().history.delivery(third.deliveryId))?.attempts, (await store().history.delivery(third.deliveryId))?.replay],
       [2, true],
     )
   })
@@ -452,7 +452,7 @@ export function reading({ store, reopen }: Ground): void {
     await accept(store(), sourceId, [track('old')], [destinationId])
     const old = await claimOne(store(), destinationId)
     await settle(store(), old, 'failed')
-    await store().control.replay(deliveriesOf(old.shipment)[0] as string)
+    await store().replays.replay(deliveriesOf(old.shipment)[0] as string)
     await accept(store(), sourceId, [track('new')], [destinationId])
     const { shipments } = await claim(store(), destinationId)
     await store().delivery.settle(
@@ -461,7 +461,7 @@ export function reading({ store, reopen }: Ground): void {
         'delivered',
       ),
     )
-    const { data } = await store().control.deliveries({ destinationId, state: 'delivered' }, FIRST)
+    const { data } = await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)
     assert.deepEqual(
       new Map(data.map(({ messageId, replay }) => [messageId, replay])),
       new Map([
@@ -478,10 +478,10 @@ export function reading({ store, reopen }: Ground): void {
     const claimed = await claimOne(store(), otherId)
     const delivery = deliveriesOf(claimed.shipment)[0] as string
     await settle(store(), claimed, 'delivered')
-    await store().control.deleteDestination(otherId)
-    assert.deepEqual(await store().control.replay(delivery), { ok: false, reason: 'destination_gone' })
+    await store().settings.deleteDestination(otherId)
+    assert.deepEqual(await store().replays.replay(delivery), { ok: false, reason: 'destination_gone' })
     for (const unknown of ['', 'x', '1-0', `${delivery.split('-')[0]}-3`]) {
-      assert.deepEqual(await store().control.replay(unknown), { ok: false, reason: 'not_found' }, unknown)
+      assert.deepEqual(await store().replays.replay(unknown), { ok: false, reason: 'not_found' }, unknown)
     }
     assert.deepEqual(await ledgerOf(store(), destinationId), counts())
   })

@@ -13,19 +13,19 @@ export function matching(change: Partial<Matching> = {}): Matching {
 }
 
 export function createJob(store: Store, selection: ReplaySelection, change: Partial<NewReplayJob> = {}): Promise<ReplayJob> {
-  return store.control.createReplay({ selection, ratePerSecond: null, createdBy: OPERATOR, ...change })
+  return store.replays.create({ selection, ratePerSecond: null, createdBy: OPERATOR, ...change })
 }
 
 export async function step(store: Store, { id }: { id: string }, limit = 1_000, maxWaiting = 1_000_000): Promise<ReplayStepResult> {
-  const job = await store.control.replayJob(id)
+  const job = await store.replays.one(id)
   assert.ok(job !== undefined, 'the job is there')
-  return store.control.replayStep({ id, position: job.position, limit, maxWaiting })
+  return store.replays.step({ id, position: job.position, limit, maxWaiting })
 }
 
 /** Step by step to its end. */
 export async function finish(store: Store, job: { id: string }, limit = 1_000): Promise<ReplayJob> {
   for (;;) {
-    const now = await store.control.replayJob(job.id)
+    const now = await store.replays.one(job.id)
     if (now?.state === 'finished') return now
     const result = await step(store, job, limit)
     assert.ok(result.ok && !result.blocked, JSON.stringify(result))
@@ -50,7 +50,7 @@ export async function ended(store: Store, state: FinalStateName, count: number, 
 }
 
 export async function listed(store: Store, destinationId: string, state?: DeliveryRow['state']): Promise<DeliveryRow[]> {
-  return allPages((page) => store.control.deliveries({ destinationId, state }, page), 500)
+  return allPages((page) => store.history.deliveries({ destinationId, state }, page), 500)
 }
 
 export async function pendingMessages(store: Store, destinationId: string): Promise<(string | null)[]> {

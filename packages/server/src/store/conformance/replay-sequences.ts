@@ -118,10 +118,10 @@ async function runModel(opened: OpenStore, steps: readonly AnyStep[]): Promise<v
         break
       case 'step': {
         const id = jobAt(one.job)
-        const before = id === undefined ? undefined : await store.control.replayJob(id)
+        const before = id === undefined ? undefined : await store.replays.one(id)
         if (before === undefined) break
         const { id: of, position } = before
-        const result = await store.control.replayStep({ id: of, position, limit: one.limit, maxWaiting: one.maxWaiting })
+        const result = await store.replays.step({ id: of, position, limit: one.limit, maxWaiting: one.maxWaiting })
         assert.equal(result.ok, before.state === 'running')
         if (!result.ok) break
         assert.ok(result.replayed <= one.limit)
@@ -130,7 +130,7 @@ async function runModel(opened: OpenStore, steps: readonly AnyStep[]): Promise<v
       }
       case 'change': {
         const id = jobAt(one.job)
-        if (id !== undefined) await store.control.updateReplay(id, { state: one.state })
+        if (id !== undefined) await store.replays.update(id, { state: one.state })
         break
       }
       case 'drop':
@@ -143,8 +143,8 @@ async function runModel(opened: OpenStore, steps: readonly AnyStep[]): Promise<v
   }
   // What is left is done, and then everything is where it belongs.
   for (const id of jobs) {
-    await opened.store.control.updateReplay(id, { state: 'running' })
-    if ((await opened.store.control.replayJob(id))?.state !== 'running') continue
+    await opened.store.replays.update(id, { state: 'running' })
+    if ((await opened.store.replays.one(id))?.state !== 'running') continue
     const done = await finish(opened.store, { id })
     assert.equal(doneOf(done), done.total, 'each was replayed or skipped')
   }
@@ -161,7 +161,7 @@ async function holds(store: Store, destinations: readonly string[], jobs: readon
   }
   let expected = 0
   for (const id of jobs) {
-    const job = (await store.control.replayJob(id)) as ReplayJob
+    const job = (await store.replays.one(id)) as ReplayJob
     assert.ok(doneOf(job) <= job.total)
     const { delivered, failed, expired, cancelled } = job.ended
     expected += job.replayed - delivered - failed - expired - cancelled

@@ -67,7 +67,7 @@ export function replaying({ store, open }: Ground): void {
         createdAtMs: job.createdAtMs,
         finishedAtMs: null,
       })
-      assert.deepEqual(await store().control.replayJob(job.id), job)
+      assert.deepEqual(await store().replays.one(job.id), job)
       assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 7, failed: 7 }), 'creating it owes nothing')
 
       const done = await finish(store(), job)
@@ -82,9 +82,9 @@ export function replaying({ store, open }: Ground): void {
       for (const { id, replay, replayOf, replayJobId, messageId, replayedBy } of pending) {
         assert.deepEqual([replay, replayJobId, replayedBy], [true, job.id, null])
         assert.equal(messageId, names.get(replayOf as string), 'the same message')
-        const detail = await store().control.delivery(id)
+        const detail = await store().history.delivery(id)
         assert.deepEqual([detail?.replayOf, detail?.replayJobId, detail?.state], [replayOf, job.id, 'pending'])
-        assert.equal((await store().control.delivery(replayOf as string))?.replayedBy, id)
+        assert.equal((await store().history.delivery(replayOf as string))?.replayedBy, id)
       }
       assert.equal(new Set(pending.map(({ id }) => id)).size, 7)
 
@@ -93,7 +93,7 @@ export function replaying({ store, open }: Ground): void {
       assert.ok(shipments.every(({ shipment }) => shipment.replay && shipment.attempt === 0))
       assert.deepEqual(new Set(shipments.flatMap(messageIdsOf)), new Set(names.values()))
       for (const claimed of shipments) await settle(store(), claimed, 'delivered')
-      assert.deepEqual((await store().control.replayJob(job.id))?.ended, { delivered: 7, failed: 0, expired: 0, cancelled: 0 })
+      assert.deepEqual((await store().replays.one(job.id))?.ended, { delivered: 7, failed: 0, expired: 0, cancelled: 0 })
       assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 14, failed: 7, delivered: 7 }))
     })
   }
@@ -118,7 +118,7 @@ export function replaying({ store, open }: Ground): void {
 
     const replayedBy = async (change: Parameters<typeof matching>[0]): Promise<(string | null)[]> => {
       const selection = matching({ destinationId, ...change })
-      const { total, byDestination } = await store().control.countReplay(selection)
+      const { total, byDestination } = await store().replays.count(selection)
       const job = await replayAll(store(), selection)
       assert.deepEqual([job.total, job.replayed], [total, total])
       assert.deepEqual(byDestination, total === 0 ? [] : [{ destinationId: selection.destinationId, total, alreadyReplayed: 0 }])
@@ -140,7 +140,7 @@ export function replaying({ store, open }: Ground): void {
 
   withStore('of every destination at once, turn by turn', async ({ store: own }) => {
     const ways = [await ended(own, 'failed', 5), await ended(own, 'expired', 3), await ended(own, 'delivered', 2)]
-    const { total, byDestination } = await own.control.countReplay(matching())
+    const { total, byDestination } = await own.replays.count(matching())
     assert.equal(total, 8)
     assert.deepEqual(
       byDestination.map((of) => [of.destinationId, of.total]),
@@ -179,7 +179,7 @@ export function replaying({ store, open }: Ground): void {
     await accept(store(), sourceId, [track('pending-now')], [destinationId])
     const pending = (await listed(store(), destinationId, 'pending'))[0]?.id as string
     const deliveryIds = [names[2] as string, 'no-such', pending, '1-0', names[0] as string, `${pending.split('-')[0]}-7`]
-    const counted = await store().control.countReplay({ deliveryIds })
+    const counted = await store().replays.count({ deliveryIds })
     assert.equal(counted.total, 6)
     assert.deepEqual(counted.byDestination, [{ destinationId, total: 3, alreadyReplayed: 0 }])
     const job = await createJob(store(), { deliveryIds })
@@ -202,7 +202,7 @@ export function replaying({ store, open }: Ground): void {
     const { destinationId } = await ended(store(), 'failed', 5, { together: true })
     await replayAll(store(), matching({ destinationId }))
     for (const fate of ['retry', 'delivered'] as const) {
-      const { alreadyReplayed, total } = await store().control.countReplay(matching({ destinationId }))
+      const { alreadyReplayed, total } = await store().replays.count(matching({ destinationId }))
       assert.deepEqual([total, alreadyReplayed], [5, 5])
       const again = await replayAll(store(), matching({ destinationId }))
       assert.deepEqual([again.replayed, again.skipped], [0, { already_replayed: 5 }])
@@ -219,7 +219,7 @@ export function replaying({ store, open }: Ground): void {
     await replayAll(store(), matching({ destinationId }))
     const second = (await listed(store(), destinationId, 'pending')).map(({ id }) => id)
     await settleAll(store(), destinationId, 'failed')
-    const { total, alreadyReplayed } = await store().control.countReplay(matching({ destinationId }))
+    const { total, alreadyReplayed } = await store().replays.count(matching({ destinationId }))
     assert.deepEqual([total, alreadyReplayed], [6, 3], 'which a dry run tells')
     const job = await replayAll(store(), matching({ destinationId }))
     assert.deepEqual([job.total, job.replayed, job.skipped], [6, 3, { already_replayed: 3 }])
@@ -231,7 +231,7 @@ export function replaying({ store, open }: Ground): void {
   test('a message that fails again while the job goes on is not sent by it once more', async () => {
     const { destinationId } = await ended(store(), 'failed', 1)
     const [original] = await listed(store(), destinationId)
-    assert.ok((await store().control.replay((original as DeliveryRow).id)).ok)
+    assert.ok((await store().replays.replay((original as DeliveryRow).id)).ok)
     await settleAll(store(), destinationId, 'failed')
     const job = await createJob(store(), matching({ destinationId }))
     assert.ok((await step(store(), job, 1)).ok)
@@ -243,7 +243,7 @@ export function replaying({ store, open }: Ground): void {
   test('two replays by hand that both failed are one message to a job', async () => {
     const { destinationId } = await ended(store(), 'failed', 1)
     const [original] = await listed(store(), destinationId)
-    for (let times = 0; times < 2; times++) assert.ok((await store().control.replay((original as DeliveryRow).id)).ok)
+    for (let times = 0; times < 2; times++) assert.ok((await store().replays.replay((original as DeliveryRow).id)).ok)
     await settleAll(store(), destinationId, 'failed')
     const job = await replayAll(store(), matching({ destinationId }))
     assert.deepEqual([job.total, job.replayed, job.skipped], [3, 1, { already_replayed: 2 }])
@@ -257,7 +257,7 @@ export function replaying({ store, open }: Ground): void {
     assert.equal((await finish(store(), job, 250)).replayed, 600)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1_200, delivered: 600, pending: 600 }))
     await settleAll(store(), destinationId, 'delivered')
-    assert.equal((await store().control.countReplay(selection)).alreadyReplayed, 600)
+    assert.equal((await store().replays.count(selection)).alreadyReplayed, 600)
     const again = await replayAll(store(), selection)
     assert.deepEqual([again.total, again.replayed, again.skipped], [1_200, 0, { already_replayed: 1_200 }])
   })
@@ -269,21 +269,21 @@ export function replaying({ store, open }: Ground): void {
     await accept(own, sourceId, items, [destinationId])
     await settleAll(own, destinationId, 'failed')
     const job = await createJob(own, matching({ destinationId }))
-    const deletion = await own.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const deletion = await own.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await until(
-      () => own.control.deletion(deletion.id),
+      () => own.deletions.one(deletion.id),
       (is) => is?.purged === 2,
       'purged',
     )
     const first = await step(own, job, 1)
     assert.ok(first.ok)
     assert.deepEqual([first.replayed, first.job.skipped], [1, { message_gone: 1 }])
-    await own.control.deleteDestination(destinationId)
+    await own.settings.deleteDestination(destinationId)
     const done = await finish(own, job)
     assert.deepEqual(done.skipped, { message_gone: 1, destination_gone: 3 })
     assert.equal(doneOf(done), done.total)
     await until(
-      () => own.control.replayJob(job.id),
+      () => own.replays.one(job.id),
       (now) => now?.ended.cancelled === 1,
       'what it was owed is cancelled',
     )
@@ -302,7 +302,7 @@ export function replaying({ store, open }: Ground): void {
     await opened.store.dropExpired(Date.now() + 100 * DAY_MS)
     const reopened = await opened.reopen()
     assert.deepEqual(await ledgerOf(reopened, destinationId), counts({ owed: 11, failed: 9, delivered: 2 }))
-    assert.equal((await reopened.control.replayJob(job.id))?.ended.delivered, 2)
+    assert.equal((await reopened.replays.one(job.id))?.ended.delivered, 2)
   })
 
   // ── How it goes on ──
@@ -311,19 +311,19 @@ export function replaying({ store, open }: Ground): void {
     const { destinationId } = await ended(store(), 'failed', 10)
     const { id, position } = await createJob(store(), matching({ destinationId }))
     const same = { id, position, limit: 3, maxWaiting: 100 }
-    const results = await Promise.all(Array.from({ length: 5 }, () => store().control.replayStep(same)))
+    const results = await Promise.all(Array.from({ length: 5 }, () => store().replays.step(same)))
     assert.equal(results.filter(({ ok }) => ok).length, 1)
     for (const result of results) if (!result.ok) assert.equal(result.reason, 'moved')
     assert.equal((await ledgerOf(store(), destinationId)).pending, 3)
-    assert.deepEqual(await store().control.replayStep({ ...same, id: 'rpl_none' }), { ok: false, reason: 'not_running' })
+    assert.deepEqual(await store().replays.step({ ...same, id: 'rpl_none' }), { ok: false, reason: 'not_running' })
   })
 
   test('one runner leads a job; another is refused until the first has made no step for a while', async () => {
     const { destinationId } = await ended(store(), 'failed', 6)
     const { id } = await createJob(store(), matching({ destinationId }))
     const stepOf = async (runner: string, position?: number): Promise<ReplayStepResult> => {
-      const at = position ?? (await store().control.replayJob(id))?.position ?? -1
-      return store().control.replayStep({ id, position: at, limit: 1, maxWaiting: 100, runner })
+      const at = position ?? (await store().replays.one(id))?.position ?? -1
+      return store().replays.step({ id, position: at, limit: 1, maxWaiting: 100, runner })
     }
     assert.ok((await stepOf('first')).ok)
     const steppedAtMs = performance.now()
@@ -340,8 +340,8 @@ export function replaying({ store, open }: Ground): void {
     assert.ok(performance.now() - steppedAtMs > LEAD_MS - 100)
     assert.deepEqual(await stepOf('first'), { ok: false, reason: 'led' })
     // One that takes nothing now is led, too: what was released a moment ago counts for the pace.
-    const full = { id, position: (await store().control.replayJob(id))?.position ?? -1, limit: 1, maxWaiting: 0, runner: 'second' }
-    const blocked = await store().control.replayStep(full)
+    const full = { id, position: (await store().replays.one(id))?.position ?? -1, limit: 1, maxWaiting: 0, runner: 'second' }
+    const blocked = await store().replays.step(full)
     assert.ok(blocked.ok && blocked.blocked)
     assert.deepEqual(await stepOf('first'), { ok: false, reason: 'led' })
     assert.equal((await finish(store(), { id })).replayed, 6)
@@ -355,7 +355,7 @@ export function replaying({ store, open }: Ground): void {
       const result = await step(opened.store, { id }, 4)
       assert.ok(result.ok && result.replayed === Math.min(4, 11 - done))
       await opened.reopen()
-      assert.equal((await opened.store.control.replayJob(id))?.ratePerSecond, 4)
+      assert.equal((await opened.store.replays.one(id))?.ratePerSecond, 4)
     }
     const done = await finish(opened.store, { id })
     assert.deepEqual([done.replayed, done.skipped], [11, {}])
@@ -381,9 +381,9 @@ export function replaying({ store, open }: Ground): void {
       return result.replayed
     }
     assert.equal(await blocked(), 10)
-    const { position } = (await store().control.replayJob(job.id)) as ReplayJob
+    const { position } = (await store().replays.one(job.id)) as ReplayJob
     assert.equal(await blocked(), 0)
-    assert.equal((await store().control.replayJob(job.id))?.position, position, 'nothing was done, so nothing is written')
+    assert.equal((await store().replays.one(job.id))?.position, position, 'nothing was done, so nothing is written')
     await settleAll(store(), well, 'delivered')
     assert.equal(await blocked(), 5)
     await settleAll(store(), well, 'retry')
@@ -396,22 +396,22 @@ export function replaying({ store, open }: Ground): void {
     assert.equal(await blocked(), 5)
     await settleAll(store(), dead, 'failed')
     assert.equal(await blocked(), 1)
-    assert.equal((await store().control.replayJob(job.id))?.state, 'finished')
+    assert.equal((await store().replays.one(job.id))?.state, 'finished')
   })
 
   test('the part of a disabled destination waits until it is enabled', async () => {
     const { destinationId } = await ended(store(), 'failed', 3)
-    await store().control.updateDestination(destinationId, { enabled: false })
+    await store().settings.updateDestination(destinationId, { enabled: false })
     const job = await createJob(store(), matching({ destinationId }))
     const held = await step(store(), job)
     assert.ok(held.ok && held.blocked && held.replayed === 0 && held.job.state === 'running')
-    await store().control.updateDestination(destinationId, { enabled: true })
+    await store().settings.updateDestination(destinationId, { enabled: true })
     assert.equal((await finish(store(), job)).replayed, 3)
   })
 
   test('a paused destination is owed its part of the job as ever', async () => {
     const { destinationId } = await ended(store(), 'failed', 3)
-    await store().control.updateDestination(destinationId, { paused: true })
+    await store().settings.updateDestination(destinationId, { paused: true })
     const job = await createJob(store(), matching({ destinationId }))
     assert.equal((await finish(store(), job)).replayed, 3)
     assert.equal((await ledgerOf(store(), destinationId)).pending, 3)
@@ -431,9 +431,9 @@ export function replaying({ store, open }: Ground): void {
         const { destinationId } = await ended(store(), 'failed', 2)
         const job = await createJob(store(), matching({ destinationId }))
         if (from === 'finished') await finish(store(), job)
-        else if (from !== 'running') assert.ok((await store().control.updateReplay(job.id, { state: from })).ok)
-        const result = await store().control.updateReplay(job.id, { state: to })
-        const now = (await store().control.replayJob(job.id)) as ReplayJob
+        else if (from !== 'running') assert.ok((await store().replays.update(job.id, { state: from })).ok)
+        const result = await store().replays.update(job.id, { state: to })
+        const now = (await store().replays.one(job.id)) as ReplayJob
         if (!MAY[from][to]) {
           assert.deepEqual(result, { ok: false, reason: 'over' })
           assert.equal(now.state, from)
@@ -458,8 +458,8 @@ export function replaying({ store, open }: Ground): void {
       before: before && { state: before.state, ratePerSecond: before.ratePerSecond },
       after: after && { state: after.state, ratePerSecond: after.ratePerSecond },
     })
-    const job = await store().control.createReplay({ selection: matching({ destinationId }), ratePerSecond: 5, createdBy: OPERATOR }, audit)
-    const update = (change: Parameters<Store['control']['updateReplay']>[1]) => store().control.updateReplay(job.id, change, audit)
+    const job = await store().replays.create({ selection: matching({ destinationId }), ratePerSecond: 5, createdBy: OPERATOR }, audit)
+    const update = (change: Parameters<Store['replays']['update']>[1]) => store().replays.update(job.id, change, audit)
     assert.ok((await update({ ratePerSecond: 9 })).ok)
     assert.ok((await update({ ratePerSecond: 9, state: 'running' })).ok)
     assert.ok((await update({})).ok)
@@ -467,8 +467,8 @@ export function replaying({ store, open }: Ground): void {
     assert.ok((await update({ state: 'cancelled' })).ok)
     assert.deepEqual(await update({ ratePerSecond: 1 }), { ok: false, reason: 'over' })
     assert.deepEqual(await update({ state: 'running' }), { ok: false, reason: 'over' })
-    assert.deepEqual(await store().control.updateReplay('rpl_none', { state: 'paused' }, audit), { ok: false, reason: 'not_found' })
-    const { data } = await store().control.audit({ subject: job.id }, ALL)
+    assert.deepEqual(await store().replays.update('rpl_none', { state: 'paused' }, audit), { ok: false, reason: 'not_found' })
+    const { data } = await store().history.audit({ subject: job.id }, ALL)
     assert.deepEqual(
       data.map(({ before, after }) => [before, after]),
       [
@@ -494,9 +494,9 @@ export function replaying({ store, open }: Ground): void {
     for (let times = 0; times < 5; times++) {
       const { id } = await createJob(store(), matching({ destinationId }))
       const changes = [{ ratePerSecond: 9 }, { state: 'paused' }] as const
-      const results = await Promise.all(changes.map((change) => store().control.updateReplay(id, change)))
+      const results = await Promise.all(changes.map((change) => store().replays.update(id, change)))
       assert.ok(results.every(({ ok }) => ok))
-      const job = await store().control.replayJob(id)
+      const job = await store().replays.one(id)
       assert.deepEqual([job?.state, job?.ratePerSecond], ['paused', 9])
     }
   })
@@ -505,9 +505,9 @@ export function replaying({ store, open }: Ground): void {
     const { destinationId } = await ended(own, 'failed', 1)
     const ids: string[] = []
     for (let at = 0; at < 5; at++) ids.unshift((await createJob(own, matching({ destinationId }))).id)
-    await own.control.updateReplay(ids[1] as string, { state: 'paused' })
-    await own.control.updateReplay(ids[3] as string, { state: 'paused' })
-    const list = (state?: ReplayJobState) => allPages((page) => own.control.replays({ state }, page), 2)
+    await own.replays.update(ids[1] as string, { state: 'paused' })
+    await own.replays.update(ids[3] as string, { state: 'paused' })
+    const list = (state?: ReplayJobState) => allPages((page) => own.replays.list({ state }, page), 2)
     assert.deepEqual(
       (await list()).map(({ id }) => id),
       ids,
@@ -517,7 +517,7 @@ export function replaying({ store, open }: Ground): void {
       [ids[1], ids[3]],
     )
     assert.deepEqual(await list('finished'), [])
-    assert.equal(await own.control.replayJob('rpl_none'), undefined)
+    assert.equal(await own.replays.one('rpl_none'), undefined)
   })
 
   withStore('a job that is over is kept as long as what was changed, and longer only if it is the newest', async (opened) => {
@@ -528,8 +528,7 @@ export function replaying({ store, open }: Ground): void {
       await createJob(own, matching({ destinationId })),
       await replayAll(own, matching({ destinationId })),
     ]
-    const kept = async (from: Store): Promise<string[]> =>
-      (await allPages((page) => from.control.replays({}, page), 10)).map(({ id }) => id)
+    const kept = async (from: Store): Promise<string[]> => (await allPages((page) => from.replays.list({}, page), 10)).map(({ id }) => id)
     await own.dropExpired(Date.now() + 390 * DAY_MS)
     assert.deepEqual(await kept(own), [newest.id, open.id, done.id])
     await own.dropExpired(Date.now() + 402 * DAY_MS)
@@ -538,7 +537,7 @@ export function replaying({ store, open }: Ground): void {
     await settleAll(own, destinationId, 'delivered')
     assert.deepEqual(await ledgerOf(own, destinationId), counts({ owed: 4, failed: 2, delivered: 2 }))
     const next = await createJob(await opened.reopen(), matching({ destinationId }))
-    assert.deepEqual((await opened.store.control.replayJob(next.id))?.ended, { delivered: 0, failed: 0, expired: 0, cancelled: 0 })
+    assert.deepEqual((await opened.store.replays.one(next.id))?.ended, { delivered: 0, failed: 0, expired: 0, cancelled: 0 })
   })
 
   test('a job of nothing finishes at its first step', async () => {

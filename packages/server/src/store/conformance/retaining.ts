@@ -40,7 +40,7 @@ export function retaining({ open }: Ground): void {
     })
   }
   const stored = async (store: Store): Promise<unknown[]> =>
-    (await allPages((page) => store.control.messages({}, page), 500)).map(({ content, index }) => content.items[index]?.['messageId'])
+    (await allPages((page) => store.history.messages({}, page), 500)).map(({ content, index }) => content.items[index]?.['messageId'])
 
   withStore('what is younger than the retention stays', async ({ store }) => {
     const { sourceId, destinationId } = await newWay(store)
@@ -48,7 +48,7 @@ export function retaining({ open }: Ground): void {
     await settleAll(store, destinationId, 'failed')
     await store.dropExpired(Date.now() + 6 * DAY_MS)
     assert.equal((await stored(store)).length, 3)
-    assert.equal((await store.control.deliveries({ state: 'failed' }, { limit: 10, cursor: null })).data.length, 3)
+    assert.equal((await store.history.deliveries({ state: 'failed' }, { limit: 10, cursor: null })).data.length, 3)
   })
 
   withStore('what is older goes, with its deliveries and attempts, and the books still add up', async (opened) => {
@@ -60,15 +60,15 @@ export function retaining({ open }: Ground): void {
     const { shipments } = await claim(store, destinationId)
     await Promise.all(shipments.map((claimed, at) => settle(store, claimed, at % 3 === 0 ? 'failed' : 'delivered')))
     const delivery = deliveriesOf((shipments[0] as (typeof shipments)[number]).shipment)[0] as string
-    await store.control.replay(delivery)
+    await store.replays.replay(delivery)
     await settleAll(store, destinationId, 'delivered')
     const before = await ledgerOf(store, destinationId)
     await store.dropExpired(FAR())
     assert.deepEqual(await ledgerOf(store, destinationId), before)
     assert.deepEqual(await stored(store), [])
-    assert.deepEqual((await store.control.deliveries({}, { limit: 10, cursor: null })).data, [])
-    assert.equal(await store.control.delivery(delivery), undefined)
-    assert.deepEqual(await store.control.replay(delivery), { ok: false, reason: 'not_found' })
+    assert.deepEqual((await store.history.deliveries({}, { limit: 10, cursor: null })).data, [])
+    assert.equal(await store.history.delivery(delivery), undefined)
+    assert.deepEqual(await store.replays.replay(delivery), { ok: false, reason: 'not_found' })
     const reopened = await opened.reopen()
     assert.deepEqual(await ledgerOf(reopened, destinationId), before)
     await reopened.dropExpired(FAR())
@@ -88,7 +88,7 @@ export function retaining({ open }: Ground): void {
     await accept(store, sourceId, tracks(2, 'replayed'), [other])
     const old = await claimOne(store, other)
     await settle(store, old, 'failed')
-    const replayed = await store.control.replay(deliveriesOf(old.shipment)[0] as string)
+    const replayed = await store.replays.replay(deliveriesOf(old.shipment)[0] as string)
     assert.ok(replayed.ok)
     await accept(store, sourceId, tracks(4, 'gone'))
     const before = [await ledgerOf(store, destinationId), await ledgerOf(store, other)]
@@ -96,9 +96,9 @@ export function retaining({ open }: Ground): void {
       await store.dropExpired(FAR())
       assert.deepEqual([await ledgerOf(store, destinationId), await ledgerOf(store, other)], before)
       assert.deepEqual(new Set((await stored(store)).map((id) => String(id).split('-')[0])), new Set(['kept', 'fresh', 'replayed']))
-      assert.equal((await store.control.delivery(ended))?.state, 'failed', 'how the others of its batch ended is still known')
-      assert.equal((await store.control.delivery(waiting))?.state, 'pending')
-      assert.equal((await store.control.delivery(replayed.deliveryId))?.replay, true)
+      assert.equal((await store.history.delivery(ended))?.state, 'failed', 'how the others of its batch ended is still known')
+      assert.equal((await store.history.delivery(waiting))?.state, 'pending')
+      assert.equal((await store.history.delivery(replayed.deliveryId))?.replay, true)
       store = await opened.reopen()
     }
     const { shipments } = await claim(store, destinationId, { nowMs: NOW_MS * 2 })
@@ -118,17 +118,17 @@ export function retaining({ open }: Ground): void {
     await accept(store, sourceId, tracks(400, 'm'), [destinationId])
     const claimed = await claimOne(store, destinationId)
     await settle(store, claimed, 'failed')
-    await Promise.all(deliveriesOf(claimed.shipment).map((delivery) => store.control.replay(delivery)))
+    await Promise.all(deliveriesOf(claimed.shipment).map((delivery) => store.replays.replay(delivery)))
     await accept(store, sourceId, [track('after')], [destinationId])
     const { shipments } = await claim(store, destinationId)
     const after = shipments.find((each) => messageIdsOf(each)[0] === 'after')
     assert.ok(after !== undefined)
     await settle(store, after, 'failed')
-    const replayed = await store.control.replay(deliveriesOf(after.shipment)[0] as string)
+    const replayed = await store.replays.replay(deliveriesOf(after.shipment)[0] as string)
     assert.ok(replayed.ok)
     await settleAll(store, destinationId, 'delivered')
     await store.dropExpired(FAR())
-    assert.equal(await store.control.delivery(replayed.deliveryId), undefined)
+    assert.equal(await store.history.delivery(replayed.deliveryId), undefined)
     assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 802, failed: 401, pending: 400, delivered: 1 }))
   })
 
@@ -156,20 +156,20 @@ export function retaining({ open }: Ground): void {
 
   withStore('how a deletion ended is still known when its attempts are gone', async ({ store }) => {
     const { sourceId, destinationId } = await newWay(store)
-    const { id } = await store.control.createDeletion({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store.deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
     await until(
-      () => store.control.deletion(id),
+      () => store.deletions.one(id),
       (deletion) => deletion?.state === 'pending',
       'purged',
     )
     const { shipments } = await claim(store, destinationId)
     for (const [at, claimed] of shipments.entries()) await settle(store, claimed, at === 0 ? 'delivered' : 'failed')
-    const before = await store.control.deletion(id)
+    const before = await store.deletions.one(id)
     await store.dropExpired(FAR())
-    const after = await store.control.deletion(id)
+    const after = await store.deletions.one(id)
     assert.deepEqual({ ...after, firstTargets: null }, { ...before, firstTargets: null })
     assert.deepEqual(
-      (await store.control.deletionTargets(id, {}, { limit: 10, cursor: null })).data.map(({ state }) => state),
+      (await store.deletions.targets(id, {}, { limit: 10, cursor: null })).data.map(({ state }) => state),
       ['finished', 'failed'],
     )
   })

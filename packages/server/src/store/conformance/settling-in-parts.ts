@@ -47,7 +47,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     let now = await claimOne(store(), destinationId)
     now = await settleSome(store(), now, 'delivered', 'kept', 'failed', 'kept', 'retry', 'kept')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 1, failed: 1, pending: 4 }))
-    const pending = await store().control.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })
+    const pending = await store().history.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })
     assert.deepEqual(pending.data.map(({ messageId }) => String(messageId)).sort(), ['step-1', 'step-3', 'step-4', 'step-5'])
     const again = await claim(store(), destinationId, { nowMs: NOW_MS * 2 })
     assert.deepEqual(again.shipments.map(messageIdsOf), [['step-4']], 'what is kept is held; what failed for now can be claimed')
@@ -56,7 +56,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     await settle(store(), now, 'delivered')
     await settle(store(), again.shipments[0] as ClaimedShipment, 'expired')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 4, failed: 1, expired: 1 }))
-    const delivered = await store().control.deliveries({ destinationId, state: 'delivered' }, { limit: 10, cursor: null })
+    const delivered = await store().history.deliveries({ destinationId, state: 'delivered' }, { limit: 10, cursor: null })
     assert.deepEqual(delivered.data.map(({ messageId }) => String(messageId)).sort(), ['step-0', 'step-1', 'step-3', 'step-5'])
   })
 
@@ -144,11 +144,11 @@ export function settlingInParts({ store, reopen }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     await accept(store(), sourceId, tracks(5, 'deleted'), [destinationId])
     const claimed = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept', 'kept', 'kept')
-    await store().control.deleteDestination(destinationId)
+    await store().settings.deleteDestination(destinationId)
     const now = await settleSome(store(), claimed, 'kept', 'delivered', 'kept', 'kept', 'retry')
     const untilPending = (count: number): Promise<unknown> =>
       until(
-        () => store().control.ledger(),
+        () => store().books.ledger(),
         (rows) => rows.some((row) => row.destinationId === destinationId && row.pending === count),
         `${count} are pending`,
       )
@@ -167,7 +167,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     await accept(store(), sourceId, messages, [destinationId])
     const claimed = taker.taken[0] as ClaimedShipment
     const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
-    await store().control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     assert.equal(taker.deletions.length, 1, 'the holder hears of it')
     const next = await settleSome(store(), now, 'kept', 'cancelled', 'kept', 'kept')
     // With the message that tells of the deletion.
@@ -191,7 +191,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     const first = settlementOf([claimed.shipment], byIndex('delivered', 'kept', 'kept'))
     await store().delivery.settle(first)
     const jobCounts = async (): Promise<number[]> => {
-      const { delivered, failed } = ((await store().control.replayJob(job.id)) as ReplayJob).ended
+      const { delivered, failed } = ((await store().replays.one(job.id)) as ReplayJob).ended
       return [delivered, failed]
     }
     assert.deepEqual(await jobCounts(), [1, 0])
@@ -204,7 +204,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
     assert.deepEqual(await jobCounts(), [2, 1])
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, failed: 4 }))
     const [part] = claimed.shipment.parts
-    const detail = await store().control.delivery(`${String(part?.origin)}-0`)
+    const detail = await store().history.delivery(`${String(part?.origin)}-0`)
     assert.deepEqual(
       [detail?.state, detail?.attempts, detail?.history.map((request) => request.url)],
       ['delivered', 1, ['https://example.com/hook', url]],

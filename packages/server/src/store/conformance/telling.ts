@@ -27,7 +27,7 @@ const TRACE: TraceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-
 
 export function telling({ store, reopen, open }: Ground): void {
   const trail = async (id: string) => {
-    const [newest, ...others] = await store().control.trails(id)
+    const [newest, ...others] = await store().history.trails(id)
     assert.ok(newest !== undefined, `${id} is to be found`)
     assert.deepEqual(others, [])
     return newest
@@ -45,13 +45,13 @@ export function telling({ store, reopen, open }: Ground): void {
         [segment, trace],
         [bare.segment, null],
       ])
-      const { data } = await store().control.messages({ sourceId }, { limit: 2, cursor: null })
+      const { data } = await store().history.messages({ sourceId }, { limit: 2, cursor: null })
       assert.deepEqual(
         data.map(({ content }) => content.trace),
         [null, trace],
       )
       assert.deepEqual(
-        (await store().control.delivery(deliveriesOf((shipments[0] as { shipment: Shipment }).shipment)[0] as string))?.content?.trace,
+        (await store().history.delivery(deliveriesOf((shipments[0] as { shipment: Shipment }).shipment)[0] as string))?.content?.trace,
         trace,
       )
     }
@@ -77,7 +77,7 @@ export function telling({ store, reopen, open }: Ground): void {
         { destinationId: other.id, reason: 'historical' },
       ]
       assert.deepEqual((await trail(id)).skips, expected)
-      assert.deepEqual((await store().control.message(id))?.skips, expected)
+      assert.deepEqual((await store().history.message(id))?.skips, expected)
     }
   })
 
@@ -111,7 +111,7 @@ export function telling({ store, reopen, open }: Ground): void {
     await accept(store(), first.id, [track('shared-trail')])
     await quietMoment()
     await accept(store(), second.id, [track('x-0'), track('shared-trail')])
-    const trails = await store().control.trails('shared-trail')
+    const trails = await store().history.trails('shared-trail')
     assert.deepEqual(
       trails.map(({ content, index, repeats }) => [content.sourceId, index, repeats]),
       [
@@ -120,9 +120,9 @@ export function telling({ store, reopen, open }: Ground): void {
       ],
     )
     const [newest] = trails
-    assert.deepEqual(await store().control.trails((newest as { id: string }).id), [newest], 'by its own id, it alone')
+    assert.deepEqual(await store().history.trails((newest as { id: string }).id), [newest], 'by its own id, it alone')
     for (const unknown of ['3-14', 'never-told', '9-99', `${newest?.segment}-2`, `${newest?.segment}-9999`]) {
-      assert.deepEqual(await store().control.trails(unknown), [], unknown)
+      assert.deepEqual(await store().history.trails(unknown), [], unknown)
     }
   })
 
@@ -130,9 +130,9 @@ export function telling({ store, reopen, open }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     await accept(store(), sourceId, [track('purged-0', { userId: 'leaves' }), track('purged-1')], [destinationId])
     const { id } = await trail('purged-0')
-    const { id: deletion } = await store().control.createDeletion({ userIds: ['leaves'], sourceIds: [sourceId], suppress: false })
+    const { id: deletion } = await store().deletions.create({ userIds: ['leaves'], sourceIds: [sourceId], suppress: false })
     await until(
-      () => store().control.deletion(deletion),
+      () => store().deletions.one(deletion),
       (detail) => detail?.purged === 1,
       'it is purged',
     )
@@ -150,7 +150,7 @@ export function telling({ store, reopen, open }: Ground): void {
     const { id: sourceId } = await newSource(store())
     const { segment, duplicates } = await accept(store(), sourceId, [track('twice-in-one'), track('twice-in-one')])
     assert.deepEqual(duplicates, [1])
-    assert.deepEqual(await store().control.trails(`${segment}-1`), [])
+    assert.deepEqual(await store().history.trails(`${segment}-1`), [])
     assert.equal((await trail(`${segment}-0`)).repeats?.count, 1)
   })
 
@@ -161,9 +161,9 @@ export function telling({ store, reopen, open }: Ground): void {
       const items = tracks(3, 'old')
       for (let times = 0; times < 2; times++) await accept(opened.store, sourceId, items)
       await opened.store.dropExpired(Date.now() + 100 * DAY_MS)
-      assert.deepEqual(await opened.store.control.trails('old-0'), [])
+      assert.deepEqual(await opened.store.history.trails('old-0'), [])
       await accept(opened.store, sourceId, items)
-      assert.equal((await opened.store.control.trails('old-0'))[0]?.repeats ?? null, null)
+      assert.equal((await opened.store.history.trails('old-0'))[0]?.repeats ?? null, null)
     } finally {
       await opened.dispose()
     }
@@ -196,7 +196,7 @@ export function telling({ store, reopen, open }: Ground): void {
     await reopen()
     const names: unknown[] = []
     for (const delivery of shipments.flatMap(deliveriesOf)) {
-      const detail = await store().control.delivery(delivery)
+      const detail = await store().history.delivery(delivery)
       const found = shown(detail?.gathered) as unknown[][]
       assert.deepEqual(
         found.map((part) => part.slice(0, 3)),
@@ -216,8 +216,8 @@ export function telling({ store, reopen, open }: Ground): void {
     const { sourceId, destinationId } = await newWay(store())
     await accept(store(), sourceId, tracks(2, 'alone'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
-    assert.equal((await store().control.delivery(deliveriesOf(claimed.shipment)[0] as string))?.gathered, null)
+    assert.equal((await store().history.delivery(deliveriesOf(claimed.shipment)[0] as string))?.gathered, null)
     await settle(store(), claimed, 'delivered', { request: { indexes: [0, 1] } })
-    assert.equal((await store().control.delivery(deliveriesOf(claimed.shipment)[0] as string))?.gathered, null)
+    assert.equal((await store().history.delivery(deliveriesOf(claimed.shipment)[0] as string))?.gathered, null)
   })
 }

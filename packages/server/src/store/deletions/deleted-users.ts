@@ -4,8 +4,8 @@
 // purged already. A message that is in flight at that moment is not called back. Used by every store.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { isOfUsers } from './purged-content.ts'
 import type { ClaimedShipment, IsDeleted, RowId, SegmentContent, Taker } from '../store.ts'
+import { isOfUsers } from './purged-content.ts'
 
 /** The messages that a deletion is about. */
 export interface DeletedMessages {

@@ -1,9 +1,9 @@
 // A segment as it is left when users' messages are taken out of it: the rule of a purge, the same wherever segments are stored.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { readStoredBody, writeStoredBody } from '../port/stored-messages.ts'
 import { packBody, unpackBody } from '../encoding/body-bytes.ts'
 import { clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
+import { readStoredBody, writeStoredBody } from '../port/stored-messages.ts'
 
 export interface PurgedContent {
   keys: Uint8Array

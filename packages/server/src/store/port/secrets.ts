@@ -2,7 +2,7 @@
 // what the port gives and takes is plain: how it is encrypted, and that it is, is the adapter's promise.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Audit } from './control-store.ts'
+import type { Audit } from './audit.ts'
 
 export interface UsedAssertion {
   appId: string

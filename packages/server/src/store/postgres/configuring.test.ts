@@ -14,11 +14,11 @@ import {
   StoreUnavailable,
   WriteKeyTaken,
 } from '../store.ts'
-import { PostgresUnavailable } from './session/connection.ts'
-import type { Database } from './session/database.ts'
 import { type BareNode, type BareNodeOptions, openBareNode } from './fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'
+import { PostgresUnavailable } from './session/connection.ts'
+import type { Database } from './session/database.ts'
 
 const source = (change: Partial<NewSource> = {}): NewSource => ({
   name: 'a source',
@@ -361,7 +361,7 @@ suite('stores that share a configuration', () => {
         return accept(other, sourceId, tracks(5), [destinationId])
       })
       await accepting[0]
-      const deleting = one.control.deleteDestination(destinationId)
+      const deleting = one.settings.deleteDestination(destinationId)
       for (let at = 0; at < 60; at++) {
         taker.wanted = at % 2 === 0
         await accept(other, sourceId, tracks(5), [destinationId])
@@ -371,12 +371,12 @@ suite('stores that share a configuration', () => {
       await sees(other, ({ destinations }) => !destinations.has(destinationId))
       other.delivery.release(taker.taken.map(({ shipment }) => shipment))
       const pending = async (): Promise<number | undefined> =>
-        (await other.control.ledger()).find((row) => row.destinationId === destinationId)?.pending
+        (await other.books.ledger()).find((row) => row.destinationId === destinationId)?.pending
       await until(pending, (count) => count === 0, 'everything is cancelled')
       const ledger = await ledgerOf(other, destinationId)
       assert.ok(ledger.owed > 0 && ledger.owed <= 600)
       assert.deepEqual(ledger, counts({ owed: ledger.owed, cancelled: ledger.owed }))
-      for (const store of stores) assert.deepEqual(await store.control.recount(), await store.control.ledger())
+      for (const store of stores) assert.deepEqual(await store.books.recount(), await store.books.ledger())
     } finally {
       for (const store of stores) await store.close()
       await database.drop()

@@ -12,7 +12,7 @@ import {
   type ChangeOf,
   type Check,
   type Configuration,
-  type ControlStore,
+  type ConfigurationStore,
   type ControlToken,
   type Destination,
   type FromStored,
@@ -26,31 +26,12 @@ import {
   type UsedAssertion,
   WriteKeyTaken,
 } from '../store.ts'
+import { SharedConfiguration, type SharedOptions } from './cluster/shared-configuration.ts'
 import { writeAudit } from './rows/audit-entries.ts'
 import { keepSecret, readSetting, resealSettings, tokenUses, useAssertion, useToken, writeSetting } from './rows/keepsakes.ts'
 import type { Parts } from './session/parts.ts'
-import { SharedConfiguration, type SharedOptions } from './cluster/shared-configuration.ts'
 
-type Changes = Pick<
-  ControlStore,
-  | 'createSource'
-  | 'updateSource'
-  | 'deleteSource'
-  | 'createDestination'
-  | 'updateDestination'
-  | 'deleteDestination'
-  | 'createOAuthApp'
-  | 'updateOAuthApp'
-  | 'deleteOAuthApp'
-  | 'createToken'
-  | 'deleteToken'
-  | 'tokenUses'
-  | 'useToken'
-  | 'getSetting'
-  | 'setSetting'
->
-
-export class Configuring extends SharedConfiguration implements Changes {
+export class Configuring extends SharedConfiguration implements ConfigurationStore {
   readonly #parts: Parts
 
   constructor(parts: Parts, options: SharedOptions) {

@@ -70,14 +70,14 @@ const PATIENCE_MS = 60_000
 async function reached(store: Store, id: string, state: DeletionSummary['state']): Promise<DeletionDetail> {
   const deadline = Date.now() + PATIENCE_MS
   for (;;) {
-    const deletion = (await store.control.deletion(id)) as DeletionDetail
+    const deletion = (await store.deletions.one(id)) as DeletionDetail
     if (deletion.state === state) return deletion
     assert.ok(Date.now() < deadline, `still ${deletion.state}, not ${state}`)
   }
 }
 
 async function messageIds(store: Store, sourceId: string): Promise<unknown[]> {
-  const all = await allPages((page) => store.control.messages({ sourceId }, page), 1_000)
+  const all = await allPages((page) => store.history.messages({ sourceId }, page), 1_000)
   return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
 }
 
@@ -132,7 +132,7 @@ test('a request is not answered, and its delete message cannot be claimed, befor
   assert.equal(taker.taken.length, 1)
   proxy.hold()
   let isAnswered = false
-  const creating = one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }).then((deletion) => {
+  const creating = one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }).then((deletion) => {
     isAnswered = true
     return deletion
   })
@@ -161,7 +161,7 @@ test('a node that is stopped meanwhile does not answer a request before every no
   await holder.query('BEGIN')
   await holder.query('DELETE FROM switchyard.message_keys')
   const accepting = accept(store, sourceId, [track('same'), track('late', { userId: 'gone' })])
-  const creating = store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
+  const creating = store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
   const refused = assert.rejects(creating, { name: 'StoreUnavailable' })
   await until(
     () => database.query('SELECT FROM switchyard.deletions'),
@@ -183,7 +183,7 @@ test('a node that was killed is not waited for longer than its lease', async (t)
     `INSERT INTO switchyard.nodes (num, holder, name, version, expires_at, doc)
      VALUES (500, 1, 'dead', '', now() + interval '300 milliseconds', '{"configuration":1}')`,
   )
-  await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   assert.equal((await claim(store, destinationId)).shipments.length, 1)
   const [node] = await database.query<{ over: boolean }>('SELECT expires_at < now() AS over FROM switchyard.nodes WHERE num = 500')
   assert.notEqual(node?.over, false)
@@ -205,7 +205,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
     'it sends',
   )
   proxy.hold()
-  await one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
+  await one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
   assert.deepEqual([share(), taker.deletions.length], [0, 0])
   const accepting = accept(other, sourceId, [track('late', { userId: 'gone' })], [destinationId]).then(
     () => 'stored',
@@ -282,14 +282,14 @@ test('after the answer no message of the user can be claimed, even if its purge 
   await holder.connect()
   await holder.query('BEGIN')
   await holder.query('SELECT FROM switchyard.segments WHERE seq = $1 FOR UPDATE', [segment])
-  const { id } = await one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  const { id } = await one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const { shipments } = await claim(other, destinationId)
   assert.deepEqual(shipments.map(messageIdsOf), [[null, 'b'], [null]], 'the second is the delete message')
-  assert.equal((await one.control.deletion(id))?.purged, 0)
+  assert.equal((await one.deletions.one(id))?.purged, 0)
   await holder.query('ROLLBACK')
   await holder.end()
   await until(
-    () => one.control.deletion(id),
+    () => one.deletions.one(id),
     (deletion) => deletion?.purged === 1,
     'purged',
   )
@@ -313,7 +313,7 @@ test('with suppression, the answer waits for what another node is accepting, whi
     )
   await until(waiting, ([row]) => row?.count === 1, 'it waits')
   let isAnswered = false
-  const creating = one.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }).then((deletion) => {
+  const creating = one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }).then((deletion) => {
     isAnswered = true
     return deletion
   })
@@ -328,7 +328,7 @@ test('with suppression, the answer waits for what another node is accepting, whi
     ([deletion]) => deletion?.cursor !== '0',
     'it is purged',
   )
-  for (let nth = 0; nth < 10; nth++) await one.control.deletions({}, { limit: 1, cursor: null })
+  for (let nth = 0; nth < 10; nth++) await one.deletions.list({}, { limit: 1, cursor: null })
   assert.equal(isAnswered, false)
   await holder.query('COMMIT')
   await holder.end()
@@ -352,7 +352,7 @@ test('a purge whose node is closed in the middle is finished by another, and not
   await holder.connect()
   await holder.query('BEGIN')
   await holder.query('SELECT FROM switchyard.segments WHERE seq BETWEEN $1 AND $1::bigint + 10000000 FOR UPDATE', [row?.seq])
-  const { id } = await first.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  const { id } = await first.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const begun = await until(
     () =>
       database.query<{ purged: number; waiting: string }>(
@@ -390,7 +390,7 @@ test('purges of several requests that share segments take nothing back from each
   const requests = await Promise.all(
     users
       .slice(1)
-      .map((userId, at) => (at % 2 ? one : other).control.createDeletion({ userIds: [userId], sourceIds: [sourceId], suppress: false })),
+      .map((userId, at) => (at % 2 ? one : other).deletions.create({ userIds: [userId], sourceIds: [sourceId], suppress: false })),
   )
   for (const { id } of requests) assert.equal((await reached(one, id, 'finished')).purged, 60)
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(Array.from({ length: 60 }, (_, at) => `u-0-${at}`)))
@@ -402,16 +402,16 @@ test('with suppression, what another node accepts before it hears of it is purge
   const { id: sourceId } = await newSource(one)
   await knows(other, sourceId)
   await accept(other, sourceId, [track('before', { userId: 'gone' }), track('kept')])
-  const { id } = await one.control.createDeletion({ userIds: ['gone', 'back'], sourceIds: [sourceId], suppress: true })
+  const { id } = await one.deletions.create({ userIds: ['gone', 'back'], sourceIds: [sourceId], suppress: true })
   await accept(other, sourceId, [track('late', { userId: 'gone' }), track('kept too')])
-  assert.equal(await one.control.deleteSuppression('back', null), 1)
+  assert.equal(await one.deletions.unsuppress('back', null), 1)
   await accept(other, sourceId, [track('again', { userId: 'back' })])
   await until(
-    () => one.control.message('before'),
+    () => one.history.message('before'),
     (message) => message === undefined,
     'what there was is purged at once',
   )
-  const early = await one.control.deletion(id)
+  const early = await one.deletions.one(id)
   assert.equal(early?.state, 'running', 'and the request is not over')
   assert.equal((await reached(one, id, 'finished')).purged, 2)
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['again', 'kept', 'kept too']))
@@ -435,26 +435,26 @@ test('user ids of any characters are deleted, suppressed, listed and pseudonymiz
     '__proto__',
   ]
   // Named as another of the request will be.
-  userIds.push(await store.control.pseudonym('\\'))
+  userIds.push(await store.deletions.pseudonym('\\'))
   await accept(
     store,
     sourceId,
     userIds.map((userId, at) => track(`m-${at}`, { userId })),
   )
-  const { id, firstTargets } = await store.control.createDeletion({ userIds, sourceIds: [sourceId], suppress: false })
+  const { id, firstTargets } = await store.deletions.create({ userIds, sourceIds: [sourceId], suppress: false })
   assert.deepEqual(
     firstTargets.data.map(({ userId }) => userId),
     userIds,
   )
   await until(
-    async () => (await store.control.deletion(id))?.purged,
+    async () => (await store.deletions.one(id))?.purged,
     (purged) => purged === userIds.length,
     'all are purged',
   )
-  assert.equal(await store.control.createSuppressions({ userIds, sourceIds: null }), userIds.length)
+  assert.equal(await store.deletions.suppress({ userIds, sourceIds: null }), userIds.length)
   assert.deepEqual([...(store.configuration().suppressions.get(sourceId) ?? [])].sort(), [...userIds].sort())
   for (const limit of [1, 5]) {
-    const listed = await allPages((page) => store.control.suppressions({}, page), limit)
+    const listed = await allPages((page) => store.deletions.suppressions({}, page), limit)
     assert.deepEqual(listed.map(({ userId }) => userId).sort(), [...userIds].sort())
   }
   const { shipments } = await claim(store, destinationId)
@@ -466,22 +466,22 @@ test('user ids of any characters are deleted, suppressed, listed and pseudonymiz
   const page = { limit: 10, cursor: null }
   const found = async (): Promise<void> => {
     for (const userId of userIds) {
-      assert.equal((await store.control.deletions({ userId }, page)).data[0]?.id, id)
-      assert.equal((await store.control.deletionTargets(id, { userId }, page)).data.length, 1)
+      assert.equal((await store.deletions.list({ userId }, page)).data[0]?.id, id)
+      assert.equal((await store.deletions.targets(id, { userId }, page)).data.length, 1)
     }
   }
   await found()
   for (const userId of userIds) {
-    assert.equal((await store.control.suppressions({ userId }, page)).data.length, 1)
-    assert.equal(await store.control.deleteSuppression(userId, sourceId), 1)
+    assert.equal((await store.deletions.suppressions({ userId }, page)).data.length, 1)
+    assert.equal(await store.deletions.unsuppress(userId, sourceId), 1)
   }
   await store.dropExpired(Date.now() + 30 * 86_400_000)
   const [ended] = await database.query<{ ended: string; pseudonyms: boolean }>('SELECT ended, pseudonyms FROM switchyard.deletions')
   assert.deepEqual(ended, { ended: 'finished', pseudonyms: true })
-  const targets = (await store.control.deletion(id))?.firstTargets.data ?? []
+  const targets = (await store.deletions.one(id))?.firstTargets.data ?? []
   assert.deepEqual(
     targets.map(({ userId, state }) => [userId, state]),
-    await Promise.all(userIds.map(async (userId) => [await store.control.pseudonym(userId), 'finished'])),
+    await Promise.all(userIds.map(async (userId) => [await store.deletions.pseudonym(userId), 'finished'])),
   )
   await found()
 })
@@ -491,20 +491,20 @@ test('cursors that no list gave out are refused, and names that cannot be are no
   const store = await open()
   const { id: sourceId } = await newSource(store)
   await newDestination(store, sourceId)
-  const { id } = await store.control.createDeletion({ userIds: ['u'], sourceIds: null, suppress: true })
+  const { id } = await store.deletions.create({ userIds: ['u'], sourceIds: null, suppress: true })
   const places = ['0', 'x', '', "1'", '99999999999999999999', '9999999999999999999', '1\0', -1, 1.5, null]
   for (const place of places) {
     for (const list of [
-      (cursor: unknown[]) => store.control.deletions({}, { limit: 1, cursor: JSON.stringify(['d', ...cursor]) }),
-      (cursor: unknown[]) => store.control.suppressions({}, { limit: 1, cursor: JSON.stringify(['u', ...cursor, '']) }),
-      (cursor: unknown[]) => store.control.deletionTargets(id, {}, { limit: 1, cursor: JSON.stringify(['t', 0, 0, ...cursor, 0]) }),
+      (cursor: unknown[]) => store.deletions.list({}, { limit: 1, cursor: JSON.stringify(['d', ...cursor]) }),
+      (cursor: unknown[]) => store.deletions.suppressions({}, { limit: 1, cursor: JSON.stringify(['u', ...cursor, '']) }),
+      (cursor: unknown[]) => store.deletions.targets(id, {}, { limit: 1, cursor: JSON.stringify(['t', 0, 0, ...cursor, 0]) }),
     ]) {
       await assert.rejects(list([place]), { name: 'InvalidCursor' }, JSON.stringify(place))
     }
   }
   const anywhere = JSON.stringify(['u', '1000000000000000000', 'any\0\ud800\\'])
-  assert.equal((await store.control.suppressions({}, { limit: 1, cursor: anywhere })).data.length, 1)
-  assert.equal(await store.control.deletion('del_\0'), undefined)
-  assert.equal(await store.control.deleteSuppression('u', 'src_\0'), 0)
-  await assert.rejects(store.control.createSuppressions({ userIds: ['u'], sourceIds: ['src_\0'] }), /unknown source/)
+  assert.equal((await store.deletions.suppressions({}, { limit: 1, cursor: anywhere })).data.length, 1)
+  assert.equal(await store.deletions.one('del_\0'), undefined)
+  assert.equal(await store.deletions.unsuppress('u', 'src_\0'), 0)
+  await assert.rejects(store.deletions.suppress({ userIds: ['u'], sourceIds: ['src_\0'] }), /unknown source/)
 })

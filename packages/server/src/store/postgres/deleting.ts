@@ -12,9 +12,9 @@ import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
 import { resolve } from '../port/from-stored.ts'
 import {
   type Audit,
-  type ControlStore,
   type DeletionDetail,
   type DeletionFilter,
+  type DeletionStore,
   type DeletionSummary,
   type DeletionTarget,
   type FromStored,
@@ -26,31 +26,19 @@ import {
   type Suppression,
   type SuppressionFilter,
 } from '../store.ts'
+import type { Change } from './cluster/configuration-change.ts'
+import { LEASE_MS, type Membership } from './cluster/membership.ts'
+import type { Configuring } from './configuring.ts'
 import type { Accepting } from './messages/accepting.ts'
 import type { Claiming } from './messages/claiming.ts'
-import type { Change } from './cluster/configuration-change.ts'
-import type { Configuring } from './configuring.ts'
 import { oweDeleteMessages } from './rows/delete-messages.ts'
 import { endStep } from './rows/deletion-ends.ts'
-import { OLDEST, rowIdAt } from './schema/ids.ts'
-import { LEASE_MS, type Membership } from './cluster/membership.ts'
-import type { Parts } from './session/parts.ts'
 import { Purging, TAIL } from './rows/purging.ts'
 import { DeletionReads } from './rows/read-deletions.ts'
 import { listSuppressions } from './rows/read-suppressions.ts'
+import { OLDEST, rowIdAt } from './schema/ids.ts'
+import type { Parts } from './session/parts.ts'
 import { writeText } from './session/texts.ts'
-
-type Deletions = Pick<
-  ControlStore,
-  | 'createDeletion'
-  | 'deletions'
-  | 'deletion'
-  | 'deletionTargets'
-  | 'suppressions'
-  | 'createSuppressions'
-  | 'deleteSuppression'
-  | 'pseudonym'
->
 
 interface Tools {
   configuring: Configuring
@@ -72,7 +60,7 @@ const WAIT_MS = LEASE_MS + 5_000
 const ASK_AGAIN_MS = 20
 const ASK_AGAIN_AT_MOST_MS = 250
 
-export class Deleting implements Deletions {
+export class Deleting implements DeletionStore {
   readonly #parts: Parts
   readonly #tools: Tools
   readonly #configuring: Configuring
@@ -94,7 +82,7 @@ export class Deleting implements Deletions {
     this.#purging = new Purging(parts)
   }
 
-  async createDeletion(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+  async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
     const id = `del_${randomUUID()}`
     const created = await this.#configuring.change((change) => {
       const deletion = resolve(wanted, change.configuration)
@@ -149,15 +137,15 @@ export class Deleting implements Deletions {
     return { num, version: change.announce(), origins, destinationIds: [...destinationIds] }
   }
 
-  async deletions(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
+  async list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
     return this.#reads.list(await this.#named(filter), page)
   }
 
-  deletion(id: string): Promise<DeletionDetail | undefined> {
+  one(id: string): Promise<DeletionDetail | undefined> {
     return this.#reads.one(id)
   }
 
-  async deletionTargets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
+  async targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
     return this.#reads.targets(id, await this.#named(filter), page)
   }
 
@@ -165,7 +153,7 @@ export class Deleting implements Deletions {
     return listSuppressions(this.#parts.database, filter, page)
   }
 
-  createSuppressions(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
+  suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
     return this.#configuring.change(async (change) => {
       const suppressions = resolve(wanted, change.configuration)
       const userIds = [...new Set(suppressions.userIds)]
@@ -180,7 +168,7 @@ export class Deleting implements Deletions {
     })
   }
 
-  deleteSuppression(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
+  unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
     return this.#configuring.change(async (change) => {
       const num = sourceId === null ? null : await this.#parts.names.find({ query: change.ask }, 'sources', writeText(sourceId))
       const removed = num === undefined ? 0 : await change.unsuppress(userId, num)

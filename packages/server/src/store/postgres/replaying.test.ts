@@ -67,9 +67,9 @@ suite('nodes that replay together', () => {
   const start = (store: PostgresStore, told: (result: ReplayStepResult) => void): void => {
     const runner = createReplayRunner({
       store: {
-        replays: (...asked) => store.control.replays(...asked),
-        async replayStep(asked) {
-          const result = await store.control.replayStep(asked)
+        list: (...asked) => store.replays.list(...asked),
+        async step(asked) {
+          const result = await store.replays.step(asked)
           told(result)
           return result
         },
@@ -128,7 +128,7 @@ suite('nodes that replay together', () => {
     const job = await createJob(a, matching({ destinationId }), { ratePerSecond: 100 })
     child = spawn(process.execPath, [KILLED_NODE, database.url], { stdio: ['ignore', 'ignore', 'inherit'] })
     await until(
-      () => b.control.replayJob(job.id),
+      () => b.replays.one(job.id),
       (now) => (now?.replayed ?? 0) > 0,
       'the other node has begun',
     )
@@ -138,7 +138,7 @@ suite('nodes that replay together', () => {
     const killedAtMs = Date.now()
     child.kill('SIGKILL')
     await once(child, 'exit')
-    const now = await b.control.replayJob(job.id)
+    const now = await b.replays.one(job.id)
     assert.ok(now !== undefined && now.state === 'running' && now.replayed < 300)
     const done = await over
     assert.deepEqual([done.total, done.replayed, done.skipped], [300, 300, {}])
@@ -185,12 +185,12 @@ suite('nodes that replay together', () => {
         ...shipments.map((claimed) => settle(a, claimed, 'delivered')),
         ...others.map((claimed) => settle(b, claimed, 'failed')),
       ])
-      assert.deepEqual((await b.control.replayJob(job.id))?.ended, { delivered: 20, failed: 20, expired: 0, cancelled: 0 })
+      assert.deepEqual((await b.replays.one(job.id))?.ended, { delivered: 20, failed: 20, expired: 0, cancelled: 0 })
     } finally {
       await database.query('ROLLBACK')
     }
     await a.dropExpired(Date.now())
-    assert.deepEqual((await b.control.replayJob(job.id))?.ended, { delivered: 20, failed: 20, expired: 0, cancelled: 0 })
+    assert.deepEqual((await b.replays.one(job.id))?.ended, { delivered: 20, failed: 20, expired: 0, cancelled: 0 })
     assert.deepEqual(await database.query('SELECT * FROM switchyard.replay_outcomes'), [], 'added up')
   })
 
@@ -242,7 +242,7 @@ suite('nodes that replay together', () => {
     await database.query('BEGIN; LOCK TABLE switchyard.replays IN SHARE MODE')
     const stepping = step(b, job, 20)
     await isWaiting("relation = 'switchyard.replays'::regclass")
-    const deleting = a.control.deleteDestination(destinationId).then(() => (isDeleted = true))
+    const deleting = a.settings.deleteDestination(destinationId).then(() => (isDeleted = true))
     await isWaiting("locktype = 'transactionid'")
     await database.query('ROLLBACK')
     const stepped = await stepping
@@ -250,7 +250,7 @@ suite('nodes that replay together', () => {
     await deleting
     assert.deepEqual((await finish(b, job)).skipped, { destination_gone: 40 })
     await until(
-      () => a.control.replayJob(job.id),
+      () => a.replays.one(job.id),
       (now) => now?.ended.cancelled === 20,
       'what it was owed is cancelled',
     )
@@ -262,9 +262,9 @@ suite('nodes that replay together', () => {
     const node = await openBareNode(database.url, 400)
     t.after(() => node.close())
     const replaying = new Replaying(node.parts)
-    const { id } = await replaying.createReplay({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: null })
+    const { id } = await replaying.create({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: null })
     const before = node.parts.database.roundTrips
-    const result = await replaying.replayStep({ id, position: 0, limit: 1_000, maxWaiting: 1_000, runner: 'a runner' })
+    const result = await replaying.step({ id, position: 0, limit: 1_000, maxWaiting: 1_000, runner: 'a runner' })
     assert.ok(result.ok && result.replayed === 250)
     const asked = node.parts.database.roundTrips - before
     assert.ok(asked <= 25, `${asked} questions`)
@@ -284,14 +284,14 @@ suite('nodes that replay together', () => {
       '__proto__',
     ]
     for (const id of strange) {
-      assert.deepEqual(await a.control.replay(id), { ok: false, reason: 'not_found' })
-      assert.equal(await a.control.replayJob(id), undefined)
-      assert.deepEqual(await a.control.updateReplay(id, { state: 'paused' }), { ok: false, reason: 'not_found' })
+      assert.deepEqual(await a.replays.replay(id), { ok: false, reason: 'not_found' })
+      assert.equal(await a.replays.one(id), undefined)
+      assert.deepEqual(await a.replays.update(id, { state: 'paused' }), { ok: false, reason: 'not_found' })
       const nowhere = { id, position: 0, limit: 1, maxWaiting: 1, runner: 'a runner' }
-      assert.deepEqual(await a.control.replayStep(nowhere), { ok: false, reason: 'not_running' })
-      assert.equal((await a.control.countReplay(matching({ destinationId: id }))).total, 0)
-      assert.equal((await a.control.countReplay(matching({ destinationId, reason: id }))).total, 0)
-      await assert.rejects(a.control.replays({}, { limit: 1, cursor: JSON.stringify(['r', id]) }), InvalidCursor)
+      assert.deepEqual(await a.replays.step(nowhere), { ok: false, reason: 'not_running' })
+      assert.equal((await a.replays.count(matching({ destinationId: id }))).total, 0)
+      assert.equal((await a.replays.count(matching({ destinationId, reason: id }))).total, 0)
+      await assert.rejects(a.replays.list({}, { limit: 1, cursor: JSON.stringify(['r', id]) }), InvalidCursor)
     }
     const job = await createJob(a, { deliveryIds: strange })
     assert.deepEqual((await finish(a, job)).skipped, { not_found: strange.length })

@@ -7,12 +7,11 @@
 // that is committed behind the place where the job stands is left to the next job. Names of nodes whose clocks differ may let
 // a job come upon what itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
 
-import { newReplayJob, replayJobOf } from '../replays/replay-job-row.ts'
 import type { RecordRow } from '../encoding/settlement.ts'
+import { newReplayJob, replayJobOf } from '../replays/replay-job-row.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../replays/replay-states.ts'
 import type {
   Audit,
-  ControlStore,
   NewReplayJob,
   ReplayCount,
   ReplayJob,
@@ -21,25 +20,24 @@ import type {
   ReplaySelection,
   ReplayStep,
   ReplayStepResult,
+  ReplayStore,
 } from '../store.ts'
-import { writeAudit } from './rows/audit-entries.ts'
-import type { Ask } from './session/database.ts'
-import { rowAndIndex } from './schema/ids.ts'
 import { resolveOrigin, stateOf } from './messages/origins.ts'
-import type { Parts } from './session/parts.ts'
 import { countReplays, listReplays, readReplay } from './replays/read-replays.ts'
 import { readBodies } from './replays/replay-judge.ts'
 import { foldOutcomes, writeOutcomes } from './replays/replay-outcomes.ts'
 import { oweAgain } from './replays/replay-owing.ts'
 import { type JobRow, rowRange, SELECT_JOBS } from './replays/replay-rows.ts'
 import { makeStep } from './replays/replay-steps.ts'
+import { writeAudit } from './rows/audit-entries.ts'
+import { rowAndIndex } from './schema/ids.ts'
+import type { Ask } from './session/database.ts'
+import type { Parts } from './session/parts.ts'
 import { writeText } from './session/texts.ts'
-
-type Jobs = Pick<ControlStore, 'replay' | 'countReplay' | 'createReplay' | 'updateReplay' | 'replays' | 'replayJob' | 'replayStep'>
 
 const JOBS_PER_STEP = 100
 
-export class Replaying implements Jobs {
+export class Replaying implements ReplayStore {
   readonly #parts: Parts
 
   constructor(parts: Parts) {
@@ -85,7 +83,7 @@ export class Replaying implements Jobs {
     return answer
   }
 
-  async countReplay(selection: ReplaySelection): Promise<ReplayCount> {
+  async count(selection: ReplaySelection): Promise<ReplayCount> {
     return countReplays(this.#parts, selection, await this.#bound())
   }
 
@@ -99,7 +97,7 @@ export class Replaying implements Jobs {
     return rows[0]?.bound ?? now
   }
 
-  async createReplay({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
+  async create({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
     const { database, ids, names, nowMs } = this.#parts
     const bound = await this.#bound()
     const { total, byDestination } = await countReplays(this.#parts, selection, bound)
@@ -130,7 +128,7 @@ export class Replaying implements Jobs {
     return job
   }
 
-  updateReplay(
+  update(
     id: string,
     change: ReplayJobChange,
     audit?: Audit<ReplayJob>,
@@ -158,13 +156,13 @@ export class Replaying implements Jobs {
     })
   }
 
-  replays: Jobs['replays'] = (filter, page) => listReplays(this.#parts.database, filter, page)
+  list: ReplayStore['list'] = (filter, page) => listReplays(this.#parts.database, filter, page)
 
-  replayJob(id: string): Promise<ReplayJob | undefined> {
+  one(id: string): Promise<ReplayJob | undefined> {
     return readReplay(this.#parts.database, id)
   }
 
-  async replayStep(step: ReplayStep): Promise<ReplayStepResult> {
+  async step(step: ReplayStep): Promise<ReplayStepResult> {
     const reply = await makeStep(this.#parts, step)
     if (!reply.ok) return reply
     const { destinations, ...result } = reply

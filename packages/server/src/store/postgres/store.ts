@@ -2,35 +2,35 @@
 // groups (see accepting.ts, claiming.ts, settling.ts), everything else by its topic. Who is alive and who holds what is in
 // membership.ts. No SQL here.
 
-import type { Clock } from '../../timing/clock.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
+import type { Clock } from '../../timing/clock.ts'
 import { within } from '../../timing/within.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
-import { type Configuration, type ControlStore, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
-import { Accepting } from './messages/accepting.ts'
-import { parsePostgresAddress } from './session/address.ts'
-import { AuditLog } from './rows/audit-log.ts'
-import { Books } from './rows/books.ts'
-import { Cancelling } from './messages/cancelling.ts'
-import { Claiming } from './messages/claiming.ts'
-import { Configuring } from './configuring.ts'
-import { Database } from './session/database.ts'
-import { Deleting } from './deleting.ts'
-import { Deliveries } from './rows/deliveries.ts'
-import { RowIds } from './schema/ids.ts'
+import { type Configuration, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
+import { onShares, shareOf } from './cluster/shares.ts'
+import { Configuring } from './configuring.ts'
+import { Deleting } from './deleting.ts'
+import { Accepting } from './messages/accepting.ts'
+import { Cancelling } from './messages/cancelling.ts'
+import { Claiming } from './messages/claiming.ts'
+import { Settling } from './messages/settling.ts'
+import { Replaying } from './replaying.ts'
+import { AuditLog } from './rows/audit-log.ts'
+import { Books } from './rows/books.ts'
+import { Deliveries } from './rows/deliveries.ts'
 import { Messages } from './rows/messages.ts'
+import { Stats } from './rows/stats.ts'
+import { RowIds } from './schema/ids.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { refuseUnfinished } from './schema/moving-state.ts'
 import { Names } from './schema/names.ts'
-import type { Parts } from './session/parts.ts'
-import { Replaying } from './replaying.ts'
 import { Retention } from './schema/retention.ts'
+import { parsePostgresAddress } from './session/address.ts'
+import { Database } from './session/database.ts'
+import type { Parts } from './session/parts.ts'
 import { serverFacts } from './session/server-facts.ts'
-import { Settling } from './messages/settling.ts'
-import { onShares, shareOf } from './cluster/shares.ts'
-import { Stats } from './rows/stats.ts'
 
 export interface PostgresStoreOptions {
   url: string
@@ -139,7 +139,7 @@ class Postgres implements PostgresStore {
   readonly #closeAll: () => void
   readonly #retentionDays: number
   readonly #onTrouble: (error: unknown) => void
-  readonly #configuring: Configuring
+  readonly settings: Configuring
   readonly #accepting: Accepting
   readonly #claiming: Claiming
   readonly #settling: Settling
@@ -147,8 +147,8 @@ class Postgres implements PostgresStore {
   readonly #books: Books
   readonly #messages: Messages
   readonly #deliveries: Deliveries
-  readonly #deleting: Deleting
-  readonly #replaying: Replaying
+  readonly deletions: Deleting
+  readonly replays: Replaying
   readonly #retention: Retention
   readonly #stats: Stats
   readonly #auditLog: AuditLog
@@ -184,31 +184,31 @@ class Postgres implements PostgresStore {
       run: (work) => this.#run(work),
       isClosed: () => this.#closed,
     }
-    this.#configuring = new Configuring(parts, {
+    this.settings = new Configuring(parts, {
       secretBox: options.secretBox,
       onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
-      onVersion: (version) => this.#deleting.follow(version),
+      onVersion: (version) => this.deletions.follow(version),
     })
-    this.channel = new LiveChannel(database, this.#configuring)
+    this.channel = new LiveChannel(database, this.settings)
     const onState = options.onState ?? (() => {})
     const onCommit = options.onCommit ?? (() => {})
     this.#claiming = new Claiming(parts, { database: fast, membership })
-    this.#replaying = new Replaying(parts)
+    this.replays = new Replaying(parts)
     this.#accepting = new Accepting(parts, {
       database: fast,
       membership,
       claiming: this.#claiming,
-      refresh: () => this.#configuring.refresh(),
+      refresh: () => this.settings.refresh(),
       onState,
       onCommit,
     })
-    this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying: this.#replaying, onCommit })
-    this.#cancelling = new Cancelling(parts, { replaying: this.#replaying })
+    this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying: this.replays, onCommit })
+    this.#cancelling = new Cancelling(parts, { replaying: this.replays })
     this.#books = new Books(parts)
     this.#messages = new Messages(parts)
     this.#deliveries = new Deliveries(parts)
-    this.#deleting = new Deleting(parts, {
-      configuring: this.#configuring,
+    this.deletions = new Deleting(parts, {
+      configuring: this.settings,
       accepting: this.#accepting,
       claiming: this.#claiming,
       membership,
@@ -239,15 +239,15 @@ class Postgres implements PostgresStore {
   async load(): Promise<void> {
     await this.#retention.prepare()
     await this.#accepting.load()
-    await this.#configuring.load()
-    await this.#deleting.load()
+    await this.settings.load()
+    await this.deletions.load()
     this.membership.start({
       // Once a second, whatever happens: what another node has changed, left behind or not finished.
       onBeat: () => this.#beat(),
       onFenced: () => this.#claiming.fenced(),
       onLapse: async () => {
-        await this.#configuring.refresh()
-        await this.#deleting.learn()
+        await this.settings.refresh()
+        await this.deletions.learn()
       },
       onTrouble: (error) => this.#trouble(error),
     })
@@ -257,17 +257,17 @@ class Postgres implements PostgresStore {
   }
 
   configuration(): Configuration {
-    return this.#configuring.configuration
+    return this.settings.configuration
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
-    this.#configuring.listen(listener)
+    this.settings.listen(listener)
   }
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
     try {
       await this.membership.check()
-      const { problem } = this.#configuring
+      const { problem } = this.settings
       return problem === null ? { ok: true } : { ok: false, message: problem }
     } catch (error) {
       return { ok: false, message: (error as Error).message }
@@ -305,7 +305,7 @@ class Postgres implements PostgresStore {
 
   async #leave(): Promise<void> {
     await Promise.allSettled([...this.#background, this.#dropping])
-    await this.#configuring.close()
+    await this.settings.close()
     await this.membership.leave()
   }
 
@@ -341,72 +341,45 @@ class Postgres implements PostgresStore {
     share: (destinationId, maxInFlight) => shareOf(destinationId, maxInFlight, this.membership),
   }
 
-  readonly control: ControlStore = {
-    createSource: (source, audit) => this.#configuring.createSource(source, audit),
-    updateSource: (id, change, audit) => this.#configuring.updateSource(id, change, audit),
-    deleteSource: (id, audit, check) => this.#configuring.deleteSource(id, audit, check),
-    createDestination: (destination, audit) => this.#configuring.createDestination(destination, audit),
-    updateDestination: (id, change, audit) => this.#configuring.updateDestination(id, change, audit),
-    deleteDestination: (id, audit, check) => this.#configuring.deleteDestination(id, audit, check),
-    createOAuthApp: (app, audit) => this.#configuring.createOAuthApp(app, audit),
-    updateOAuthApp: (id, change, audit) => this.#configuring.updateOAuthApp(id, change, audit),
-    deleteOAuthApp: (id, audit, check) => this.#configuring.deleteOAuthApp(id, audit, check),
-    createToken: (token, audit) => this.#configuring.createToken(token, audit),
-    deleteToken: (id, audit) => this.#configuring.deleteToken(id, audit),
-    tokenUses: () => this.#configuring.tokenUses(),
-    useToken: (id, atMs) => this.#configuring.useToken(id, atMs),
-    getSetting: (name) => this.#configuring.getSetting(name),
-    setSetting: (name, value) => this.#configuring.setSetting(name, value),
-    ledger: () => this.#books.ledger(),
-    recount: () => this.#books.recount(),
-    oldestPendingAtMs: (destinationId) => this.#books.oldestPendingAtMs(destinationId),
-    inspect: (deadlineMs) => this.#books.inspect(deadlineMs),
-    oldestPending: () => this.#books.oldestPending(),
+  readonly history: Store['history'] = {
     messages: (filter, page) => this.#messages.list(filter, page),
     message: (id) => this.#messages.one(id),
     trails: (id) => this.#messages.trails(id),
     deliveries: (filter, page) => this.#deliveries.list(filter, page),
     delivery: (id) => this.#deliveries.one(id),
     failureCauses: (filter) => this.#deliveries.causes(filter),
-    replay: (deliveryId, audit) => this.#replaying.replay(deliveryId, audit),
-    countReplay: (selection) => this.#replaying.countReplay(selection),
-    createReplay: (job, audit) => this.#replaying.createReplay(job, audit),
-    updateReplay: (id, change, audit) => this.#replaying.updateReplay(id, change, audit),
-    replays: (filter, page) => this.#replaying.replays(filter, page),
-    replayJob: (id) => this.#replaying.replayJob(id),
-    replayStep: (step) => this.#replaying.replayStep(step),
-    rejections: () => this.#books.rejections(),
-    sourceCounts: () => this.#books.sourceCounts(),
-    addStats: (rows) => this.#stats.add(rows),
-    stats: (query) => this.#stats.series(query),
-    createDeletion: (deletion, audit) => this.#deleting.createDeletion(deletion, audit),
-    deletions: (filter, page) => this.#deleting.deletions(filter, page),
-    deletion: (id) => this.#deleting.deletion(id),
-    deletionTargets: (id, filter, page) => this.#deleting.deletionTargets(id, filter, page),
-    suppressions: (filter, page) => this.#deleting.suppressions(filter, page),
-    createSuppressions: (suppressions, audit) => this.#deleting.createSuppressions(suppressions, audit),
-    deleteSuppression: (userId, sourceId, audit) => this.#deleting.deleteSuppression(userId, sourceId, audit),
-    pseudonym: (userId) => this.#deleting.pseudonym(userId),
     audit: (filter, page) => this.#auditLog.list(filter, page),
     noteAudit: (entry) => this.#auditLog.note(entry),
   }
 
+  readonly books: Store['books'] = {
+    ledger: () => this.#books.ledger(),
+    recount: () => this.#books.recount(),
+    oldestPendingAtMs: (destinationId) => this.#books.oldestPendingAtMs(destinationId),
+    oldestPending: () => this.#books.oldestPending(),
+    inspect: (deadlineMs) => this.#books.inspect(deadlineMs),
+    rejections: () => this.#books.rejections(),
+    sourceCounts: () => this.#books.sourceCounts(),
+    addStats: (rows) => this.#stats.add(rows),
+    stats: (query) => this.#stats.series(query),
+  }
+
   readonly oauth: Store['oauth'] = {
-    useAssertion: (assertion, nowMs) => this.#configuring.useAssertion(assertion, nowMs),
+    useAssertion: (assertion, nowMs) => this.settings.useAssertion(assertion, nowMs),
   }
 
   readonly secrets: Store['secrets'] = {
-    keep: (name, fresh) => this.#configuring.keepSecret(name, fresh),
-    reseal: (box, audit, without) => this.#configuring.reseal(box, audit, without),
+    keep: (name, fresh) => this.settings.keepSecret(name, fresh),
+    reseal: (box, audit, without) => this.settings.reseal(box, audit, without),
   }
 
   /** Each by itself: what fails must not keep the others from being done. */
   async #beat(): Promise<void> {
     const each = [
-      () => this.#configuring.refresh(),
+      () => this.settings.refresh(),
       async () => this.#cancelling.look(),
       () => this.#claiming.tidy(),
-      () => this.#deleting.resume(),
+      () => this.deletions.resume(),
       () => this.#books.fold(),
     ]
     for (const work of each) await work().catch((error: unknown) => this.#trouble(error))
@@ -431,7 +404,7 @@ class Postgres implements PostgresStore {
   /** What was left in the middle: by this node before, or by one that is no more. */
   #resume(): void {
     this.#run(this.#cancelling.resume())
-    this.#run(this.#deleting.resume())
+    this.#run(this.deletions.resume())
   }
 
   async #drop(nowMs: number): Promise<void> {
@@ -439,8 +412,8 @@ class Postgres implements PostgresStore {
     await this.#retention.drop(lineMs)
     const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
     await this.#auditLog.drop(auditMs)
-    await this.#replaying.drop(auditMs)
-    await this.#deleting.end(lineMs)
+    await this.replays.drop(auditMs)
+    await this.deletions.end(lineMs)
     await this.#stats.drop(lineMs, Math.min(lineMs, nowMs - STAT_HOURS_MS))
     this.#resume()
   }

@@ -1,7 +1,7 @@
 // What became of one delivery, from the attempts at its shipment in their order.
 
-import type { FinalStateName } from '../store.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import type { FinalStateName } from '../store.ts'
 
 export interface OriginState {
   attempts: number

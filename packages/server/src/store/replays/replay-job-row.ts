@@ -1,7 +1,7 @@
 // Rows of replay jobs, and what they mean. The columns are the same wherever they are stored; only the names of rows differ.
 
-import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
 import { newId } from '../configuration/new-id.ts'
+import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
 export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, number> {

@@ -1,6 +1,6 @@
 // What a replay job can come to, for every adapter alike: a total table, so that the compiler asks about each new state.
 
-import type { ReplayJobState } from '../port/control-store.ts'
+import type { ReplayJobState } from '../port/replays.ts'
 
 /** What somebody can ask of a job. It finishes by itself. */
 export type AskedReplayState = Exclude<ReplayJobState, 'finished'>

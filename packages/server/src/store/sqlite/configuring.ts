@@ -12,7 +12,7 @@ import {
   type ChangeOf,
   type Check,
   type Configuration,
-  type ControlStore,
+  type ConfigurationStore,
   type ControlToken,
   type Destination,
   type FromStored,
@@ -26,10 +26,10 @@ import {
   type StoredSecret,
   WriteKeyTaken,
 } from '../store.ts'
+import { SECRET_PREFIX } from './rows/write-secrets.ts'
 import { type AuditNote, auditNote } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
-import { SECRET_PREFIX } from './rows/write-secrets.ts'
 
 export interface ConfiguringParts {
   writer: GroupCommit
@@ -40,22 +40,7 @@ export interface ConfiguringParts {
   onDestinationDeleted: (id: string) => void
 }
 
-type Changes = Pick<
-  ControlStore,
-  | 'createSource'
-  | 'updateSource'
-  | 'deleteSource'
-  | 'createDestination'
-  | 'updateDestination'
-  | 'deleteDestination'
-  | 'createOAuthApp'
-  | 'updateOAuthApp'
-  | 'deleteOAuthApp'
-  | 'createToken'
-  | 'deleteToken'
->
-
-export class Configuring implements Changes {
+export class Configuring implements ConfigurationStore {
   readonly #parts: ConfiguringParts
   readonly #listeners: ((configuration: Configuration) => void)[] = []
   #configuration: Configuration = {
@@ -225,6 +210,22 @@ export class Configuring implements Changes {
       this.#change({ tokens })
       return true
     })
+  }
+
+  tokenUses(): Promise<{ id: string; atMs: number }[]> {
+    return this.#parts.reader.ask('configuration', 'tokenUses')
+  }
+
+  async useToken(id: string, atMs: number): Promise<void> {
+    await this.#parts.writer.run<'useToken'>({ kind: 'useToken', id, atMs })
+  }
+
+  getSetting(name: string): Promise<string | undefined> {
+    return this.#parts.reader.ask('configuration', 'setting', name)
+  }
+
+  async setSetting(name: string, value: string): Promise<void> {
+    await this.#parts.writer.run<'setSetting'>({ kind: 'setSetting', name, value })
   }
 
   /** For work that depends on the configuration without being part of it: no change is made until `work` is done. */

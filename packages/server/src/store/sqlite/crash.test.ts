@@ -33,7 +33,7 @@ test('everything that was acknowledged before a kill is there, owed once, and st
     assert.equal(lines[0], 'open')
     acknowledged.push(...lines.slice(1).flatMap((line) => line.split(' ')))
     const store = await openFor(t, path)
-    const stored = await allPages((page) => store.control.messages({ sourceId }, page), 1_000)
+    const stored = await allPages((page) => store.history.messages({ sourceId }, page), 1_000)
     const ids = new Set(stored.map(({ content, index }) => content.items[index]?.['messageId']))
     for (const id of acknowledged) assert.ok(ids.has(id), `${id} was acknowledged`)
     const { owed, pending } = await ledgerOf(store, destinationId)

@@ -5,8 +5,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
-import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/ground.ts'
 import type { OpenStore } from '../conformance/conformance.ts'
+import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/ground.ts'
 import type { ClaimedShipment } from '../store.ts'
 import { openAt, openFor, openTemp, tempFolder } from './fixtures/temp-store.ts'
 
@@ -22,7 +22,7 @@ test('a claim that shares the commit of a request does not get its delete messag
   store.delivery.attach(new RecordingTaker())
   const [atOnce] = await Promise.all([
     claim(store, destinationId),
-    store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }),
+    store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }),
   ])
   assert.deepEqual(atOnce.shipments, [])
   assert.equal((await claim(store, destinationId)).shipments.length, 1)
@@ -32,16 +32,16 @@ test('what is accepted in the commit of a request with suppression, or in the ne
   const { store } = await open(t)
   const { sourceId, destinationId } = await newWay(store)
   const [{ id }] = await Promise.all([
-    store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }),
+    store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }),
     ...['a', 'b', 'c'].map((name) => accept(store, sourceId, [track(name, { userId: 'gone' })], [destinationId])),
   ])
   assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), [null, null, null, null])
   await until(
-    () => store.control.deletion(id),
+    () => store.deletions.one(id),
     (deletion) => deletion?.purged === 3,
     'purged',
   )
-  await store.control.deleteSuppression('gone', null)
+  await store.deletions.unsuppress('gone', null)
   await accept(store, sourceId, [track('d', { userId: 'gone' })], [destinationId])
   assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), ['d'], 'who is let in again stays')
 })
@@ -81,7 +81,7 @@ test('a claim that is answered together with a request does not hand out message
     toldBefore = taker.deletions.length
     return shipments
   })
-  await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const [held] = await claiming
   assert.ok(toldBefore === 0 || messageIdsOf(held as ClaimedShipment)[0] === null, 'told before it had the message, and never again')
   assert.equal(taker.deletions.length, 1)

@@ -8,9 +8,9 @@ import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
 import { resolve } from '../port/from-stored.ts'
 import type {
   Audit,
-  ControlStore,
   DeletionDetail,
   DeletionFilter,
+  DeletionStore,
   DeletionSummary,
   DeletionTarget,
   FromStored,
@@ -23,10 +23,10 @@ import type {
   SuppressionFilter,
   Taker,
 } from '../store.ts'
-import { auditNote } from './threads/commands.ts'
 import type { Configuring } from './configuring.ts'
-import type { GroupCommit } from './threads/group-commit.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
+import { auditNote } from './threads/commands.ts'
+import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
 
 export interface DeletingParts {
@@ -43,19 +43,7 @@ export interface DeletingParts {
   run: (work: Promise<void>) => void
 }
 
-type Deletions = Pick<
-  ControlStore,
-  | 'createDeletion'
-  | 'deletions'
-  | 'deletion'
-  | 'deletionTargets'
-  | 'suppressions'
-  | 'createSuppressions'
-  | 'deleteSuppression'
-  | 'pseudonym'
->
-
-export class Deleting implements Deletions {
+export class Deleting implements DeletionStore {
   readonly #parts: DeletingParts
   #pseudonymKey: Promise<string> | undefined
 
@@ -63,7 +51,7 @@ export class Deleting implements Deletions {
     this.#parts = parts
   }
 
-  createDeletion(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+  create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
     return this.#parts.configuring.exclusive((configuration) => this.#createDeletion(resolve(wanted, configuration), audit))
   }
 
@@ -101,15 +89,15 @@ export class Deleting implements Deletions {
     return detail
   }
 
-  async deletions(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
+  async list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
     return this.#parts.reader.ask('deletions', 'list', await this.#named(filter), page)
   }
 
-  deletion(id: string): Promise<DeletionDetail | undefined> {
+  one(id: string): Promise<DeletionDetail | undefined> {
     return this.#parts.reader.ask('deletions', 'one', id)
   }
 
-  async deletionTargets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
+  async targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
     return this.#parts.reader.ask('deletions', 'targets', id, await this.#named(filter), page)
   }
 
@@ -117,7 +105,7 @@ export class Deleting implements Deletions {
     return this.#parts.reader.ask('deletions', 'suppressions', filter, page)
   }
 
-  createSuppressions(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
+  suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
     return this.#parts.configuring.exclusive((configuration) => this.#createSuppressions(resolve(wanted, configuration), audit))
   }
 
@@ -137,11 +125,7 @@ export class Deleting implements Deletions {
     return added
   }
 
-  async deleteSuppression(
-    userId: string,
-    sourceId: string | null,
-    audit?: Audit<{ userId: string; sourceId: string | null }>,
-  ): Promise<number> {
+  async unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
     const { writer, configuring, nowMs } = this.#parts
     const note = auditNote(audit?.(null, { userId, sourceId }), nowMs())
     const removed = await writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId, ...note })

@@ -6,20 +6,21 @@ import { IS_REPLAY_OVER, LEAD_MS, REPLAY_TRANSITIONS } from '../replays/replay-s
 import {
   type Audit,
   type Configuration,
-  type ControlStore,
   type NewReplayJob,
   type ReplayCount,
   type ReplayJob,
   type ReplayJobChange,
+  type ReplayResult,
   type ReplaySelection,
   type ReplayStep,
   type ReplayStepResult,
+  type ReplayStore,
 } from '../store.ts'
+import type { ReplayCountPage } from './rows/read-replays.ts'
+import { rowRange } from './rows/replay-rows.ts'
 import { auditNote } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import type { ReplayCountPage } from './rows/read-replays.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
-import { rowRange } from './rows/replay-rows.ts'
 
 export interface ReplayingParts {
   writer: GroupCommit
@@ -30,9 +31,7 @@ export interface ReplayingParts {
   wake: (destinationId: string) => void
 }
 
-type Jobs = Pick<ControlStore, 'countReplay' | 'createReplay' | 'updateReplay' | 'replays' | 'replayJob' | 'replayStep'>
-
-export class Replaying implements Jobs {
+export class Replaying implements ReplayStore {
   readonly #parts: ReplayingParts
   /** Of each job, who leads it until when. There is no other process: what is in memory is known to all. */
   readonly #leaders = new Map<string, { runner: string; untilMs: number }>()
@@ -41,11 +40,20 @@ export class Replaying implements Jobs {
     this.#parts = parts
   }
 
-  async countReplay(selection: ReplaySelection): Promise<ReplayCount> {
+  async replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult> {
+    const { writer, nowMs, wake } = this.#parts
+    const atMs = nowMs()
+    const note = auditNote(audit?.({ deliveryId }, null), atMs)
+    const { destinationId, ...result } = await writer.run<'replay'>({ kind: 'replay', deliveryId, atMs, ...note })
+    if (destinationId !== undefined) wake(destinationId)
+    return result
+  }
+
+  async count(selection: ReplaySelection): Promise<ReplayCount> {
     return this.#count(selection, await this.#bound())
   }
 
-  async createReplay({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
+  async create({ selection, ratePerSecond, createdBy }: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
     const { writer, nowMs } = this.#parts
     const bound = await this.#bound()
     const { total, byDestination } = await this.#count(selection, bound)
@@ -64,14 +72,14 @@ export class Replaying implements Jobs {
     return job
   }
 
-  async updateReplay(
+  async update(
     id: string,
     change: ReplayJobChange,
     audit?: Audit<ReplayJob>,
   ): Promise<{ ok: true; job: ReplayJob } | { ok: false; reason: 'not_found' | 'over' }> {
     const { writer, nowMs } = this.#parts
     for (;;) {
-      const before = await this.replayJob(id)
+      const before = await this.one(id)
       if (before === undefined) return { ok: false, reason: 'not_found' }
       const asked = change.state ?? before.state
       const state = change.state === undefined ? before.state : REPLAY_TRANSITIONS[before.state][change.state]
@@ -90,18 +98,18 @@ export class Replaying implements Jobs {
         atMs,
         ...note,
       })
-      if (ok) return { ok: true, job: (await this.replayJob(id)) ?? after }
+      if (ok) return { ok: true, job: (await this.one(id)) ?? after }
       // A step, or another, has changed it meanwhile: it is looked at anew.
     }
   }
 
-  replays: Jobs['replays'] = (filter, page) => this.#parts.reader.ask('replays', 'list', filter, page)
+  list: ReplayStore['list'] = (filter, page) => this.#parts.reader.ask('replays', 'list', filter, page)
 
-  replayJob(id: string): Promise<ReplayJob | undefined> {
+  one(id: string): Promise<ReplayJob | undefined> {
     return this.#parts.reader.ask('replays', 'one', id)
   }
 
-  async replayStep(step: ReplayStep): Promise<ReplayStepResult> {
+  async step(step: ReplayStep): Promise<ReplayStepResult> {
     const { writer, nowMs, wake } = this.#parts
     if (!this.#leads(step)) return { ok: false, reason: 'led' }
     const reply = await writer.run<'replayStep'>({ kind: 'replayStep', step, atMs: nowMs() })

@@ -1,20 +1,20 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
 // memory, the forming of groups, and the handing over of new work. See group-commit.ts, writer.ts, reads.ts.
 
-import type { Clock } from '../../timing/clock.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import { readStoredBody } from '../port/stored-messages.ts'
+import type { Clock } from '../../timing/clock.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
+import { Tallies } from '../history/tallies.ts'
+import { readStoredBody } from '../port/stored-messages.ts'
 import {
   type AcceptBatch,
   type AcceptResult,
   type Claim,
   type ClaimedShipment,
   type Configuration,
-  type ControlStore,
   type RowId,
   type SegmentContent,
   type Settlement,
@@ -22,16 +22,15 @@ import {
   type Store,
   type Taker,
 } from '../store.ts'
-import { Tallies } from '../history/tallies.ts'
-import { type AcceptCommand, auditNote, type ClaimReply } from './threads/commands.ts'
 import { Configuring } from './configuring.ts'
 import { Deleting } from './deleting.ts'
+import { settleCommand } from './messages/settle-command.ts'
+import { Replaying } from './replaying.ts'
+import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
+import { type AcceptCommand, auditNote, type ClaimReply } from './threads/commands.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
 import { ReadingThread } from './threads/reading-thread.ts'
-import { Replaying } from './replaying.ts'
-import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
-import { settleCommand } from './messages/settle-command.ts'
 
 export interface SqliteStoreOptions {
   path: string
@@ -79,9 +78,9 @@ class Sqlite implements SqliteStore {
   readonly #reader: ReadingThread
   readonly #retentionDays: number
   readonly #path: string
-  readonly #configuring: Configuring
-  readonly #replaying: Replaying
-  readonly #deleting: Deleting
+  readonly settings: Configuring
+  readonly replays: Replaying
+  readonly deletions: Deleting
   readonly #seeds = new Map<string, Seed>()
   readonly #tallies: Tallies
   readonly #deleted = new DeletedUsers(() => this.#taker)
@@ -95,24 +94,24 @@ class Sqlite implements SqliteStore {
   constructor(writer: GroupCommit, reader: ReadingThread, { path, secretBox, retentionDays }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
-    this.#configuring = new Configuring({
+    this.settings = new Configuring({
       writer,
       reader,
       secretBox,
       nowMs: () => this.#clock.wallMs(),
       onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
     })
-    this.#replaying = new Replaying({
+    this.replays = new Replaying({
       writer,
       reader,
       nowMs: () => this.#clock.wallMs(),
       configuration: () => this.configuration(),
       wake: (destinationId) => this.#taker?.wake(destinationId),
     })
-    this.#deleting = new Deleting({
+    this.deletions = new Deleting({
       writer,
       reader,
-      configuring: this.#configuring,
+      configuring: this.settings,
       nowMs: () => this.#clock.wallMs(),
       taker: () => this.#taker,
       deleted: this.#deleted,
@@ -138,19 +137,19 @@ class Sqlite implements SqliteStore {
   }
 
   async load(): Promise<void> {
-    await this.#configuring.reload()
-    await this.#configuring.checkSecrets()
+    await this.settings.reload()
+    await this.settings.checkSecrets()
     const { cancelling, purging } = await this.#reader.ask('configuration', 'unfinished')
     for (const destinationId of cancelling) this.#run(this.#cancel(destinationId))
-    for (const purge of purging) this.#run(this.#deleting.purge(purge))
+    for (const purge of purging) this.#run(this.deletions.purge(purge))
   }
 
   configuration(): Configuration {
-    return this.#configuring.configuration
+    return this.settings.configuration
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
-    this.#configuring.listen(listener)
+    this.settings.listen(listener)
   }
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
@@ -295,33 +294,9 @@ class Sqlite implements SqliteStore {
     if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
   }
 
-  // ── Control ──
+  // ── History and books ──
 
-  readonly control: ControlStore = {
-    createSource: (source, audit) => this.#configuring.createSource(source, audit),
-    updateSource: (id, change, audit) => this.#configuring.updateSource(id, change, audit),
-    deleteSource: (id, audit, check) => this.#configuring.deleteSource(id, audit, check),
-    createDestination: (destination, audit) => this.#configuring.createDestination(destination, audit),
-    updateDestination: (id, change, audit) => this.#configuring.updateDestination(id, change, audit),
-    deleteDestination: (id, audit, check) => this.#configuring.deleteDestination(id, audit, check),
-    createOAuthApp: (app, audit) => this.#configuring.createOAuthApp(app, audit),
-    updateOAuthApp: (id, change, audit) => this.#configuring.updateOAuthApp(id, change, audit),
-    deleteOAuthApp: (id, audit, check) => this.#configuring.deleteOAuthApp(id, audit, check),
-    createToken: (token, audit) => this.#configuring.createToken(token, audit),
-    deleteToken: (id, audit) => this.#configuring.deleteToken(id, audit),
-    tokenUses: () => this.#reader.ask('configuration', 'tokenUses'),
-    useToken: async (id, atMs) => {
-      await this.#writer.run<'useToken'>({ kind: 'useToken', id, atMs })
-    },
-    getSetting: (name) => this.#reader.ask('configuration', 'setting', name),
-    setSetting: async (name, value) => {
-      await this.#writer.run<'setSetting'>({ kind: 'setSetting', name, value })
-    },
-    ledger: async () => withAll(await this.#reader.ask('books', 'ledger'), this.configuration()),
-    recount: async () => withAll(await this.#reader.ask('books', 'recount'), this.configuration()),
-    oldestPendingAtMs: (destinationId) => this.#reader.ask('books', 'oldestPendingAtMs', destinationId),
-    inspect: (deadlineMs) => inspectSqlite(this.#path, deadlineMs),
-    oldestPending: () => this.#reader.ask('books', 'oldestPending'),
+  readonly history: Store['history'] = {
     messages: async (filter, page) => {
       if (filter.messageId === undefined) return this.#reader.ask('messages', 'list', filter, page)
       const found = await this.#writer.run<'find'>({ kind: 'find', messageId: filter.messageId })
@@ -332,37 +307,24 @@ class Sqlite implements SqliteStore {
     deliveries: (filter, page) => this.#reader.ask('deliveries', 'list', filter, page),
     delivery: (id) => this.#reader.ask('deliveries', 'one', id),
     failureCauses: (filter) => this.#reader.ask('deliveries', 'causes', filter),
-    replay: async (deliveryId, audit) => {
-      const atMs = this.#clock.wallMs()
-      const note = auditNote(audit?.({ deliveryId }, null), atMs)
-      const { destinationId, ...result } = await this.#writer.run<'replay'>({ kind: 'replay', deliveryId, atMs, ...note })
-      if (destinationId !== undefined) this.#taker?.wake(destinationId)
-      return result
+    audit: (filter, page) => this.#reader.ask('audit', 'list', filter, page),
+    noteAudit: async (entry) => {
+      await this.#writer.run<'note'>({ kind: 'note', ...auditNote(entry, this.#clock.wallMs()) })
     },
-    countReplay: (selection) => this.#replaying.countReplay(selection),
-    createReplay: (job, audit) => this.#replaying.createReplay(job, audit),
-    updateReplay: (id, change, audit) => this.#replaying.updateReplay(id, change, audit),
-    replays: (filter, page) => this.#replaying.replays(filter, page),
-    replayJob: (id) => this.#replaying.replayJob(id),
-    replayStep: (step) => this.#replaying.replayStep(step),
+  }
+
+  readonly books: Store['books'] = {
+    ledger: async () => withAll(await this.#reader.ask('books', 'ledger'), this.configuration()),
+    recount: async () => withAll(await this.#reader.ask('books', 'recount'), this.configuration()),
+    oldestPendingAtMs: (destinationId) => this.#reader.ask('books', 'oldestPendingAtMs', destinationId),
+    oldestPending: () => this.#reader.ask('books', 'oldestPending'),
+    inspect: (deadlineMs) => inspectSqlite(this.#path, deadlineMs),
     rejections: () => this.#reader.ask('books', 'rejections'),
     sourceCounts: () => this.#reader.ask('books', 'sourceCounts'),
     addStats: async (rows) => {
       await this.#writer.run<'addStats'>({ kind: 'addStats', rows })
     },
     stats: (query) => this.#reader.ask('stats', 'series', query),
-    createDeletion: (deletion, audit) => this.#deleting.createDeletion(deletion, audit),
-    deletions: (filter, page) => this.#deleting.deletions(filter, page),
-    deletion: (id) => this.#deleting.deletion(id),
-    deletionTargets: (id, filter, page) => this.#deleting.deletionTargets(id, filter, page),
-    suppressions: (filter, page) => this.#deleting.suppressions(filter, page),
-    createSuppressions: (suppressions, audit) => this.#deleting.createSuppressions(suppressions, audit),
-    deleteSuppression: (userId, sourceId, audit) => this.#deleting.deleteSuppression(userId, sourceId, audit),
-    pseudonym: (userId) => this.#deleting.pseudonym(userId),
-    audit: (filter, page) => this.#reader.ask('audit', 'list', filter, page),
-    noteAudit: async (entry) => {
-      await this.#writer.run<'note'>({ kind: 'note', ...auditNote(entry, this.#clock.wallMs()) })
-    },
   }
 
   // ── OAuth and secrets ──
@@ -372,8 +334,8 @@ class Sqlite implements SqliteStore {
   }
 
   readonly secrets: Store['secrets'] = {
-    keep: (name, fresh) => this.#configuring.keepSecret(name, fresh),
-    reseal: (box, audit, without) => this.#configuring.reseal(box, audit, without),
+    keep: (name, fresh) => this.settings.keepSecret(name, fresh),
+    reseal: (box, audit, without) => this.settings.reseal(box, audit, without),
   }
 
   #seedOf(sourceId: string): Seed {
@@ -405,7 +367,7 @@ class Sqlite implements SqliteStore {
     const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
     while (!this.#closed && (await this.#writer.run<'dropAudit'>({ kind: 'dropAudit', beforeMs: auditMs })) > 0);
     while (!this.#closed && (await this.#writer.run<'dropReplays'>({ kind: 'dropReplays', beforeMs: auditMs })) > 0);
-    await this.#deleting.end(lineMs)
+    await this.deletions.end(lineMs)
     const stats = { minutesBeforeMs: lineMs, hoursBeforeMs: Math.min(lineMs, nowMs - STAT_HOURS_MS) }
     while (!this.#closed && (await this.#writer.run<'dropStats'>({ kind: 'dropStats', ...stats })));
   }

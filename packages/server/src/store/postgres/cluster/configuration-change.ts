@@ -6,8 +6,8 @@ import type { ControlToken, NewAuditEntry } from '../../store.ts'
 import { writeAudit } from '../rows/audit-entries.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
-import type { State } from './stored-configuration.ts'
 import { writeText } from '../session/texts.ts'
+import type { State } from './stored-configuration.ts'
 
 /** What nodes listen on. The payload is the version. */
 export const CHANNEL = 'switchyard_configuration'

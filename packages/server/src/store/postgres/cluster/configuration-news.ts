@@ -1,9 +1,9 @@
 // Word of changes that other nodes made to the configuration, on a connection of its own. It only makes them known sooner: what is
 // lost here is found by asking for the version once a second. A connection that breaks is opened again, with pauses.
 
-import { CHANNEL } from './configuration-change.ts'
 import type { Connection } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
+import { CHANNEL } from './configuration-change.ts'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000

@@ -8,9 +8,9 @@
 
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
+import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ServerClock } from '../session/server-clock.ts'
 
 export const LEASE_MS = 10_000

@@ -5,11 +5,11 @@
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createTurns } from '../../../timing/turns.ts'
 import { type Configuration, type Destination, StoreUnavailable } from '../../store.ts'
+import { checkSecrets } from '../rows/keepsakes.ts'
+import type { Ask } from '../session/database.ts'
+import type { Parts } from '../session/parts.ts'
 import { Change } from './configuration-change.ts'
 import { ConfigurationNews } from './configuration-news.ts'
-import type { Ask } from '../session/database.ts'
-import { checkSecrets } from '../rows/keepsakes.ts'
-import type { Parts } from '../session/parts.ts'
 import { lockMark, MARK, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
 
 export interface SharedOptions {

@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
 import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
 import type { Names } from '../schema/names.ts'
+import type { Ask } from '../session/database.ts'
 import { readText } from '../session/texts.ts'
 
 /** The one row that says how far the configuration has come. */

@@ -10,6 +10,7 @@ import { packBody } from '../../encoding/body-bytes.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
+import { Tallies, type Tally } from '../../history/tallies.ts'
 import {
   type AcceptBatch,
   type AcceptResult,
@@ -20,19 +21,18 @@ import {
   type Skip,
   StoreUnavailable,
 } from '../../store.ts'
-import { Tallies, type Tally } from '../../history/tallies.ts'
+import type { Membership } from '../cluster/membership.ts'
+import { owedIndexes, type Routes } from '../rows/rows.ts'
 import { bools, byteas, int4s, int8s, texts, uuids } from '../session/binary-arrays.ts'
-import type { Claiming } from './claiming.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
+import type { Parts } from '../session/parts.ts'
+import { writeText } from '../session/texts.ts'
+import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import type { Membership } from '../cluster/membership.ts'
 import { keyBytes, openSeed } from './message-keys.ts'
 import { MARKER, SOURCE_COUNTS } from './owing.ts'
-import type { Parts } from '../session/parts.ts'
 import { recordRepeats } from './repeats.ts'
-import { owedIndexes, type Routes } from '../rows/rows.ts'
-import { writeText } from '../session/texts.ts'
 
 interface Tools {
   database: Database

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { destinationOf } from '../../conformance/ground.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
-import { Cancelling } from './cancelling.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { Cancelling } from './cancelling.ts'
 import { changeLedger, insertShipment } from './owing.ts'
 
 interface Owed {

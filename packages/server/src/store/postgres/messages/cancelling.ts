@@ -4,12 +4,12 @@
 
 import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
-import { int4s, int8s, texts } from '../session/binary-arrays.ts'
-import type { Ask } from '../session/database.ts'
-import { changeLedger } from './owing.ts'
-import type { Parts } from '../session/parts.ts'
 import type { Replaying } from '../replaying.ts'
 import { owedIndexes, type StoredPart } from '../rows/rows.ts'
+import { int4s, int8s, texts } from '../session/binary-arrays.ts'
+import type { Ask } from '../session/database.ts'
+import type { Parts } from '../session/parts.ts'
+import { changeLedger } from './owing.ts'
 
 /** Deliveries, each with a row of its own. */
 const CANCELLED_PER_STEP = 1_000

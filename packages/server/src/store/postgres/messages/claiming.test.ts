@@ -46,14 +46,14 @@ test('a claim with a body whose bytes are damaged gets the others, and that one 
       shipments.map(({ contents }) => [...contents.values()].map(({ isUnreadable }) => isUnreadable)),
       [[undefined], [true], [undefined]],
     )
-    const { data } = await store.control.messages({ sourceId }, { limit: 10, cursor: null })
+    const { data } = await store.history.messages({ sourceId }, { limit: 10, cursor: null })
     assert.deepEqual(
       data.map(({ content, index }) => content.items[index]?.['messageId']),
       ['c', 'a'],
     )
-    const { id } = await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    const { id } = await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await until(
-      () => store.control.deletion(id),
+      () => store.deletions.one(id),
       (deletion) => deletion?.purged === 3,
       'purged',
     )

@@ -3,13 +3,13 @@
 // which it is held. Questions of one moment are asked together.
 
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
+import type { Membership } from '../cluster/membership.ts'
+import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from '../rows/rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
-import { Grouping } from './grouping.ts'
-import type { Membership } from '../cluster/membership.ts'
 import type { Parts } from '../session/parts.ts'
+import { Grouping } from './grouping.ts'
 import { Places } from './places.ts'
-import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from '../rows/rows.ts'
 
 interface Tools {
   database: Database

@@ -3,9 +3,9 @@
 // nothing has to be indexed by delivery.
 
 import { type OriginState, originStateOf } from '../../replays/origin-state.ts'
-import type { Ask } from '../session/database.ts'
-import { SKEW } from '../schema/ids.ts'
 import type { Routes } from '../rows/rows.ts'
+import { SKEW } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 
 export interface Origin {
   destination: string

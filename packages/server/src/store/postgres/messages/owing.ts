@@ -3,9 +3,9 @@
 
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import type { ShipmentDraft } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
-import type { RowIds } from '../schema/ids.ts'
 import { storedParts } from '../rows/rows.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 
 export const LEDGER = 0
 export const SOURCE_COUNTS = 1

@@ -7,16 +7,16 @@
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow, recordRows, refuseUneven } from '../../encoding/settlement.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
-import { bools, int4s, int8s, texts } from '../session/binary-arrays.ts'
-import type { Claiming } from './claiming.ts'
-import { PostgresUnavailable } from '../session/connection.ts'
-import type { Ask, Database } from '../session/database.ts'
-import { Grouping } from './grouping.ts'
 import type { Membership } from '../cluster/membership.ts'
-import type { Parts } from '../session/parts.ts'
 import type { Replaying } from '../replaying.ts'
 import { storedParts } from '../rows/rows.ts'
+import { bools, int4s, int8s, texts } from '../session/binary-arrays.ts'
+import { PostgresUnavailable } from '../session/connection.ts'
+import type { Ask, Database } from '../session/database.ts'
+import type { Parts } from '../session/parts.ts'
 import { writeText } from '../session/texts.ts'
+import type { Claiming } from './claiming.ts'
+import { Grouping } from './grouping.ts'
 
 interface Tools {
   database: Database

@@ -14,12 +14,12 @@ import {
   type ReplayJobState,
   type ReplaySelection,
 } from '../../store.ts'
-import type { Ask, Database } from '../session/database.ts'
 import { afterRowId, isRowId, NEWEST } from '../schema/ids.ts'
+import type { Ask, Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { writeText } from '../session/texts.ts'
 import { resolveNamed } from './replay-origins.ts'
 import { type JobRow, rowRange, SELECT_JOBS } from './replay-rows.ts'
-import { writeText } from '../session/texts.ts'
 
 const NAMES_PER_PAGE = 200
 /** Rows with what they delivered, which may be read too. */

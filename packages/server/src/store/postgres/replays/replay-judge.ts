@@ -2,13 +2,13 @@
 // questions. Asked inside the transaction that acts on the answers, which keeps what was found from being taken away before
 // its commit: a destination's row is held against its deletion, and a segment's against being dropped.
 
-import { readStoredBody } from '../../port/stored-messages.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
+import { readStoredBody } from '../../port/stored-messages.ts'
 import type { Repeatable } from '../../replays/replay-budget.ts'
 import { STANDS } from '../../replays/replay-job-row.ts'
 import type { FinalStateName, ReplaySkipReason } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
 import { rowAndIndex, SKEW } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 import { finalsOf, type NamedDelivery } from './replay-origins.ts'
 
 export interface ReplayCandidate extends NamedDelivery {

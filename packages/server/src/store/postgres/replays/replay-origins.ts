@@ -3,10 +3,10 @@
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { FinalStateName } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
-import { rowAndIndex, SKEW } from '../schema/ids.ts'
 import { LOOKED_AT } from '../messages/origins.ts'
 import { owedIndexes, type Routes } from '../rows/rows.ts'
+import { rowAndIndex, SKEW } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 
 export interface NamedDelivery {
   origin: string

@@ -2,10 +2,10 @@
 // are told, each in one statement however many there are. A delete message that is owed again opens its request again.
 
 import { MESSAGES_PER_SHIPMENT } from '../../replays/replay-budget.ts'
-import type { Ask } from '../session/database.ts'
-import { type RowIds, SKEW } from '../schema/ids.ts'
 import { LEDGER } from '../messages/owing.ts'
 import { storedParts } from '../rows/rows.ts'
+import { type RowIds, SKEW } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 
 /** Messages of one segment, owed to one destination. */
 export interface OwedAgain {

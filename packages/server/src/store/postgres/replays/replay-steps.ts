@@ -14,12 +14,12 @@ import type { ReplayStep, ReplayStepResult } from '../../store.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { writeText } from '../session/texts.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { oweAgain } from './replay-owing.ts'
 import type { JobRow } from './replay-rows.ts'
 import { type Place, type Walk, walkOf } from './replay-walk.ts'
-import { writeText } from '../session/texts.ts'
 
 /** Destinations that one step asks for deliveries. The others have their turn in the next. */
 const PARTS_PER_STEP = 16

@@ -4,12 +4,12 @@
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { ReplayDoc } from '../../replays/replay-job-row.ts'
 import type { FinalStateName, ReplaySkipReason } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
 import { afterRowId } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
+import { writeText } from '../session/texts.ts'
 import type { ReplayCandidate } from './replay-judge.ts'
 import { finalsOf, resolveNamed } from './replay-origins.ts'
 import { type JobRow, rowRange } from './replay-rows.ts'
-import { writeText } from '../session/texts.ts'
 
 /** Where a part stands: which of the job's states, from which row (or which of the names), from which place in it. */
 export interface Place {

@@ -1,8 +1,8 @@
 // Who did what, written in the transaction of what was done.
 
 import type { NewAuditEntry } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
 import type { RowIds } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 import { writeText } from '../session/texts.ts'
 
 export async function writeAudit(ask: Ask, ids: RowIds, entry: NewAuditEntry | undefined, atMs: number): Promise<void> {

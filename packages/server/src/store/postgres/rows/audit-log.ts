@@ -3,11 +3,11 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { ROWS_PER_PAGE } from '../../history/paging.ts'
 import type { AuditEntry, AuditFilter, NewAuditEntry, Page, PageRequest } from '../../store.ts'
-import { writeAudit } from './audit-entries.ts'
 import { rowIdAt } from '../schema/ids.ts'
-import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, walk } from './paging.ts'
 import type { Parts } from '../session/parts.ts'
 import { readText, writeText } from '../session/texts.ts'
+import { writeAudit } from './audit-entries.ts'
+import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, walk } from './paging.ts'
 
 interface AuditRow {
   id: string

@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks } from '../../conformance/ground.ts'
-import { Books } from './books.ts'
-import type { Value } from '../session/connection.ts'
-import type { Database } from '../session/database.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { rowIdAt } from '../schema/ids.ts'
 import { changeLedger, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
+import { rowIdAt } from '../schema/ids.ts'
+import type { Value } from '../session/connection.ts'
+import type { Database } from '../session/database.ts'
 import type { PostgresStore } from '../store.ts'
+import { Books } from './books.ts'
 
 suite('folding the books', () => {
   let database: TestDatabase
@@ -180,7 +180,7 @@ suite('the books of two nodes under load', () => {
       }
     })
     for (let look = 0; look < 8; look++) {
-      const inspection = await stores[look % 2]?.control.inspect(60_000)
+      const inspection = await stores[look % 2]?.books.inspect(60_000)
       assert.ok(inspection)
       assert.deepEqual(inspection.problems, [])
       assert.deepEqual(inspection.ledger, inspection.recount)
@@ -190,7 +190,7 @@ suite('the books of two nodes under load', () => {
     }
     isOver = true
     await Promise.all(working)
-    const [ledger, recount] = [await stores[0].control.ledger(), await stores[1].control.recount()]
+    const [ledger, recount] = [await stores[0].books.ledger(), await stores[1].books.recount()]
     assert.deepEqual(ledger, recount)
     assert.ok((ledger.find(({ destinationId }) => destinationId === one)?.owed ?? 0) > 10)
     assert.deepEqual(ledger.find(({ destinationId }) => destinationId === other)?.owed ?? 0, 0, 'only duplicates were planned for it')
@@ -199,7 +199,7 @@ suite('the books of two nodes under load', () => {
   test('the oldest that is pending counts what a node holds, and retries by their first attempt', async () => {
     const source = await newSource(stores[0])
     const { id } = await newDestination(stores[0], source.id)
-    const oldest = () => stores[1].control.oldestPendingAtMs(id)
+    const oldest = () => stores[1].books.oldestPendingAtMs(id)
     assert.equal(await oldest(), null)
     await accept(stores[0], source.id, tracks(1), [id])
     const first = await oldest()
@@ -207,7 +207,7 @@ suite('the books of two nodes under load', () => {
     await accept(stores[0], source.id, tracks(1), [id])
     const { shipments } = await claim(stores[0], id, { maxFresh: 1 })
     assert.equal(await oldest(), first, 'held')
-    assert.equal((await stores[1].control.oldestPending()).find(({ destinationId }) => destinationId === id)?.atMs, first)
+    assert.equal((await stores[1].books.oldestPending()).find(({ destinationId }) => destinationId === id)?.atMs, first)
     await stores[0].delivery.settle(
       settlementOf(
         shipments.map(({ shipment }) => shipment),

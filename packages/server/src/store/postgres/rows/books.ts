@@ -4,17 +4,17 @@
 // adds it. Counting from the rows is in recount.ts.
 
 import type { Configuration, LedgerRow, OldestPending, RejectionRow, SourceCounts, StoreInspection } from '../../store.ts'
-import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { Ask } from '../session/database.ts'
 import { holders } from '../messages/held.ts'
+import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
 import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
 import { inspect } from '../schema/inspect.ts'
-import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
-import { byIndexes } from './paging.ts'
+import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
+import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { readText } from '../session/texts.ts'
+import { byIndexes } from './paging.ts'
 import { readLedger, recount } from './recount.ts'
 import type { StoredPart } from './rows.ts'
-import { readText } from '../session/texts.ts'
 
 const RECOUNT_MS = 10 * 60_000
 const MARKERS_KEPT_MS = 15 * 60_000

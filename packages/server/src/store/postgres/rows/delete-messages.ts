@@ -3,14 +3,14 @@
 // a handful of statements. They are held by the node that received the request, because no delete message may be sent before all
 // nodes know of it: a node could still send a message of the user afterwards. If that node dies they are released like everything it held.
 
-import { writeStoredBody } from '../../port/stored-messages.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
+import { writeStoredBody } from '../../port/stored-messages.ts'
+import { changeLedger } from '../messages/owing.ts'
+import type { RowIds } from '../schema/ids.ts'
 import { byteas, int4s, int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import type { RowIds } from '../schema/ids.ts'
-import { changeLedger } from '../messages/owing.ts'
-import { type Routes, storedParts } from './rows.ts'
 import { writeText } from '../session/texts.ts'
+import { type Routes, storedParts } from './rows.ts'
 
 /** A source of a request, and the enabled destinations that it has: all by `num`. */
 export interface DeletionSource {

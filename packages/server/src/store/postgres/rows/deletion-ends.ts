@@ -5,8 +5,8 @@
 import { pseudonymOf } from '../../deletions/pseudonyms.ts'
 import { int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import { countEnds } from './read-deletions.ts'
 import { readText, writeText } from '../session/texts.ts'
+import { countEnds } from './read-deletions.ts'
 
 /** Looks at the first request after `after`; answers with its number, or null when there was none. */
 export async function endStep(ask: Ask, after: string, beforeMs: number, key: string): Promise<string | null> {

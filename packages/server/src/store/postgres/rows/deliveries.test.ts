@@ -5,14 +5,14 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { allPages } from '../../conformance/ground.ts'
 import { InvalidCursor, type PageRequest } from '../../store.ts'
-import { AuditLog } from './audit-log.ts'
-import { Deliveries } from './deliveries.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { type Explained, explained } from '../fixtures/explained.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
-import { Messages } from './messages.ts'
 import { preparePartitions } from '../schema/partitions.ts'
+import { AuditLog } from './audit-log.ts'
+import { Deliveries } from './deliveries.ts'
+import { Messages } from './messages.ts'
 
 /** Many enough that the server would rather read a small table whole than ask its index, and it must not. */
 const PENDING = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 200_000 : 100_000

@@ -15,17 +15,17 @@ import type {
   Page,
   PageRequest,
 } from '../../store.ts'
+import { openSeed } from '../messages/message-keys.ts'
 import type { Ask } from '../session/database.ts'
+import type { Parts } from '../session/parts.ts'
+import { readText } from '../session/texts.ts'
 import { deliveryDetail } from './delivery-detail.ts'
 import { type FoundDelivery, replaysOf } from './delivery-replays.ts'
 import { MessageChoice } from './message-choice.ts'
-import { openSeed } from '../messages/message-keys.ts'
 import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, type Times, walk } from './paging.ts'
-import type { Parts } from '../session/parts.ts'
 import { type PendingCursor, walkPending } from './pending.ts'
 import { readLedger } from './recount.ts'
 import { messageNamesOf } from './segments.ts'
-import { readText } from '../session/texts.ts'
 
 interface FoundPage {
   found: FoundDelivery[]

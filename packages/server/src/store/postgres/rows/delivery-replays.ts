@@ -1,8 +1,8 @@
 // What a delivery repeats, and what repeats it.
 
 import type { DeliveryRow } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
 import { NEWEST, SKEW } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 
 export interface NamedDelivery {
   origin: string

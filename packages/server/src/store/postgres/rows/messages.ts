@@ -1,17 +1,17 @@
 // Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
 // where not and why.
 
-import { matches, only } from '../../history/content.ts'
 import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
+import { candidates, fingerprintAt, indexOfKey } from '../../encoding/segment-keys.ts'
+import { matches, only } from '../../history/content.ts'
 import { NEWEST as LAST_INDEX, ROWS_PER_PAGE } from '../../history/paging.ts'
 import { type RepeatRow, repeatsIn } from '../../history/repeat-counts.ts'
-import { candidates, fingerprintAt, indexOfKey } from '../../encoding/segment-keys.ts'
 import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, SegmentContent, SkipReason, StoredMessage } from '../../store.ts'
-import type { Ask } from '../session/database.ts'
-import { NEWEST, rowAndIndex, SKEW } from '../schema/ids.ts'
 import { keyText, openSeed } from '../messages/message-keys.ts'
-import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, steps } from './paging.ts'
+import { NEWEST, rowAndIndex, SKEW } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { beforeRow, byIndexes, firstRow, isWithin, lastRow, rowCursorOf, steps } from './paging.ts'
 import { contentOf, type Routes } from './rows.ts'
 import { type FullSegment, readSegment, readSegments } from './segments.ts'
 

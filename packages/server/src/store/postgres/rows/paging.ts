@@ -4,9 +4,9 @@
 
 import { cursorOf } from '../../history/paging.ts'
 import { InvalidCursor } from '../../store.ts'
+import { isRowId, msOfRowId, NEWEST, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
 import type { Rows } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { isRowId, msOfRowId, NEWEST, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
 
 /** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
 const FIRST_STEP = 100

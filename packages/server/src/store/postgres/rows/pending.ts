@@ -2,10 +2,10 @@
 // destination and name; then what waits for a retry, by destination, due time and name. Each part is walked by its index,
 // with what nodes hold put in between.
 
-import type { Ask } from '../session/database.ts'
-import type { FoundDelivery } from './delivery-replays.ts'
 import { holders } from '../messages/held.ts'
 import { afterRowId, msOfRowId, OLDEST } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
+import type { FoundDelivery } from './delivery-replays.ts'
 import type { MessageChoice } from './message-choice.ts'
 import { isWithin, mayBeWithin, rowCursorOf, type Times, walk } from './paging.ts'
 import { owedIndexes, type StoredPart } from './rows.ts'

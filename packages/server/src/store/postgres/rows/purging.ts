@@ -11,15 +11,15 @@
 // over and no transaction that writes is left from it. In the tail only those go who are suppressed still: who was let in again
 // meanwhile came back by somebody's will.
 
-import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { withoutUsers } from '../../deletions/purged-content.ts'
+import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
+import { openSeed } from '../messages/message-keys.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import { openSeed } from '../messages/message-keys.ts'
 import type { Parts } from '../session/parts.ts'
-import { type PurgedSegment, writePurgedSegments } from './purged-segments.ts'
 import { readText, writeText } from '../session/texts.ts'
+import { type PurgedSegment, writePurgedSegments } from './purged-segments.ts'
 
 /** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
 const TAIL_MS = 5_000

@@ -12,10 +12,10 @@ import {
   type Page,
   type PageRequest,
 } from '../../store.ts'
-import type { Ask, Database } from '../session/database.ts'
 import { isRowId, NEWEST, SKEW } from '../schema/ids.ts'
-import { rowCursorOf } from './paging.ts'
+import type { Ask, Database } from '../session/database.ts'
 import { readText, writeText } from '../session/texts.ts'
+import { rowCursorOf } from './paging.ts'
 
 interface DeletionRow {
   num: string

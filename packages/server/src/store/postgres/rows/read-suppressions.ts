@@ -3,8 +3,8 @@
 
 import { cursorOf } from '../../history/paging.ts'
 import { InvalidCursor, type Page, type PageRequest, type Suppression, type SuppressionFilter } from '../../store.ts'
-import type { Database } from '../session/database.ts'
 import { isRowId, OLDEST } from '../schema/ids.ts'
+import type { Database } from '../session/database.ts'
 import { readText, writeText } from '../session/texts.ts'
 
 /** As the index has it. */

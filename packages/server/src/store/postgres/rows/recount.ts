@@ -3,8 +3,8 @@
 // Destinations whose counts are all zero are left out of both.
 
 import type { LedgerRow } from '../../store.ts'
-import type { Rows } from '../session/connection.ts'
 import { LEDGER } from '../messages/owing.ts'
+import type { Rows } from '../session/connection.ts'
 
 type AskRows = (text: string) => Promise<Rows<LedgerRow>>
 

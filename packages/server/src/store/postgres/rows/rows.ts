@@ -1,9 +1,9 @@
 // What columns hold that is more than a value: parts of shipments and routes of segments, as JSON in which rows are named by
 // their digits. Read and written by all files of this folder.
 
-import { readStoredBody } from '../../port/stored-messages.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
+import { readStoredBody } from '../../port/stored-messages.ts'
 import type { Part, SegmentContent } from '../../store.ts'
 
 /** Parts as stored: 0 for all messages of the segment. Whoever reads leaves out what is absent from the segment. */

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { StatRow } from '../../store.ts'
-import { PostgresUnavailable } from '../session/connection.ts'
-import type { Database } from '../session/database.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { PostgresUnavailable } from '../session/connection.ts'
+import type { Database } from '../session/database.ts'
 import { Stats } from './stats.ts'
 
 const AT_MS = 20_000 * 86_400_000

@@ -2,11 +2,11 @@
 // it finds under the lock. Every count is added twice, to its minute and to its hour: minutes are dropped soon and hours late,
 // and neither has to be made from the other.
 
-import { addCounts, type StatCounts } from '../../port/stat-counts.ts'
 import { seriesOf } from '../../history/stat-series.ts'
+import { addCounts, type StatCounts } from '../../port/stat-counts.ts'
 import type { StatPoint, StatQuery, StatRow } from '../../store.ts'
-import { PostgresUnavailable } from '../session/connection.ts'
 import { MARKER } from '../messages/owing.ts'
+import { PostgresUnavailable } from '../session/connection.ts'
 import type { Parts } from '../session/parts.ts'
 import { writeText } from '../session/texts.ts'
 

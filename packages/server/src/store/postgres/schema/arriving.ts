@@ -4,19 +4,19 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { LedgerRow } from '../../store.ts'
+import { writeAudit } from '../rows/audit-entries.ts'
+import { readLedger, recount } from '../rows/recount.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import { ARRIVING, type ArrivingRow, type ArrivingTable, insertion } from './arriving-columns.ts'
-import { writeAudit } from '../rows/audit-entries.ts'
 import { int4s, int8s, uuids } from '../session/binary-arrays.ts'
 import type { Connection } from '../session/connection.ts'
 import { type Ask, Database } from '../session/database.ts'
+import { ARRIVING, type ArrivingRow, type ArrivingTable, insertion } from './arriving-columns.ts'
 import { RowIds } from './ids.ts'
 import { migrate } from './migrate.ts'
 import type { PartitionedTable } from './migrations.ts'
 import { forgetMoving, type MovingState, readMoving, writeMoving } from './moving-state.ts'
 import { createPartitions, preparePartitions } from './partitions.ts'
-import { readLedger, recount } from '../rows/recount.ts'
 
 const STATEMENT_MS = 600_000
 

@@ -4,11 +4,11 @@
 
 import { sealedKeyIds } from '../../configuration/sealed-keys.ts'
 import type { StoreInspection } from '../../store.ts'
+import { readLedger, recount } from '../rows/recount.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { msOfRowId } from './ids.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
-import { readLedger, recount } from '../rows/recount.ts'
 
 /** Undefined when it is not over by the deadline. */
 export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: number): Promise<StoreInspection | undefined> {

@@ -6,10 +6,10 @@ import pg from 'pg'
 import { createSecretBox } from '../../../secrets/secret-box.ts'
 import { accept, claim, ledgerOf, newWay, settlementOf, tracks } from '../../conformance/ground.ts'
 import type { Store } from '../../store.ts'
-import { parsePostgresAddress } from '../session/address.ts'
-import { Database } from '../session/database.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
+import { parsePostgresAddress } from '../session/address.ts'
+import { Database } from '../session/database.ts'
 import { type MigrateOptions, migrate, SchemaProblem } from './migrate.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
@@ -179,7 +179,7 @@ test('a node goes on while the next version brings the schema up, and can be sta
   await running.stop()
   const { owed, delivered } = await ledgerOf(store, destinationId)
   assert.ok(owed >= 80 && delivered <= owed)
-  await store.control.createSource({ name: 'after', enabled: true, writeKeys: ['after'], requireOAuth: false })
+  await store.settings.createSource({ name: 'after', enabled: true, writeKeys: ['after'], requireOAuth: false })
   await store.dropExpired(Date.now())
   await store.close()
   const again = await openAt(database.url)

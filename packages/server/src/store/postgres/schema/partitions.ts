@@ -5,8 +5,8 @@
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { SCHEMA } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { rowIdAt } from './ids.ts'
 import { pause, wasLocked } from '../session/lock-waits.ts'
+import { rowIdAt } from './ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
 export const DAY_MS = 86_400_000

@@ -22,13 +22,13 @@ import {
   until,
 } from '../../conformance/ground.ts'
 import type { Store } from '../../store.ts'
-import { parsePostgresAddress } from '../session/address.ts'
-import { Database } from '../session/database.ts'
+import { Membership } from '../cluster/membership.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { Membership } from '../cluster/membership.ts'
-import { createPartitions, DAY_MS, dayOf, KEEP_PARTITIONS, partitionName, preparePartitions, TABLES } from './partitions.ts'
+import { parsePostgresAddress } from '../session/address.ts'
+import { Database } from '../session/database.ts'
 import type { PostgresStore } from '../store.ts'
+import { createPartitions, DAY_MS, dayOf, KEEP_PARTITIONS, partitionName, preparePartitions, TABLES } from './partitions.ts'
 
 let database: TestDatabase
 let connections: Database
@@ -202,8 +202,8 @@ test('days before the line go whole, the books add up at every moment, and what 
       assert.ok((await partitions(table)).every((name) => name.endsWith('rest') || name >= partitionName(table, today() - 7)))
     assert.equal(await rowsIn('segments'), 2)
     assert.equal(await rowsIn('segments_rest'), 2)
-    assert.equal((await store.control.delivery(ended))?.state, 'failed')
-    assert.equal((await store.control.delivery(waiting))?.state, 'pending')
+    assert.equal((await store.history.delivery(ended))?.state, 'failed')
+    assert.equal((await store.history.delivery(waiting))?.state, 'pending')
     // Once more changes nothing.
     await store.dropExpired(Date.now())
     assert.equal(await rowsIn('segments_rest'), 2)
@@ -263,13 +263,13 @@ test('nothing that is replayed while its day is dropped is lost', async () => {
     let replayed = 0
     const replaying = (async () => {
       for (let at = 0; at < deliveries.length; at += 4) {
-        const results = await Promise.all(deliveries.slice(at, at + 4).map((delivery) => store.control.replay(delivery)))
+        const results = await Promise.all(deliveries.slice(at, at + 4).map((delivery) => store.replays.replay(delivery)))
         replayed += results.filter(({ ok }) => ok).length
         for (const result of results)
           assert.ok(result.ok || result.reason === 'not_found' || result.reason === 'message_gone', JSON.stringify(result))
       }
     })()
-    await store.control.replay(deliveries.at(-1) as string)
+    await store.replays.replay(deliveries.at(-1) as string)
     await store.dropExpired(Date.now())
     await replaying
     const owed = await claim(store, destinationId)
@@ -376,9 +376,9 @@ test('several nodes that drop at once drop once', async () => {
 test('how a deletion ended is known after the day of its attempts was dropped', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newWay(past)
-  const { id } = await past.control.createDeletion({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
+  const { id } = await past.deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
   await until(
-    () => past.control.deletion(id),
+    () => past.deletions.one(id),
     (deletion) => deletion?.state === 'pending',
     'purged',
   )
@@ -390,7 +390,7 @@ test('how a deletion ended is known after the day of its attempts was dropped', 
   try {
     await store.dropExpired(Date.now())
     assert.equal(await rowsIn('attempts'), 0)
-    const targets = await store.control.deletionTargets(id, {}, { limit: 10, cursor: null })
+    const targets = await store.deletions.targets(id, {}, { limit: 10, cursor: null })
     assert.deepEqual(
       targets.data.map(({ state }) => state),
       ['finished', 'failed'],

@@ -6,12 +6,12 @@
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
+import { pause, wasLocked } from '../session/lock-waits.ts'
+import type { Parts } from '../session/parts.ts'
 import { Expiring } from './expiring.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
-import { pause, wasLocked } from '../session/lock-waits.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
-import type { Parts } from '../session/parts.ts'
 
 const STATEMENT_MS = 120_000
 /** In this order: see above. */

@@ -36,9 +36,9 @@ async function makeOld(): Promise<void> {
   const deleted = await newDestination(store, sourceId, SETTINGS)
   await accept(store, sourceId, tracks(2), [destination.id])
   await settleAll(store, destination.id, 'retry', { urls: [URL], request: { url: URL } })
-  await store.control.deleteDestination(deleted.id)
+  await store.settings.deleteDestination(deleted.id)
   await store.secrets.keep('session_key', 'a session key')
-  await store.control.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
+  await store.history.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
   await store.close()
   const secrets = { sharedSecret: BOX.seal('shared', destination.id), signingSecrets: [BOX.seal('signing', destination.id)] }
   const put = (id: string, doc: object): Promise<unknown> =>
@@ -67,9 +67,9 @@ test('credentials of receivers that were stored in plain text are in no row afte
     assert.ok(!(await database.bytes()).includes('CREDENTIAL'))
     for (const store of stores) assert.deepEqual(store.configuration().destinations.get(destination.id), destination)
     const [store = assert.fail()] = stores
-    const [row] = (await store.control.deliveries({ destinationId: destination.id }, { limit: 1, cursor: null })).data
-    assert.equal((await store.control.delivery(row?.id ?? ''))?.history[0]?.url, 'https://example.com/hook?code=(hidden)')
-    const [entry] = (await store.control.audit({ action: 'destination.update' }, { limit: 1, cursor: null })).data
+    const [row] = (await store.history.deliveries({ destinationId: destination.id }, { limit: 1, cursor: null })).data
+    assert.equal((await store.history.delivery(row?.id ?? ''))?.history[0]?.url, 'https://example.com/hook?code=(hidden)')
+    const [entry] = (await store.history.audit({ action: 'destination.update' }, { limit: 1, cursor: null })).data
     const hidden = { name: 'x', urls: ['https://example.com/hook?code=(hidden)'], headers: { 'X-Key': '(hidden)' } }
     assert.deepEqual(entry?.after, hidden)
     assert.deepEqual(await database.query('SELECT step, works_from FROM switchyard.schema_version'), [

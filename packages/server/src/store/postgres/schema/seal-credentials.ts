@@ -3,8 +3,8 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
-import type { Ask } from '../session/database.ts'
 import { checkSecrets } from '../rows/keepsakes.ts'
+import type { Ask } from '../session/database.ts'
 
 const PAGE_ROWS = 2_000
 

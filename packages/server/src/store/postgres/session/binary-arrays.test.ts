@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as fc from 'fast-check'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { parsePostgresAddress } from './address.ts'
 import { bools, byteas, int4s, int8s, texts, uuids } from './binary-arrays.ts'
 import { Database } from './database.ts'
-import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 
 let server: TestDatabase
 let database: Database

@@ -1,9 +1,9 @@
 // What the files of this folder share: made by store.ts, handed to each.
 
 import type { Configuration, Taker } from '../../store.ts'
-import type { Database } from './database.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
+import type { Database } from './database.ts'
 
 export interface Parts {
   /** For everything but the ways of messages, which have connections of their own. */

@@ -10,9 +10,9 @@ import * as fc from 'fast-check'
 import { accept, newSource, track } from '../../conformance/ground.ts'
 import { FINGERPRINT_WORDS, fingerprint, type Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
+import { openAt, tempFolder } from '../fixtures/temp-store.ts'
 import { openWriter } from '../schema/database.ts'
 import { Duplicates } from './duplicates.ts'
-import { openAt, tempFolder } from '../fixtures/temp-store.ts'
 
 const SEED: Seed = [1, 2, 3, 4]
 const RUN_KEYS = 512

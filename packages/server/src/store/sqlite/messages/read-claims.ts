@@ -5,9 +5,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
 import type { Shipment } from '../../store.ts'
-import type { Claims } from './claims.ts'
-import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from '../threads/commands.ts'
 import type { Names } from '../schema/names.ts'
+import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from '../threads/commands.ts'
+import type { Claims } from './claims.ts'
 
 export interface ShipmentRow {
   destination: number

@@ -5,8 +5,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { digestOf } from '../../encoding/digest.ts'
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
-import { type RepeatRow, repeatsIn } from '../../history/repeat-counts.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
+import { type RepeatRow, repeatsIn } from '../../history/repeat-counts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 
 const ROWS_PER_STEP = 300

@@ -50,13 +50,13 @@ for (const [what, bytes] of [
 test('messages are listed, and purged to the end, though one body is damaged', async (t) => {
   const { store, sourceId } = await openDamaged(t, Buffer.from('not JSON'))
   const stored = async (): Promise<unknown[]> => {
-    const { data } = await store.control.messages({ sourceId, type: 'track' }, { limit: 10, cursor: null })
+    const { data } = await store.history.messages({ sourceId, type: 'track' }, { limit: 10, cursor: null })
     return data.map(({ content, index }) => content.items[index]?.['messageId'])
   }
   assert.deepEqual(await stored(), ['c-stays', 'c', 'a-stays', 'a'])
-  const { id } = await store.control.createDeletion({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  const { id } = await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   await until(
-    () => store.control.deletion(id),
+    () => store.deletions.one(id),
     (deletion) => deletion?.purged === 3,
     'purged',
   )

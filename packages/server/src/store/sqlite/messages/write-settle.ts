@@ -6,12 +6,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow } from '../../encoding/settlement.ts'
 import type { ShipmentDraft } from '../../store.ts'
-import type { Claims } from './claims.ts'
-import { type SettleCommand, storedParts } from '../threads/commands.ts'
-import type { RowIds } from '../schema/ids.ts'
-import type { Ledger } from './ledger.ts'
-import type { Names } from '../schema/names.ts'
 import { ReplayOutcomes } from '../rows/write-replay-outcomes.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Names } from '../schema/names.ts'
+import { type SettleCommand, storedParts } from '../threads/commands.ts'
+import type { Claims } from './claims.ts'
+import type { Ledger } from './ledger.ts'
 
 interface Parts {
   database: DatabaseSync

@@ -2,8 +2,8 @@
 // say, so their segments are looked at, each once. A user is known from the keys, and most bodies are not read.
 
 import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
-import { chosenIn, isOfMessages, MessageBudget } from '../../history/message-budget.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
+import { chosenIn, isOfMessages, MessageBudget } from '../../history/message-budget.ts'
 import type { DeliveryFilter } from '../../store.ts'
 import type { Rows, SegmentRow } from './rows.ts'
 

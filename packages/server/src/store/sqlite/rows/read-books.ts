@@ -1,9 +1,9 @@
 // The books as they are read: the ledger and its recount, what is oldest, what was refused, what each source sent.
 
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts } from '../../store.ts'
-import type { StoredPart } from '../threads/commands.ts'
-import { msOfRowId } from '../schema/ids.ts'
 import { type LedgerCountsRow, recount } from '../messages/ledger.ts'
+import { msOfRowId } from '../schema/ids.ts'
+import type { StoredPart } from '../threads/commands.ts'
 import type { Rows } from './rows.ts'
 
 export class BooksReads {

@@ -18,12 +18,12 @@ import type {
   Part,
   RequestRecord,
 } from '../../store.ts'
-import { rowAndIndex, type StoredPart } from '../threads/commands.ts'
-import { msOfRowId, rowIdAt } from '../schema/ids.ts'
 import type { LedgerCountsRow } from '../messages/ledger.ts'
-import { MessageChoice } from './message-choice.ts'
 import { resolveOrigin, stateOf } from '../messages/origins.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from '../messages/read-claims.ts'
+import { msOfRowId, rowIdAt } from '../schema/ids.ts'
+import { rowAndIndex, type StoredPart } from '../threads/commands.ts'
+import { MessageChoice } from './message-choice.ts'
 import type { Rows } from './rows.ts'
 
 interface FailureRow {

@@ -1,17 +1,17 @@
 // Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
 // where not and why.
 
-import { matches, only } from '../../history/content.ts'
 import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
-import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../../history/paging.ts'
 import { candidates, fingerprintAt, indexOfKey } from '../../encoding/segment-keys.ts'
+import { matches, only } from '../../history/content.ts'
+import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../../history/paging.ts'
 import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, SegmentContent, SkipReason, StoredMessage } from '../../store.ts'
-import { type FoundKey, rowAndIndex } from '../threads/commands.ts'
-import { msOfRowId, rowIdAt } from '../schema/ids.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { repeatsOf } from '../messages/repeats.ts'
-import type { Rows, SegmentRow } from './rows.ts'
 import type { Routes } from '../messages/write-accept.ts'
+import { msOfRowId, rowIdAt } from '../schema/ids.ts'
+import { type FoundKey, rowAndIndex } from '../threads/commands.ts'
+import type { Rows, SegmentRow } from './rows.ts'
 
 /** Bodies that one page may read, some 200 ms of parsing. */
 const BYTES_PER_PAGE = 32 * 1024 * 1024

@@ -4,9 +4,9 @@
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../../history/paging.ts'
 import { type ReplayJobRow, replayJobOf, STANDS } from '../../replays/replay-job-row.ts'
 import type { FinalStateName, Page, PageRequest, ReplayCount, ReplayJob, ReplayJobState } from '../../store.ts'
-import { rowAndIndex } from '../threads/commands.ts'
 import { type Origin, resolveOrigin } from '../messages/origins.ts'
 import { absentIndexes, owedIndexes } from '../messages/read-claims.ts'
+import { rowAndIndex } from '../threads/commands.ts'
 import type { Rows } from './rows.ts'
 
 export interface ReplayCountRequest {

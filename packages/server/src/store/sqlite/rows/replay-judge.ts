@@ -2,15 +2,15 @@
 // acts on the answer. What a job is made for is not here: see write-replays.ts.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { readStoredBody } from '../../port/stored-messages.ts'
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
+import { readStoredBody } from '../../port/stored-messages.ts'
 import { ReplayBudget } from '../../replays/replay-budget.ts'
 import { STANDS } from '../../replays/replay-job-row.ts'
 import type { FinalStateName, ReplaySkipReason } from '../../store.ts'
-import { rowAndIndex } from '../threads/commands.ts'
 import { resolveOrigin } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
+import { rowAndIndex } from '../threads/commands.ts'
 import type { Retention } from './retention.ts'
 
 export interface ReplayCandidate {

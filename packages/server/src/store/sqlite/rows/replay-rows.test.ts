@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { STANDS } from '../../replays/replay-job-row.ts'
-import { openWriter } from '../schema/database.ts'
 import { tempFolder } from '../fixtures/temp-store.ts'
+import { openWriter } from '../schema/database.ts'
 
 test('what speaks against one more replay, and the newest, are found without passing all that failed', (t) => {
   const folder = tempFolder()

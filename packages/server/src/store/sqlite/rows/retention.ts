@@ -5,9 +5,9 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Duplicates } from '../keys/duplicates.ts'
-import { type RowIds, rowIdAt } from '../schema/ids.ts'
 import { dropRepeats } from '../messages/repeats.ts'
 import type { Routes } from '../messages/write-accept.ts'
+import { type RowIds, rowIdAt } from '../schema/ids.ts'
 
 const ROWS_PER_STEP = 300
 

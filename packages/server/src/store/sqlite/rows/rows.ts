@@ -2,12 +2,12 @@
 // hand, which the rows of a list often share. What is asked of the rows is in the files named read-….
 
 import type { DatabaseSync } from 'node:sqlite'
-import { readStoredBody } from '../../port/stored-messages.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
+import { readStoredBody } from '../../port/stored-messages.ts'
 import type { SegmentContent } from '../../store.ts'
-import { Names } from '../schema/names.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
+import { Names } from '../schema/names.ts'
 
 export interface SegmentRow {
   seq: number

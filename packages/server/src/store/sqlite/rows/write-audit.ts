@@ -1,8 +1,8 @@
 // Who did what, appended inside the transaction of what was done.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { AuditNote } from '../threads/commands.ts'
 import { type RowIds, rowIdAt } from '../schema/ids.ts'
+import type { AuditNote } from '../threads/commands.ts'
 
 const DROPPED_PER_STEP = 1_000
 

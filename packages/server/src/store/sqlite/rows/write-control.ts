@@ -2,14 +2,14 @@
 // a deleted destination is owed.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
+import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { Source } from '../../store.ts'
 import type { Claims } from '../messages/claims.ts'
-import type { StoredPart } from '../threads/commands.ts'
-import type { Names } from '../schema/names.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from '../messages/read-claims.ts'
 import type { SettleWriter } from '../messages/write-settle.ts'
+import type { Names } from '../schema/names.ts'
+import type { StoredPart } from '../threads/commands.ts'
 
 interface Parts {
   database: DatabaseSync

@@ -3,18 +3,18 @@
 // message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { writeStoredBody } from '../../port/stored-messages.ts'
-import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { withoutUsers } from '../../deletions/purged-content.ts'
+import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates, KEY_WORDS } from '../../encoding/segment-keys.ts'
+import { writeStoredBody } from '../../port/stored-messages.ts'
 import type { NewDeletion } from '../../store.ts'
 import type { Claims } from '../messages/claims.ts'
-import type { DeletionTargets } from '../threads/commands.ts'
-import type { RowIds } from '../schema/ids.ts'
 import type { Ledger } from '../messages/ledger.ts'
-import type { Names } from '../schema/names.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import type { Routes } from '../messages/write-accept.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Names } from '../schema/names.ts'
+import type { DeletionTargets } from '../threads/commands.ts'
 
 interface Parts {
   database: DatabaseSync

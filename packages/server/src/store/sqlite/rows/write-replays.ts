@@ -8,16 +8,16 @@ import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP } from '../../
 import { progressOf, type ReplayDoc, type ReplayJobRow, replayDoc, replayJobOf } from '../../replays/replay-job-row.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../../replays/replay-states.ts'
 import type { FinalStateName, ReplayResult, ReplayStep } from '../../store.ts'
-import { type CreateReplayCommand, type ReplayStepReply, rowAndIndex, type UpdateReplayCommand } from '../threads/commands.ts'
-import type { RowIds } from '../schema/ids.ts'
 import type { Ledger } from '../messages/ledger.ts'
-import type { Names } from '../schema/names.ts'
 import { resolveOrigin, stateOf } from '../messages/origins.ts'
+import type { SettleWriter } from '../messages/write-settle.ts'
+import type { RowIds } from '../schema/ids.ts'
+import type { Names } from '../schema/names.ts'
+import { type CreateReplayCommand, type ReplayStepReply, rowAndIndex, type UpdateReplayCommand } from '../threads/commands.ts'
 import { type ReplayCandidate, ReplayJudge, StepBudget } from './replay-judge.ts'
 import { rowRange } from './replay-rows.ts'
 import type { Retention } from './retention.ts'
 import { DeletionEnds } from './write-deletion-ends.ts'
-import type { SettleWriter } from '../messages/write-settle.ts'
 
 interface Parts {
   database: DatabaseSync

@@ -8,9 +8,9 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { accept, claim, ledgerOf, newWay, tracks } from '../../conformance/ground.ts'
-import { lockStore, openReader, openWriter, StoreProblem } from './database.ts'
 import { openAt, openFor, tempFolder } from '../fixtures/temp-store.ts'
 import { openLogIndex } from '../threads/log-index.ts'
+import { lockStore, openReader, openWriter, StoreProblem } from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 function pathFor(t: TestContext): string {
@@ -114,7 +114,7 @@ test('the log does not grow with what is written, and nothing but the database i
     await accept(store, sourceId, items)
     largest = Math.max(largest, statSync(`${path}-wal`).size)
     // A reader now and then, for a log is not started again while it is read.
-    if (at % 10 === 0) await store.control.recount()
+    if (at % 10 === 0) await store.books.recount()
   }
   assert.ok(statSync(path).size > 20_000_000)
   assert.ok(largest < 20_000_000, `the log was ${largest} bytes at its largest`)

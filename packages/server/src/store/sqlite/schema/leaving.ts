@@ -3,10 +3,10 @@
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { LedgerRow } from '../../store.ts'
-import { lockStore, openProblem, openWriter } from './database.ts'
-import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
 import { BooksReads } from '../rows/read-books.ts'
 import { Rows } from '../rows/rows.ts'
+import { lockStore, openProblem, openWriter } from './database.ts'
+import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
 
 /** By what each table is walked. In this order things come before what refers to them. */
 const KEYS = {

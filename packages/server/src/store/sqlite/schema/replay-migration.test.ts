@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
-import { openWriter } from './database.ts'
 import { tempFolder } from '../fixtures/temp-store.ts'
+import { openWriter } from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 test('replays of a file from before there were jobs keep their names, and are known for what they came to', (t) => {

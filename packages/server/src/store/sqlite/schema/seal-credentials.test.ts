@@ -38,9 +38,9 @@ async function makeOld(t: TestContext): Promise<Made> {
   const deleted = await newDestination(store, sourceId, SETTINGS)
   await accept(store, sourceId, tracks(2), [destination.id])
   await settleAll(store, destination.id, 'retry', { urls: [URL], request: { url: URL } })
-  await store.control.deleteDestination(deleted.id)
+  await store.settings.deleteDestination(deleted.id)
   await store.secrets.keep('session_key', 'a session key')
-  await store.control.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
+  await store.history.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
   await store.close()
 
   const database = new DatabaseSync(path)
@@ -74,9 +74,9 @@ test('credentials of receivers that were stored in plain text are nowhere in the
   const store = await openFor(t, path)
   assert.ok(!bytesIn(folder).includes('CREDENTIAL'), 'already while the service runs')
   assert.deepEqual(store.configuration().destinations.get(destination.id), destination)
-  const [row] = (await store.control.deliveries({ destinationId: destination.id }, { limit: 1, cursor: null })).data
-  assert.equal((await store.control.delivery(row?.id ?? ''))?.history[0]?.url, 'https://example.com/hook?code=(hidden)')
-  const [entry] = (await store.control.audit({ action: 'destination.update' }, { limit: 1, cursor: null })).data
+  const [row] = (await store.history.deliveries({ destinationId: destination.id }, { limit: 1, cursor: null })).data
+  assert.equal((await store.history.delivery(row?.id ?? ''))?.history[0]?.url, 'https://example.com/hook?code=(hidden)')
+  const [entry] = (await store.history.audit({ action: 'destination.update' }, { limit: 1, cursor: null })).data
   const hidden = { name: 'x', urls: ['https://example.com/hook?code=(hidden)'], headers: { 'X-Key': '(hidden)' } }
   assert.deepEqual(entry?.after, hidden)
   const request = { destinationId: destination.id, nowMs: 2e12, maxFresh: 10, maxRetries: 10, maxBytes: 1e9 }

@@ -76,15 +76,15 @@ test('a file of the first release is brought up to date, and nothing in it is lo
 
   assert.deepEqual(store.configuration().destinations.get('dst_old')?.filter, NO_FILTER)
   assert.equal(store.configuration().destinations.get('dst_old')?.paused, false)
-  assert.deepEqual(await store.control.recount(), await store.control.ledger())
-  const [trail, ...others] = await store.control.trails('m-old')
+  assert.deepEqual(await store.books.recount(), await store.books.ledger())
+  const [trail, ...others] = await store.history.trails('m-old')
   assert.deepEqual(others, [])
   assert.deepEqual([trail?.content.sourceId, trail?.content.trace, trail?.repeats, trail?.skips], ['src_old', null, null, []])
   assert.deepEqual(
     trail?.deliveries.map(({ id }) => id),
     [`${SHIPMENT}-0`, `${REPLAY}-0`],
   )
-  const [first, again] = [await store.control.delivery(`${SHIPMENT}-0`), await store.control.delivery(`${REPLAY}-0`)]
+  const [first, again] = [await store.history.delivery(`${SHIPMENT}-0`), await store.history.delivery(`${REPLAY}-0`)]
   assert.deepEqual([first?.state, first?.reason, first?.history[0]?.responseStart, first?.gathered], ['failed', 'http_400', 'no', null])
   assert.deepEqual([again?.state, again?.replay, again?.replayOf, again?.owedAtMs], ['pending', true, `${SHIPMENT}-0`, AT_MS + 1])
   const { shipments } = await store.delivery.claim({
@@ -104,5 +104,5 @@ test('a file of the first release is brought up to date, and nothing in it is lo
   const body = Buffer.from(JSON.stringify({ batch: items }))
   const { duplicates } = await store.ingest.accept({ content, body, messageIds: ['m-old'], plan: { shipments: [], skips: [] } })
   assert.deepEqual(duplicates, [0], 'what it had accepted is still known')
-  assert.equal((await store.control.trails('m-old'))[0]?.repeats?.count, 1)
+  assert.equal((await store.history.trails('m-old'))[0]?.repeats?.count, 1)
 })

@@ -1,9 +1,10 @@
 // What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
 // the bodies and keys of its batches lie in one buffer that is handed over, not copied. Plain data only.
 
-import type { ReplayDoc } from '../../replays/replay-job-row.ts'
-import type { RecordRow } from '../../encoding/settlement.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
+import type { RecordRow } from '../../encoding/settlement.ts'
+import type { Tally } from '../../history/tallies.ts'
+import type { ReplayDoc } from '../../replays/replay-job-row.ts'
 import type { AskedReplayState } from '../../replays/replay-states.ts'
 import type {
   ClaimRequest,
@@ -25,7 +26,6 @@ import type {
   TraceContext,
   UsedAssertion,
 } from '../../store.ts'
-import type { Tally } from '../../history/tallies.ts'
 
 export interface AcceptCommand {
   kind: 'accept'

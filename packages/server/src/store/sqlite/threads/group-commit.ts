@@ -8,8 +8,8 @@ import { Worker } from 'node:worker_threads'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
-import { type Answered, type Command, type Group, OUTSIDE, type Replies, type Reply } from './commands.ts'
 import { StoreProblem } from '../schema/database.ts'
+import { type Answered, type Command, type Group, OUTSIDE, type Replies, type Reply } from './commands.ts'
 import type { WriterOptions, WriterStart } from './writer.ts'
 
 /** Bodies and keys of one group: some 10 ms of writing. */

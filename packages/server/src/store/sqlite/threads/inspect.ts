@@ -7,10 +7,10 @@ import { fork } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { sealedKeyIds } from '../../configuration/sealed-keys.ts'
 import type { StoreInspection } from '../../store.ts'
-import { openReader } from '../schema/database.ts'
-import { msOfRowId } from '../schema/ids.ts'
 import { BooksReads } from '../rows/read-books.ts'
 import { Rows } from '../rows/rows.ts'
+import { openReader } from '../schema/database.ts'
+import { msOfRowId } from '../schema/ids.ts'
 
 const MAX_PROBLEMS = 20
 

@@ -3,9 +3,9 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { InvalidCursor } from '../../store.ts'
+import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
 import { createReads, type Reads } from './reads.ts'
-import { Rows } from '../rows/rows.ts'
 
 export interface Question {
   id: number

@@ -1,0 +1,36 @@
+// Who did what. Changes that a person makes carry an Audit, so that who did what is in the same transaction as what was done.
+
+import type { JsonObject } from '@switchyard/protocol'
+
+/** Who makes a change: a control token. */
+export interface Actor {
+  id: string
+  name: string
+}
+
+export interface NewAuditEntry {
+  actor: Actor
+  /** The thing and what was done to it: `source.update`. */
+  action: string
+  /** The thing's id. */
+  subject: string | null
+  /** As answers show it, so without secrets; null where there was nothing before, or is nothing after. */
+  before: JsonObject | null
+  after: JsonObject | null
+}
+
+export interface AuditEntry extends NewAuditEntry {
+  id: string
+  atMs: number
+}
+
+/** Says what to write down about a change. It is written in the change's own transaction, and not if nothing was changed. */
+export type Audit<T> = (after: T | null, before: T | null) => NewAuditEntry
+
+export interface AuditFilter {
+  actorId?: string | undefined
+  action?: string | undefined
+  subject?: string | undefined
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
