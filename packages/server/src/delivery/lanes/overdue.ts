@@ -8,15 +8,19 @@ const AT_ONCE = 200
 
 export class Overdue {
   readonly #store: DeliveryStore
-  readonly #asked: () => void
   readonly #came: (overdue: readonly ClaimedShipment[]) => void
   #atMs = 0
+  /** Questions to the store that are under way. */
+  #asking = 0
 
-  /** `came` follows every `asked`, with nothing where the store is away, which says so itself. */
-  constructor(store: DeliveryStore, asked: () => void, came: (overdue: readonly ClaimedShipment[]) => void) {
+  /** `came` is called after every question, with nothing where the store is away, which says so itself. */
+  constructor(store: DeliveryStore, came: (overdue: readonly ClaimedShipment[]) => void) {
     this.#store = store
-    this.#asked = asked
     this.#came = came
+  }
+
+  get isUnderWay(): boolean {
+    return this.#asking > 0
   }
 
   /** What was held has a window's time for an attempt, before the next look: until then only an attempt that fails ends it. */
@@ -28,15 +32,20 @@ export class Overdue {
   look({ id, retryWindowMs }: Destination, nowMs: number): number {
     if (nowMs >= this.#atMs) {
       this.#atMs = nowMs + Math.min(EVERY_MS, Math.max(1_000, retryWindowMs / 4))
-      this.#asked()
+      this.#asking++
       this.#store.claimOverdue(id, nowMs - retryWindowMs, AT_ONCE).then(
         (overdue) => {
           if (overdue.length === AT_ONCE) this.#atMs = 0
-          this.#came(overdue)
+          this.#answered(overdue)
         },
-        () => this.#came([]),
+        () => this.#answered([]),
       )
     }
     return this.#atMs
+  }
+
+  #answered(overdue: readonly ClaimedShipment[]): void {
+    this.#asking--
+    this.#came(overdue)
   }
 }

@@ -29,6 +29,8 @@ export interface HoldingDeps {
   recorded: () => void
 }
 
+/** The most that one lane holds; what does not fit stays in the store. */
+const LANE_BYTES = 4 * 1024 * 1024
 /** Deliveries in one settlement of those whose window is over. */
 const EXPIRED_AT_ONCE = 5_000
 
@@ -60,10 +62,19 @@ export class Holding {
 
   // ── Memory ──
 
+  /** What the lane may hold beyond what it does. */
+  get roomBytes(): number {
+    return LANE_BYTES - this.#bytes
+  }
+
+  get isNearlyFull(): boolean {
+    return this.#bytes > LANE_BYTES * 0.75
+  }
+
   /** Takes room for what may come; false when there is none. */
   reserve(bytes: number): boolean {
     const charge = chargeOf(bytes)
-    if (!this.#deps.memory.take(charge)) return false
+    if (charge > this.roomBytes || !this.#deps.memory.take(charge)) return false
     this.#bytes += charge
     return true
   }

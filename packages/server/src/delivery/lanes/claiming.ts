@@ -1,0 +1,85 @@
+// What a lane asks of the store: how much of what, and when again. One claim at a time. Invariants: no more is asked for than there
+// is room for; kinds of work that already wait in memory are not asked for; a claim that fails is made again a second later.
+
+import type { ClaimedShipment, DeliveryStore } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
+import type { Holding } from '../shipments/holding.ts'
+import type { Backlog } from './backlog.ts'
+import type { Memory } from './memory.ts'
+import type { Waiting } from './waiting.ts'
+
+export interface ClaimingDeps {
+  store: DeliveryStore
+  memory: Memory
+  clock: Clock
+  destinationId: string
+  backlog: Backlog
+  waiting: Waiting
+  holding: Holding
+  /** They are charged to the holding already. `probe`: as it was asked for. */
+  claimed: (shipments: readonly ClaimedShipment[], probe: boolean) => void
+  /** The store is away, and says so itself. */
+  failed: () => void
+}
+
+/** What a lane may claim at once: so much that others' turn at the store is not held up, and retries leave room for new ones. */
+const CLAIM_BYTES = 256 * 1024
+/** What a lane may claim though others have filled the memory. */
+const RESERVED_BYTES = 64 * 1024
+const CLAIM_FRESH = 256
+const CLAIM_RETRIES = 64
+const CLAIM_AGAIN_MS = 1_000
+
+export class Claiming {
+  readonly #deps: ClaimingDeps
+  #underWay = false
+  #notBeforeMs = 0
+
+  constructor(deps: ClaimingDeps) {
+    this.#deps = deps
+  }
+
+  get isUnderWay(): boolean {
+    return this.#underWay
+  }
+
+  /** When a claim that failed may be made again; in the past when there was none. */
+  get notBeforeMs(): number {
+    return this.#notBeforeMs
+  }
+
+  /** Claims if the store may have what is not in memory, and there is room. `probe`: no more than one shipment is of use. */
+  claimIfNeeded(nowMs: number, probe: boolean): void {
+    if (this.#underWay || nowMs < this.#notBeforeMs) return
+    const { store, destinationId, backlog, waiting } = this.#deps
+    const maxRetries = !backlog.hasDueRetries(nowMs) || waiting.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
+    // A probe is better made with a retry: a first attempt would begin a window.
+    const freshWait = backlog.hasFresh && !waiting.hasFresh && !(probe && maxRetries > 0)
+    const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
+    if (maxRetries + maxFresh === 0) return
+    const maxBytes = this.#roomBytes()
+    // Whatever is held ends some time, and then there is another look.
+    if (maxBytes < 0) return
+    const known = backlog.asking(maxFresh > 0)
+    this.#underWay = true
+    store.claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }).then(
+      (claim) => {
+        this.#underWay = false
+        backlog.answered(claim)
+        this.#deps.holding.charge(claim.shipments)
+        this.#deps.claimed(claim.shipments, probe)
+      },
+      () => {
+        this.#underWay = false
+        backlog.failed(known)
+        this.#notBeforeMs = this.#deps.clock.scheduleMs() + CLAIM_AGAIN_MS
+        this.#deps.failed()
+      },
+    )
+  }
+
+  #roomBytes(): number {
+    const { memory, holding } = this.#deps
+    return Math.min(CLAIM_BYTES, holding.roomBytes, Math.max(memory.freeBytes, RESERVED_BYTES - holding.bytes))
+  }
+}
