@@ -1,14 +1,42 @@
-// Pages of lists. A list walks its table by its key from the cursor and stops at the page's end or, where a filter finds
-// little, after a bounded number of rows: then the page is short and has a cursor to go on from.
+// Pages of lists. A list walks its table by its key from the cursor, in growing steps within one snapshot, and stops at the page's end
+// or, where a filter finds little, after a bounded number of rows: then the page is short and has a cursor to go on from.
 
-import { InvalidCursor } from '../store.ts'
+import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
+import type { RowId } from '../port/model.ts'
+import { InvalidCursor } from '../port/pages.ts'
 
 /** Rows that one page may look at before it answers with what it has. */
 export const ROWS_PER_PAGE = 20_000
 /** Failures that one answer may group by cause. */
 export const FAILURES_LOOKED_AT = 100_000
-/** A place after every row. */
+/** A place after every row of SQLite. */
 export const NEWEST = Number.MAX_SAFE_INTEGER
+/** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
+const FIRST_STEP = 100
+const LONGEST_STEP = 2_000
+
+/** The rows from `start` on, some at a time, asked for as they are needed. `after` says where the walk goes on behind a row. */
+export async function* steps<Row, Place>(
+  start: Place,
+  after: (row: Row) => Place,
+  ask: (from: Place, count: number) => Awaitable<readonly Row[]>,
+  longest = LONGEST_STEP,
+): AsyncGenerator<readonly Row[]> {
+  let from = start
+  for (let count = Math.min(FIRST_STEP, longest); ; count = Math.min(count * 2, longest)) {
+    const rows = await ask(from, count)
+    const last = rows.at(-1)
+    if (last === undefined) return
+    yield rows
+    if (rows.length < count) return
+    from = after(last)
+  }
+}
+
+/** The same, one at a time. */
+export async function* walk<Row, Place>(...way: Parameters<typeof steps<Row, Place>>): AsyncGenerator<Row> {
+  for await (const rows of steps(...way)) yield* rows
+}
 
 /** Cursors are the store's own and come back through strangers' hands: a list's letter, and values of the start's types. */
 export function cursorOf<T extends readonly (number | string)[]>(
@@ -30,4 +58,44 @@ export function cursorOf<T extends readonly (number | string)[]>(
   )
   if (!isOfList) throw new InvalidCursor()
   return values as unknown as readonly [...T]
+}
+
+/** A cursor whose texts are all names of rows: anything else would be an error of the server. */
+export function rowCursorOf<T extends readonly (number | string)[]>(
+  order: Pick<RowOrder, 'isName'>,
+  list: string,
+  cursor: string | null,
+  start: readonly [...T],
+): readonly [...T] {
+  const values = cursorOf(list, cursor, start)
+  for (const value of values) if (typeof value === 'string' && !order.isName(value)) throw new InvalidCursor()
+  return values
+}
+
+/** Times that a list is asked for, as people see them: by the clock of the process that wrote the row. */
+export interface Times {
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
+
+/** Where a walk from the newest begins. Names may differ a little from the times that people see: see isWithin. */
+export function lastRow<Id extends RowId>(order: RowOrder<Id>, { toMs }: Times): Id {
+  return toMs === undefined ? order.newest : order.before(order.at(toMs + order.skewMs + 1))
+}
+
+/** Where it ends. */
+export function firstRow<Id extends RowId>(order: RowOrder<Id>, { fromMs }: Times): Id {
+  return fromMs === undefined ? order.oldest : order.at(fromMs - order.skewMs)
+}
+
+/** Whether a row of this name may be of such a time. */
+export function mayBeWithin<Id extends RowId>(order: RowOrder<Id>, id: Id, { fromMs, toMs }: Times): boolean {
+  if (fromMs === undefined && toMs === undefined) return true
+  const atMs = order.msOf(id)
+  return (fromMs === undefined || atMs >= fromMs - order.skewMs) && (toMs === undefined || atMs <= toMs + order.skewMs)
+}
+
+/** Whether a row between those two is of such a time. Where names do not differ from times, it is. */
+export function isWithin({ skewMs }: Pick<RowOrder, 'skewMs'>, atMs: number, { fromMs, toMs }: Times): boolean {
+  return skewMs === 0 || ((fromMs === undefined || atMs >= fromMs) && (toMs === undefined || atMs <= toMs))
 }

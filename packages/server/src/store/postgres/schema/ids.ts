@@ -3,6 +3,8 @@
 // They are 64-bit integers in the database and their digits here, always 19 of them (from 1985 to 2109), so that as texts they compare as
 // they do as numbers.
 
+import type { RowOrder } from '../../encoding/row-port.ts'
+
 const NODE_BITS = 9n
 const COUNTER_BITS = 12n
 const TIME_SHIFT = NODE_BITS + COUNTER_BITS
@@ -34,6 +36,17 @@ export function msOfRowId(id: string): number {
 /** The name right after. */
 export function afterRowId(id: string): string {
   return String(BigInt(id) + 1n)
+}
+
+export const POSTGRES_ROWS: RowOrder<string> = {
+  oldest: OLDEST,
+  newest: NEWEST,
+  skewMs: msOfRowId(SKEW),
+  at: rowIdAt,
+  msOf: msOfRowId,
+  before: (id) => String(BigInt(id) - 1n),
+  after: afterRowId,
+  isName: (value) => typeof value === 'string' && isRowId(value),
 }
 
 export class RowIds {

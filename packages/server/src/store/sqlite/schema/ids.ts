@@ -2,6 +2,8 @@
 // they came, a time is found by number, and a day is dropped by number. They stay exact in a double until the year 2109,
 // and a clock that goes back only makes them run ahead of it.
 
+import type { RowOrder } from '../../encoding/row-port.ts'
+
 const PER_MS = 2048
 /** What may have been given out after the last number that a start can find: half a second's worth at the highest rate. */
 const START_MARGIN = 2 ** 20
@@ -12,6 +14,17 @@ export function rowIdAt(ms: number): number {
 
 export function msOfRowId(id: number): number {
   return Math.floor(id / PER_MS)
+}
+
+export const SQLITE_ROWS: RowOrder<number> = {
+  oldest: 0,
+  newest: Number.MAX_SAFE_INTEGER,
+  skewMs: 0,
+  at: rowIdAt,
+  msOf: msOfRowId,
+  before: (id) => id - 1,
+  after: (id) => id + 1,
+  isName: (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0,
 }
 
 export class RowIds {

@@ -2,6 +2,7 @@
 // commit. Each answer is one snapshot.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { createTurns } from '../../../timing/turns.ts'
 import { InvalidCursor } from '../../store.ts'
 import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
@@ -21,18 +22,13 @@ if (parentPort !== null) {
   const database = openReader((workerData as { path: string }).path)
   const rows = new Rows(database)
   const reads = createReads(rows)
-  port.on('message', (question: Question | 'close') => {
-    if (question === 'close') {
-      database.close()
-      port.close()
-      return
-    }
-    const { id, topic, name, args } = question
+  const inTurn = createTurns()
+  const answerTo = async ({ id, topic, name, args }: Question): Promise<void> => {
     let answer: Answer
     try {
       database.exec('BEGIN')
       const asked = reads[topic] as unknown as Record<string, (...args: unknown[]) => unknown>
-      answer = { id, ok: true, value: asked[name]?.(...args) }
+      answer = { id, ok: true, value: await asked[name]?.(...args) }
     } catch (error) {
       answer = { id, ok: false, message: (error as Error).message, invalidCursor: error instanceof InvalidCursor }
     }
@@ -40,5 +36,12 @@ if (parentPort !== null) {
     if (database.isTransaction) database.exec('ROLLBACK')
     rows.forget()
     port.postMessage(answer)
+  }
+  port.on('message', (question: Question | 'close') => {
+    void inTurn(async () => {
+      if (question !== 'close') return answerTo(question)
+      database.close()
+      port.close()
+    })
   })
 }

@@ -29,7 +29,7 @@ export class ReadingThread {
     topic: T,
     name: K,
     ...args: Reads[T][K] extends (...args: infer A) => unknown ? A : never
-  ): Promise<Reads[T][K] extends (...args: never) => infer R ? R : never> {
+  ): Promise<Reads[T][K] extends (...args: never) => infer R ? Awaited<R> : never> {
     if (this.#gone) return Promise.reject(new StoreUnavailable(this.#gone.message, { cause: this.#gone }))
     const id = ++this.#last
     return new Promise((resolve, reject) => {

@@ -1,6 +1,8 @@
-// Everything that control can ask of the rows, by topic.
+// Everything that control can ask of the rows, by topic. What answers with a promise awaits nothing but rows, which are there at once.
 
-import { AuditReads } from '../rows/read-audit.ts'
+import { listAudit } from '../../history/audit-log.ts'
+import type { AuditFilter, PageRequest } from '../../store.ts'
+import { auditRows } from '../rows/audit-rows.ts'
 import { BooksReads } from '../rows/read-books.ts'
 import { ConfigurationReads } from '../rows/read-configuration.ts'
 import { DeletionReads } from '../rows/read-deletions.ts'
@@ -17,7 +19,7 @@ export function createReads(rows: Rows) {
     messages: new MessageReads(rows),
     deliveries: new DeliveryReads(rows),
     deletions: new DeletionReads(rows),
-    audit: new AuditReads(rows),
+    audit: { list: (filter: AuditFilter, page: PageRequest) => listAudit(auditRows(rows.database), filter, page) },
     stats: new StatsReads(rows),
     replays: new ReplayReads(rows),
   }
