@@ -12,6 +12,7 @@ import { deleting } from './deleting.ts'
 import { delivering } from './delivering.ts'
 import { type Ground, type Open, type OpenStore, RecordingTaker } from './ground.ts'
 import { inspecting } from './inspecting.ts'
+import { purging } from './purging.ts'
 import { reading } from './reading.ts'
 import { replaySequences } from './replay-sequences.ts'
 import { replaying } from './replaying.ts'
@@ -43,6 +44,7 @@ export function conformance(name: string, open: Open): void {
     suite('configuring', () => configuring(ground))
     suite('authorizing', () => authorizing(ground))
     suite('deleting', () => deleting(ground))
+    suite('purging', () => purging(ground))
     suite('suppressing', () => suppressing(ground))
     suite('auditing', () => auditing(ground))
     suite('retaining', () => retaining(ground))

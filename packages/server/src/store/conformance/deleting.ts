@@ -1,9 +1,10 @@
-// Conformance: deletion requests and their purges.
+// Conformance: deletion requests, their delete messages and their state. Their purges are in purging.ts.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { DeletionDetail, DeletionState, DeletionTarget, RowId, SegmentContent, Store } from '../store.ts'
+import type { DeletionDetail, DeletionState, DeletionTarget, Store } from '../store.ts'
+import { detail, untilPurged, type WithTargets } from './deletion-ground.ts'
 import {
   accept,
   allPages,
@@ -11,10 +12,8 @@ import {
   claimOne,
   counts,
   DAY_MS,
-  deliveriesOf,
   type Ground,
   ledgerOf,
-  messageIdsOf,
   NOW_MS,
   newDestination,
   newSource,
@@ -27,24 +26,7 @@ import {
   until,
 } from './ground.ts'
 
-type WithTargets = DeletionDetail & { targets: DeletionTarget[] }
-
 export function deleting({ store, reopen, open }: Ground): void {
-  const detail = async (from: Store, id: string): Promise<WithTargets> => {
-    const found = await from.deletions.one(id)
-    assert.ok(found !== undefined)
-    const { data, next } = found.firstTargets
-    if (next === null) return { ...found, targets: data }
-    return { ...found, targets: await allPages((page) => from.deletions.targets(id, {}, page), 1_000) }
-  }
-  /** With suppression, a purge has a tail of seconds. */
-  const untilPurged = (id: string, purged: number): Promise<WithTargets> =>
-    until(
-      () => detail(store(), id),
-      (deletion) => deletion.purged === purged,
-      `${purged} messages are purged`,
-      { patienceMs: 60_000 },
-    )
   const states = ({ targets }: WithTargets): string[] =>
     targets.map(({ userId, destinationId, state }) => `${userId} ${destinationId} ${state}`).sort()
 
@@ -113,7 +95,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     )
     assert.equal(await found(), 1)
     const all = await store().deletions.create({ userIds: ['still there'], sourceIds: null, suppress: false })
-    await untilPurged(all.id, 1)
+    await untilPurged(store(), all.id, 1)
     assert.equal(await found(), 0)
   })
 
@@ -155,61 +137,6 @@ export function deleting({ store, reopen, open }: Ground): void {
     assert.deepEqual(summary, expected)
   })
 
-  test('a purge removes the messages of the user, by userId or previousId, and of nobody else', async () => {
-    const [{ id: sourceId }, { id: other }] = [await newSource(store()), await newSource(store())]
-    const of = (userId: string, messageId: string): Record<string, string> => ({ type: 'track', event: 'e', userId, messageId })
-    await accept(store(), sourceId, [
-      of('gone', 'p-0'),
-      of('stays', 'p-1'),
-      { type: 'alias', userId: 'new', previousId: 'gone', messageId: 'p-2' },
-      { type: 'track', event: 'e', anonymousId: 'gone', messageId: 'p-3' },
-      { type: 'track', event: 'e', anonymousId: 'undefined', messageId: 'p-4' },
-    ])
-    await accept(store(), sourceId, [of('Gone', 'p-5'), of('gone ', 'p-6')])
-    await accept(store(), other, [of('gone', 'o-0')])
-    const { id } = await store().deletions.create({ userIds: ['gone', 'undefined'], sourceIds: [sourceId], suppress: false })
-    await untilPurged(id, 2)
-    await accept(store(), sourceId, [of('gone', 'p-7')])
-    const left = async (of: string): Promise<unknown[]> => {
-      const all = await allPages((page) => store().history.messages({ sourceId: of }, page), 3)
-      return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
-    }
-    assert.deepEqual(await left(sourceId), ['p-7', 'p-6', 'p-5', 'p-4', 'p-3', 'p-1'], 'what comes later is not purged')
-    assert.deepEqual(await left(other), ['o-0'])
-    assert.equal(await store().history.message('p-0'), undefined)
-    assert.deepEqual((await store().history.messages({ userId: 'gone', sourceId }, { limit: 10, cursor: null })).data.length, 2, 'p-3, p-7')
-    assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'a late retry is still a duplicate')
-    await reopen()
-    assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'also after a start')
-  })
-
-  test('purged messages that are still owed come without their content, and the books still add up', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    await accept(store(), sourceId, [track('x', { userId: 'gone' }), track('y'), track('x')], [destinationId])
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
-    const { segment } = await accept(store(), sourceId, [track('z'), track('w', { userId: 'gone' })], [destinationId])
-    const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    await untilPurged(id, 2)
-    assert.deepEqual(
-      [track('z'), track('w', { userId: 'gone' })].map((item) => taker.deletions[0]?.(sourceId, segment as RowId, item)),
-      [false, true],
-      'whoever holds it is told',
-    )
-    const [first] = (await claim(store(), destinationId, { maxFresh: 1 })).shipments
-    assert.ok(first !== undefined)
-    assert.deepEqual(messageIdsOf(first), [null, 'y'])
-    const pending = (await store().history.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })).data
-    const { pending: owed } = await ledgerOf(store(), destinationId)
-    assert.deepEqual([pending.length, owed], [5, 5], 'four messages and the delete message are owed and listed')
-    assert.deepEqual(pending.filter(({ messageId }) => messageId === null).length, 3)
-    await settle(store(), first, (delivery) => (delivery.endsWith('-0') ? 'cancelled' : 'delivered'), { reason: 'message_deleted' })
-    const shown = await store().history.delivery(deliveriesOf(first.shipment)[0] as string)
-    assert.deepEqual([shown?.state, shown?.reason, shown?.content], ['cancelled', 'message_deleted', null])
-    assert.deepEqual(await store().replays.replay(deliveriesOf(first.shipment)[0] as string), { ok: false, reason: 'message_gone' })
-    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 3, delivered: 1, cancelled: 1 }))
-  })
-
   test('delivery is notified of a deletion before its delete message can be claimed', async () => {
     const { sourceId, destinationId } = await newWay(store())
     const told: string[] = []
@@ -230,56 +157,6 @@ export function deleting({ store, reopen, open }: Ground): void {
     store().delivery.attach(new RecordingTaker())
   })
 
-  test('after the answer no message of the user can be claimed, however long its purge takes', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    const count = 2_600
-    await Promise.all(
-      Array.from({ length: count }, (_, at) =>
-        accept(store(), sourceId, [track(`l-${at}`, { userId: at % 2 ? 'gone' : 'stays' })], [destinationId]),
-      ),
-    )
-    const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    const { shipments } = await claim(store(), destinationId)
-    const had = shipments.flatMap(messageIdsOf)
-    assert.equal(had.filter((messageId) => messageId?.startsWith('l-')).length, count / 2)
-    assert.equal(had.filter((messageId) => messageId === null).length, count / 2 + 1, 'the user’s, and the delete message')
-    await untilPurged(id, count / 2)
-  })
-
-  test('with suppression, messages that race with the request are not kept and cannot be claimed', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
-    const of = (name: string) => [track(name, { userId: 'gone' }), track(`${name}-stays`)]
-    const isSuppressed = (): boolean => store().configuration().suppressions.get(sourceId)?.has('gone') ?? false
-    await accept(store(), sourceId, of('before'), [destinationId])
-    let sent = 1
-    const creating = store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
-    let isAnswered = false
-    void creating.then(() => {
-      isAnswered = true
-    })
-    // As at the door: whoever is not suppressed yet is taken.
-    while (!isSuppressed()) {
-      sent++
-      await Promise.race([accept(store(), sourceId, of(`racing-${sent}`), [destinationId]), creating])
-    }
-    const last = isAnswered ? null : accept(store(), sourceId, [track('others')], [destinationId])
-    const { id } = await creating
-    await last
-    await untilPurged(id, sent)
-    const all = await allPages((page) => store().history.messages({ sourceId }, page), 1_000)
-    const left = all.flatMap(({ content }) => content.items).filter((item) => item?.['userId'] === 'gone' && item['type'] !== 'delete')
-    assert.deepEqual(left, [])
-    for (const { shipment, contents } of taker.taken) {
-      const { segment } = shipment.parts[0] as { segment: RowId }
-      for (const item of contents.get(segment)?.items ?? []) {
-        if (item?.['userId'] === 'gone') assert.ok(taker.deletions.some((isDeleted) => isDeleted(sourceId, segment, item)))
-      }
-    }
-    store().delivery.attach(new RecordingTaker())
-  })
-
   test('users whose ids are as long as messages may be are deleted and suppressed like any other', async () => {
     const { sourceId, destinationId } = await newWay(store())
     // Nothing that can be made shorter, and alike for longer than any index looks.
@@ -291,7 +168,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       userIds.map((userId, at) => track(`long-${at}`, { userId })),
     )
     const { id } = await store().deletions.create({ userIds, sourceIds: [sourceId], suppress: false })
-    await untilPurged(id, userIds.length)
+    await untilPurged(store(), id, userIds.length)
     assert.equal(await store().deletions.suppress({ userIds, sourceIds: [sourceId] }), userIds.length)
     const page = { limit: 10, cursor: null }
     for (const userId of userIds) {
@@ -314,89 +191,6 @@ export function deleting({ store, reopen, open }: Ground): void {
     )
     for (const userId of userIds) assert.equal(await store().deletions.unsuppress(userId, null), 1)
     assert.equal(store().configuration().suppressions.get(sourceId)?.size ?? 0, 0)
-  })
-
-  test('a purge goes on after the store was closed in the middle', async () => {
-    const { id: sourceId } = await newSource(store())
-    await Promise.all(
-      Array.from({ length: 600 }, (_, at) => accept(store(), sourceId, [track(`m-${at}`, { userId: at % 2 ? 'gone' : 'stays' })])),
-    )
-    const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    await reopen()
-    const { purged } = await until(
-      () => detail(store(), id),
-      ({ state }) => state === 'finished',
-      'finished',
-    )
-    assert.equal(purged, 300)
-    const { data } = await store().history.messages({ sourceId, userId: 'gone' }, { limit: 10, cursor: null })
-    assert.deepEqual(data, [])
-  })
-
-  test('what was purged cannot be read from what is stored', async () => {
-    const other = await open({ retentionDays: 7 })
-    const { id: sourceId } = await newSource(other.store)
-    for (const size of [10, 3_000, 30_000]) {
-      const secret = { userId: 'gone', properties: { filler: 'x'.repeat(size), secret: `PURGED-${size}` } }
-      const items = [track(`gone-${size}`, secret), track(`stays-${size}`, { properties: { plain: `STAYS-${size}` } })]
-      await accept(other.store, sourceId, items)
-    }
-    const { id } = await other.store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    await until(
-      () => detail(other.store, id),
-      ({ state }) => state === 'finished',
-      'finished',
-    )
-    const bytes = await other.closeAndRead()
-    for (const size of [10, 3_000, 30_000]) {
-      assert.ok(bytes.includes(`STAYS-${size}`))
-      assert.ok(!bytes.includes(`PURGED-${size}`), `${size} bytes`)
-    }
-    await other.dispose()
-  })
-
-  test('a duplicate that came with messages of others is purged too', async () => {
-    const other = await open({ retentionDays: 7 })
-    const { id: sourceId } = await newSource(other.store)
-    const secret = (secret: string) => track('d-1', { userId: 'gone', properties: { secret } })
-    await accept(other.store, sourceId, [secret('FIRST-SECRET')])
-    await accept(other.store, sourceId, [secret('AGAIN-SECRET'), track('d-2', { properties: { plain: 'STAYS' } })])
-    const { id } = await other.store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    const { purged } = await until(
-      () => detail(other.store, id),
-      ({ state }) => state === 'finished',
-      'finished',
-    )
-    assert.equal(purged, 1, 'it counts once')
-    const bytes = await other.closeAndRead()
-    assert.ok(bytes.includes('STAYS'))
-    assert.ok(!bytes.includes('FIRST-SECRET') && !bytes.includes('AGAIN-SECRET'))
-    await other.dispose()
-  })
-
-  test('of a call whose messages are all purged, nothing is left of what came with them', async () => {
-    const other = await open({ retentionDays: 7 })
-    const { id: sourceId } = await newSource(other.store)
-    const about = (name: string): Partial<SegmentContent> => ({
-      ip: `${name}-IP`,
-      trace: { traceparent: `${name}-TRACE`, tracestate: null },
-      context: { device: `${name}-CONTEXT` },
-      integrations: { All: true, [`${name}-INTEGRATION`]: true },
-    })
-    await accept(other.store, sourceId, [track('w-1', { userId: 'gone' }), track('w-2', { userId: 'gone' })], [], about('WHOLE'))
-    await accept(other.store, sourceId, [track('p-1', { userId: 'gone' }), track('p-2', { userId: 'stays' })], [], about('PART'))
-    const { id } = await other.store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    await until(
-      () => detail(other.store, id),
-      ({ state }) => state === 'finished',
-      'finished',
-    )
-    const bytes = await other.closeAndRead()
-    for (const what of ['IP', 'TRACE', 'CONTEXT', 'INTEGRATION']) {
-      assert.ok(bytes.includes(`PART-${what}`), 'what the others came with stays')
-      assert.ok(!bytes.includes(`WHOLE-${what}`), what)
-    }
-    await other.dispose()
   })
 
   for (const limit of [1, 2, 7]) {
@@ -431,7 +225,7 @@ export function deleting({ store, reopen, open }: Ground): void {
       [destinationId],
     )
     const { id } = await store().deletions.create({ userIds, sourceIds: [sourceId], suppress: false })
-    assert.equal((await untilPurged(id, 2_500)).targets.length, 5_000)
+    assert.equal((await untilPurged(store(), id, 2_500)).targets.length, 5_000)
     const { shipments } = await claim(store(), destinationId)
     assert.equal(shipments.length, 5_001)
     await Promise.all(

@@ -1,0 +1,25 @@
+// What the conformance tests of deletion requests stand on: a request with all of its targets, and the wait for its purge.
+
+import assert from 'node:assert/strict'
+import type { DeletionDetail, DeletionTarget, Store } from '../store.ts'
+import { allPages, until } from './ground.ts'
+
+export type WithTargets = DeletionDetail & { targets: DeletionTarget[] }
+
+export async function detail(store: Store, id: string): Promise<WithTargets> {
+  const found = await store.deletions.one(id)
+  assert.ok(found !== undefined)
+  const { data, next } = found.firstTargets
+  if (next === null) return { ...found, targets: data }
+  return { ...found, targets: await allPages((page) => store.deletions.targets(id, {}, page), 1_000) }
+}
+
+/** With suppression, a purge has a tail of seconds. */
+export function untilPurged(store: Store, id: string, purged: number): Promise<WithTargets> {
+  return until(
+    () => detail(store, id),
+    (deletion) => deletion.purged === purged,
+    `${purged} messages are purged`,
+    { patienceMs: 60_000 },
+  )
+}
