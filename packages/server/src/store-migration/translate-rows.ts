@@ -3,11 +3,11 @@
 // out but what only the file is concerned with.
 
 import { hiddenInAttempt, hiddenInAudit, sealedDoc } from '../store/configuration/plain-credentials.ts'
+import { SECRET_PREFIX } from '../store/configuration/stored-things.ts'
 import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
 import { keyBytes, SEED_SETTING } from '../store/postgres/messages/message-keys.ts'
-import { SECRET_PREFIX } from '../store/postgres/rows/keepsakes.ts'
 import { TAIL } from '../store/postgres/rows/purging.ts'
 import type { MessageKey } from '../store/postgres/schema/arriving.ts'
 import type { ArrivingRow } from '../store/postgres/schema/arriving-columns.ts'

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
+import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import { accept, counts, destinationOf, ledgerOf, newDestination, newSource, RecordingTaker, tracks, until } from '../conformance/ground.ts'
 import {
   type Configuration,
@@ -61,21 +62,21 @@ suite('nodes that share a configuration', () => {
       const token = await one.configuring.createToken({ name: 'a\0b', role: 'viewer', hash: randomUUID() })
       const app = await one.configuring.createOAuthApp({ name: 'one', sourceIds: [made.id], keys: [], revokedBeforeMs: null })
       await other.sees(({ oauthApps }) => oauthApps.has(app.id))
-      const seen = other.configuring.configuration
+      const seen = other.shared.configuration
       assert.deepEqual(seen.destinations.get(kept.id), kept)
       assert.deepEqual(seen.tokens.get(token.id), token)
-      assert.deepEqual(seen, one.configuring.configuration)
+      assert.deepEqual(seen, one.shared.configuration)
       assert.notEqual(other.parts.names.num('destinations', kept.id), undefined)
 
       await one.configuring.updateSource(made.id, { enabled: false })
       await other.sees(({ sources }) => sources.get(made.id)?.enabled === false)
-      const later = other.configuring.configuration
+      const later = other.shared.configuration
       assert.equal(later.destinations, seen.destinations)
       assert.equal(later.tokens, seen.tokens)
       await one.configuring.updateDestination((await one.configuring.createDestination(destinationOf())).id, { name: 'another' })
       await other.sees(({ destinations }) => [...destinations.values()].some(({ name }) => name === 'another'))
-      assert.equal(other.configuring.configuration.destinations.get(kept.id), seen.destinations.get(kept.id))
-      assert.equal(other.configuring.configuration.sources, later.sources)
+      assert.equal(other.shared.configuration.destinations.get(kept.id), seen.destinations.get(kept.id))
+      assert.equal(other.shared.configuration.sources, later.sources)
 
       await other.configuring.deleteToken(token.id)
       await one.sees(({ tokens }) => !tokens.has(token.id))
@@ -87,15 +88,15 @@ suite('nodes that share a configuration', () => {
 
   test('a node that does not hear of changes sees them when it asks', () =>
     twoNodes(async (one, other) => {
-      const before = other.configuring.configuration
+      const before = other.shared.configuration
       await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`)
       const made = await one.configuring.createSource(source())
-      await other.configuring.refresh()
-      assert.ok(other.configuring.configuration.sources.has(made.id))
-      assert.notEqual(other.configuring.configuration, before)
-      const now = other.configuring.configuration
-      await other.configuring.refresh()
-      assert.equal(other.configuring.configuration, now, 'nothing changed since')
+      await other.shared.refresh()
+      assert.ok(other.shared.configuration.sources.has(made.id))
+      assert.notEqual(other.shared.configuration, before)
+      const now = other.shared.configuration
+      await other.shared.refresh()
+      assert.equal(other.shared.configuration, now, 'nothing changed since')
     }))
 
   test('a node whose listening connection was ended listens again, and hears what it missed', () =>
@@ -178,7 +179,7 @@ suite('nodes that share a configuration', () => {
     twoNodes(async (one, other) => {
       const made = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? one : other).configuring.createSource(source())))
       for (const node of [one, other]) await node.sees(({ sources }) => made.every((each) => sources.has(each.id)))
-      assert.deepEqual(one.configuring.configuration, other.configuring.configuration)
+      assert.deepEqual(one.shared.configuration, other.shared.configuration)
       const [{ version } = { version: 0 }] = await database.query<{ version: string }>('SELECT version FROM switchyard.configuration')
       await one.configuring.updateSource(made[0]?.id ?? '', {})
       assert.deepEqual(await database.query('SELECT version FROM switchyard.configuration'), [{ version }])
@@ -204,10 +205,8 @@ suite('nodes that share a configuration', () => {
         const writeKeys = [randomUUID()]
         await assert.rejects(other.configuring.createSource(source({ writeKeys })), { doubtful: true })
         lost = false
-        await other.configuring.refresh()
-        const found = [...other.configuring.configuration.sources.values()].filter((each) =>
-          each.writeKeys.includes(writeKeys[0] as string),
-        )
+        await other.shared.refresh()
+        const found = [...other.shared.configuration.sources.values()].filter((each) => each.writeKeys.includes(writeKeys[0] as string))
         assert.equal(found.length, 1)
         await assert.rejects(other.configuring.createSource(source({ writeKeys })), WriteKeyTaken)
       },
@@ -221,8 +220,8 @@ suite('nodes that share a configuration', () => {
       await other.sees(({ sources }) => sources.has(made.id))
       await database.query('DELETE FROM switchyard.sources WHERE id = $1', [made.id])
       await database.query('UPDATE switchyard.configuration SET version = version - 1')
-      await other.configuring.refresh()
-      assert.equal(other.configuring.configuration.sources.has(made.id), false)
+      await other.shared.refresh()
+      assert.equal(other.shared.configuration.sources.has(made.id), false)
     }))
 
   test('every node is told of a deleted destination, and knows the names of deleted ones after its start', () =>
@@ -235,7 +234,7 @@ suite('nodes that share a configuration', () => {
       assert.deepEqual([one.deleted, other.deleted], [[id], [id]])
       const third = await open()
       assert.equal(third.parts.names.num('destinations', id), one.parts.names.num('destinations', id))
-      assert.equal(third.configuring.configuration.destinations.has(id), false)
+      assert.equal(third.shared.configuration.destinations.has(id), false)
       const [row] = await database.query<{ doc: string }>('SELECT doc FROM switchyard.destinations WHERE id = $1', [id])
       assert.deepEqual((JSON.parse(row?.doc ?? '') as { signingSecrets: string[] }).signingSecrets, [])
     }))
@@ -247,7 +246,7 @@ suite('nodes that share a configuration', () => {
       await other.sees(({ destinations }) => destinations.get(id)?.paused === true)
       await database.query("UPDATE switchyard.destinations SET doc = (doc::jsonb - 'paused')::text WHERE id = $1", [id])
       const third = await open()
-      assert.equal(third.configuring.configuration.destinations.get(id)?.paused, false)
+      assert.equal(third.shared.configuration.destinations.get(id)?.paused, false)
       assert.equal((await third.configuring.updateDestination(id, { name: 'another' }))?.paused, false)
     }))
 
@@ -256,23 +255,22 @@ suite('nodes that share a configuration', () => {
   test('suppressions reach the other node, and those of another source stay as they are', () =>
     twoNodes(async (one, other) => {
       const [first, second] = [await one.configuring.createSource(source()), await one.configuring.createSource(source())]
-      const num = (id: string): string => one.parts.names.num('sources', id) ?? assert.fail()
       const odd = ['u\0', '\ud800', 'back\\slash', '\\u0000', 'plain']
-      const added = await one.configuring.change((change) => change.suppress([num(first.id), num(second.id)], odd, 5))
+      const added = await one.shared.change((change) => suppress(change, [first.id, second.id], odd, 5))
       assert.equal(added, 10)
       await other.sees(({ suppressions }) => suppressions.has(second.id))
-      assert.deepEqual(other.configuring.configuration.suppressions.get(first.id), new Set(odd))
-      assert.equal(await one.configuring.change((change) => change.suppress([num(first.id)], odd, 6)), 0)
+      assert.deepEqual(other.shared.configuration.suppressions.get(first.id), new Set(odd))
+      assert.equal(await one.shared.change((change) => suppress(change, [first.id], odd, 6)), 0)
 
-      const before = other.configuring.configuration.suppressions
-      await one.configuring.change((change) => change.suppress([num(first.id)], ['one more'], 7))
+      const before = other.shared.configuration.suppressions
+      await one.shared.change((change) => suppress(change, [first.id], ['one more'], 7))
       await other.sees(({ suppressions }) => suppressions.get(first.id)?.has('one more') ?? false)
-      assert.equal(other.configuring.configuration.suppressions.get(second.id), before.get(second.id))
-      assert.equal(await other.configuring.change((change) => change.unsuppress('\\u0000', num(second.id))), 1)
+      assert.equal(other.shared.configuration.suppressions.get(second.id), before.get(second.id))
+      assert.equal(await other.shared.change((change) => unsuppress(change, '\\u0000', second.id)), 1)
       await one.sees(({ suppressions }) => suppressions.get(second.id)?.size === 4)
-      assert.equal(await other.configuring.change((change) => change.unsuppress('plain', null)), 2)
+      assert.equal(await other.shared.change((change) => unsuppress(change, 'plain', null)), 2)
       await one.sees(({ suppressions }) => suppressions.get(second.id)?.size === 3)
-      assert.deepEqual(one.configuring.configuration, other.configuring.configuration)
+      assert.deepEqual(one.shared.configuration, other.shared.configuration)
     }))
 
   test('a long list of suppressed users is not read again for other changes', () =>
@@ -280,15 +278,15 @@ suite('nodes that share a configuration', () => {
       const { id } = await one.configuring.createSource(source())
       const num = one.parts.names.num('sources', id) ?? assert.fail()
       const users = Array.from({ length: 100_000 }, (_, at) => `user-${at}`)
-      assert.equal(await one.configuring.change((change) => change.suppress([num], users, 1)), users.length)
+      assert.equal(await one.shared.change((change) => suppress(change, [id], users, 1)), users.length)
       await other.sees(({ suppressions }) => suppressions.get(id)?.size === users.length)
       // Read again, the list would lack them.
       await database.query('DELETE FROM switchyard.suppressions WHERE source = $1', [num])
       const made = await one.configuring.createSource(source())
       await other.sees(({ sources }) => sources.has(made.id))
-      await one.configuring.change((change) => change.suppress([num], ['one more'], 1))
+      await one.shared.change((change) => suppress(change, [id], ['one more'], 1))
       await other.sees(({ suppressions }) => suppressions.get(id)?.has('one more') ?? false)
-      for (const node of [one, other]) assert.equal(node.configuring.configuration.suppressions.get(id)?.size, users.length + 1)
+      for (const node of [one, other]) assert.equal(node.shared.configuration.suppressions.get(id)?.size, users.length + 1)
     }))
 
   // ── Secrets and assertions ──
@@ -296,10 +294,10 @@ suite('nodes that share a configuration', () => {
   test('a secret and an assertion go to one of two nodes that ask at the same moment', () =>
     twoNodes(async (one, other) => {
       for (const name of Object.keys(STORED_SECRETS) as StoredSecret[]) {
-        const secrets = await Promise.all([one, other].map((node, at) => node.configuring.keepSecret(name, `secret ${at}`)))
+        const secrets = await Promise.all([one, other].map((node, at) => node.configuring.keep(name, `secret ${at}`)))
         assert.equal(new Set(secrets).size, 1)
         const assertion = { appId: 'app', jti: `jti\0${name}`, keepUntilMs: 10_000 }
-        const uses = await Promise.all([one, other, one, other].map((node) => node.configuring.useAssertion(assertion, 1)))
+        const uses = await Promise.all([one, other, one, other].map((node) => node.settings.useAssertion(assertion, 1)))
         assert.equal(uses.filter(Boolean).length, 1)
       }
     }))
@@ -310,20 +308,20 @@ suite('nodes that share a configuration', () => {
     try {
       const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       await other.sees(({ destinations }) => destinations.has(kept.id))
-      const known = other.configuring.configuration.destinations.get(kept.id)
+      const known = other.shared.configuration.destinations.get(kept.id)
       await one.configuring.reseal(createSecretBox('another key'))
       await one.configuring.updateDestination(kept.id, { name: 'renamed' })
       const made = await one.configuring.createSource(source())
       await other.sees(({ sources }) => sources.has(made.id))
-      await other.configuring.refresh()
-      assert.equal(other.configuring.configuration.destinations.get(kept.id), known)
-      assert.match(other.configuring.problem ?? '', /another key/)
-      assert.equal(one.configuring.problem, null)
+      await other.shared.refresh()
+      assert.equal(other.shared.configuration.destinations.get(kept.id), known)
+      assert.match(other.shared.problem ?? '', /another key/)
+      assert.equal(one.shared.problem, null)
       await assert.rejects(other.configuring.createSource(source()), StoreUnavailable)
-      await assert.rejects(other.configuring.keepSecret('session_key', 'x'), StoreUnavailable)
+      await assert.rejects(other.configuring.keep('session_key', 'x'), StoreUnavailable)
       await assert.rejects(openBareNode(own.url, 3), SecretBoxError)
       const third = await openBareNode(own.url, 3, { secretBox: createSecretBox('another key') })
-      assert.equal(third.configuring.configuration.destinations.get(kept.id)?.sharedSecret, 'a secret')
+      assert.equal(third.shared.configuration.destinations.get(kept.id)?.sharedSecret, 'a secret')
       await third.close()
       await until(
         () => own.query<{ pid: number }>(`SELECT pid ${LISTENERS}`),

@@ -6,6 +6,7 @@
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
 import { randomUUID } from 'node:crypto'
+import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import type { DeletionQuestion } from '../deletions/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
@@ -22,13 +23,14 @@ import {
   type NewSuppressions,
   type Page,
   type PageRequest,
+  type SecretStore,
   StoreUnavailable,
   type Suppression,
   type SuppressionFilter,
 } from '../store.ts'
 import type { Change } from './cluster/configuration-change.ts'
 import { LEASE_MS, type Membership } from './cluster/membership.ts'
-import type { Configuring } from './configuring.ts'
+import type { SharedConfiguration } from './cluster/shared-configuration.ts'
 import type { Accepting } from './messages/accepting.ts'
 import type { Claiming } from './messages/claiming.ts'
 import { oweDeleteMessages } from './rows/delete-messages.ts'
@@ -41,7 +43,8 @@ import type { Parts } from './session/parts.ts'
 import { writeText } from './session/texts.ts'
 
 interface Tools {
-  configuring: Configuring
+  changes: SharedConfiguration
+  secrets: SecretStore
   accepting: Accepting
   claiming: Claiming
   membership: Membership
@@ -63,7 +66,7 @@ const ASK_AGAIN_AT_MOST_MS = 250
 export class Deleting implements DeletionStore {
   readonly #parts: Parts
   readonly #tools: Tools
-  readonly #configuring: Configuring
+  readonly #changes: SharedConfiguration
   readonly #reads: DeletionReads
   readonly #purging: Purging
   /** When this node learned of each request that it remembers. */
@@ -77,14 +80,14 @@ export class Deleting implements DeletionStore {
   constructor(parts: Parts, tools: Tools) {
     this.#parts = parts
     this.#tools = tools
-    this.#configuring = tools.configuring
+    this.#changes = tools.changes
     this.#reads = new DeletionReads(parts.database)
     this.#purging = new Purging(parts)
   }
 
   async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
     const id = `del_${randomUUID()}`
-    const created = await this.#configuring.change((change) => {
+    const created = await this.#changes.change((change) => {
       const deletion = resolve(wanted, change.configuration)
       return this.#create(change, id, { ...deletion, userIds: [...new Set(deletion.userIds)] }, audit)
     })
@@ -105,7 +108,7 @@ export class Deleting implements DeletionStore {
     audit: Audit<NewDeletion & { id: string }> | undefined,
   ): Promise<{ num: string; version: number; origins: string[]; destinationIds: string[] }> {
     const { ids, names, nowMs } = this.#parts
-    const { userIds, suppress } = deletion
+    const { userIds } = deletion
     const num = ids.next()
     const atMs = Math.floor(nowMs())
     const nums = await this.#sources(change, deletion.sourceIds)
@@ -119,18 +122,24 @@ export class Deleting implements DeletionStore {
     const sourceNums = sources.map(({ source }) => source)
     const { holder } = this.#tools.membership
     const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, userIds, sources, atMs, holder })
-    if (suppress) await change.suppress(sourceNums, userIds, atMs)
+    if (deletion.suppress)
+      await suppress(
+        change,
+        nums.map(([sourceId]) => sourceId),
+        userIds,
+        atMs,
+      )
     await change.ask(
       `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       [
         num,
         id,
         atMs,
-        suppress,
+        deletion.suppress,
         deletion.sourceIds === null,
         JSON.stringify(userIds),
         JSON.stringify(sourceNums),
-        await Purging.end(change.ask, ids.next(), suppress),
+        await Purging.end(change.ask, ids.next(), deletion.suppress),
       ],
     )
     await change.note(audit?.({ ...deletion, id }, null))
@@ -154,12 +163,13 @@ export class Deleting implements DeletionStore {
   }
 
   suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
-    return this.#configuring.change(async (change) => {
+    return this.#changes.change(async (change) => {
       const suppressions = resolve(wanted, change.configuration)
       const userIds = [...new Set(suppressions.userIds)]
       const sources = await this.#sources(change, suppressions.sourceIds)
-      const added = await change.suppress(
-        sources.map(([, num]) => num),
+      const added = await suppress(
+        change,
+        sources.map(([sourceId]) => sourceId),
         userIds,
         Math.floor(this.#parts.nowMs()),
       )
@@ -169,9 +179,8 @@ export class Deleting implements DeletionStore {
   }
 
   unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
-    return this.#configuring.change(async (change) => {
-      const num = sourceId === null ? null : await this.#parts.names.find({ query: change.ask }, 'sources', writeText(sourceId))
-      const removed = num === undefined ? 0 : await change.unsuppress(userId, num)
+    return this.#changes.change(async (change) => {
+      const removed = await unsuppress(change, userId, sourceId)
       if (removed > 0) await change.note(audit?.(null, { userId, sourceId }))
       return removed
     })
@@ -305,7 +314,7 @@ export class Deleting implements DeletionStore {
 
   /** Made when it is first needed. */
   #key(): Promise<string> {
-    this.#pseudonymKey ??= this.#configuring.keepSecret('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
+    this.#pseudonymKey ??= this.#tools.secrets.keep('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
       this.#pseudonymKey = undefined
       throw error
     })

@@ -5,12 +5,13 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { within } from '../../timing/within.ts'
+import { Configuring } from '../configuration/configuring.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type Configuration, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
+import { SharedConfiguration } from './cluster/shared-configuration.ts'
 import { onShares, shareOf } from './cluster/shares.ts'
-import { Configuring } from './configuring.ts'
 import { Deleting } from './deleting.ts'
 import { Accepting } from './messages/accepting.ts'
 import { Cancelling } from './messages/cancelling.ts'
@@ -21,6 +22,7 @@ import { AuditLog } from './rows/audit-log.ts'
 import { Books } from './rows/books.ts'
 import { Deliveries } from './rows/deliveries.ts'
 import { Messages } from './rows/messages.ts'
+import { Settings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
 import { RowIds } from './schema/ids.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
@@ -139,7 +141,10 @@ class Postgres implements PostgresStore {
   readonly #closeAll: () => void
   readonly #retentionDays: number
   readonly #onTrouble: (error: unknown) => void
+  readonly #shared: SharedConfiguration
   readonly settings: Configuring
+  readonly secrets: Configuring
+  readonly oauth: Settings
   readonly #accepting: Accepting
   readonly #claiming: Claiming
   readonly #settling: Settling
@@ -184,12 +189,15 @@ class Postgres implements PostgresStore {
       run: (work) => this.#run(work),
       isClosed: () => this.#closed,
     }
-    this.settings = new Configuring(parts, {
+    this.#shared = new SharedConfiguration(parts, {
       secretBox: options.secretBox,
       onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
       onVersion: (version) => this.deletions.follow(version),
     })
-    this.channel = new LiveChannel(database, this.settings)
+    this.oauth = new Settings(database)
+    this.settings = new Configuring(this.#shared, this.oauth, parts.nowMs)
+    this.secrets = this.settings
+    this.channel = new LiveChannel(database, this.#shared)
     const onState = options.onState ?? (() => {})
     const onCommit = options.onCommit ?? (() => {})
     this.#claiming = new Claiming(parts, { database: fast, membership })
@@ -198,7 +206,7 @@ class Postgres implements PostgresStore {
       database: fast,
       membership,
       claiming: this.#claiming,
-      refresh: () => this.settings.refresh(),
+      refresh: () => this.#shared.refresh(),
       onState,
       onCommit,
     })
@@ -208,7 +216,8 @@ class Postgres implements PostgresStore {
     this.#messages = new Messages(parts)
     this.#deliveries = new Deliveries(parts)
     this.deletions = new Deleting(parts, {
-      configuring: this.settings,
+      changes: this.#shared,
+      secrets: this.secrets,
       accepting: this.#accepting,
       claiming: this.#claiming,
       membership,
@@ -239,14 +248,14 @@ class Postgres implements PostgresStore {
   async load(): Promise<void> {
     await this.#retention.prepare()
     await this.#accepting.load()
-    await this.settings.load()
+    await this.#shared.load()
     await this.deletions.load()
     this.membership.start({
       // Once a second, whatever happens: what another node has changed, left behind or not finished.
       onBeat: () => this.#beat(),
       onFenced: () => this.#claiming.fenced(),
       onLapse: async () => {
-        await this.settings.refresh()
+        await this.#shared.refresh()
         await this.deletions.learn()
       },
       onTrouble: (error) => this.#trouble(error),
@@ -257,17 +266,17 @@ class Postgres implements PostgresStore {
   }
 
   configuration(): Configuration {
-    return this.settings.configuration
+    return this.#shared.configuration
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
-    this.settings.listen(listener)
+    this.#shared.listen(listener)
   }
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
     try {
       await this.membership.check()
-      const { problem } = this.settings
+      const { problem } = this.#shared
       return problem === null ? { ok: true } : { ok: false, message: problem }
     } catch (error) {
       return { ok: false, message: (error as Error).message }
@@ -305,7 +314,7 @@ class Postgres implements PostgresStore {
 
   async #leave(): Promise<void> {
     await Promise.allSettled([...this.#background, this.#dropping])
-    await this.settings.close()
+    await this.#shared.close()
     await this.membership.leave()
   }
 
@@ -364,19 +373,10 @@ class Postgres implements PostgresStore {
     stats: (query) => this.#stats.series(query),
   }
 
-  readonly oauth: Store['oauth'] = {
-    useAssertion: (assertion, nowMs) => this.settings.useAssertion(assertion, nowMs),
-  }
-
-  readonly secrets: Store['secrets'] = {
-    keep: (name, fresh) => this.settings.keepSecret(name, fresh),
-    reseal: (box, audit, without) => this.settings.reseal(box, audit, without),
-  }
-
   /** Each by itself: what fails must not keep the others from being done. */
   async #beat(): Promise<void> {
     const each = [
-      () => this.settings.refresh(),
+      () => this.#shared.refresh(),
       async () => this.#cancelling.look(),
       () => this.#claiming.tidy(),
       () => this.deletions.resume(),

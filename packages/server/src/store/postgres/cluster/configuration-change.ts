@@ -2,8 +2,14 @@
 // the one before left, whichever node made that. What it writes carries the version that it makes; when it is over the
 // version is raised and all nodes are told. A change that wrote nothing is none.
 
-import type { ControlToken, NewAuditEntry } from '../../store.ts'
+import type { SecretBox } from '../../../secrets/secret-box.ts'
+import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
+import type { StoredDestination } from '../../configuration/stored-destination.ts'
+import { docOf, type Kind, leftOf, type Things } from '../../configuration/stored-things.ts'
+import type { Configuration, ControlToken, NewAuditEntry } from '../../store.ts'
 import { writeAudit } from '../rows/audit-entries.ts'
+import { readSecrets, writeSetting } from '../rows/settings.ts'
+import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { writeText } from '../session/texts.ts'
@@ -12,71 +18,56 @@ import type { State } from './stored-configuration.ts'
 /** What nodes listen on. The payload is the version. */
 export const CHANNEL = 'switchyard_configuration'
 
-export class Change {
+const TABLES: Record<Kind, string> = { sources: 'sources', destinations: 'destinations', oauthApps: 'oauth_apps', tokens: 'tokens' }
+
+export class Change implements ConfigurationChange {
   readonly ask: Ask
-  /** As it is now: no other change is made before this one is over. */
-  readonly configuration: State['configuration']
+  readonly configuration: Configuration
+  readonly secretBox: SecretBox
+  /** The key that secrets are sealed with after the commit. */
+  nextBox: SecretBox
   readonly #parts: Parts
+  readonly #before: State
   readonly #version: number
   #made = false
   #unsuppressed = false
 
-  constructor(parts: Parts, ask: Ask, before: State) {
+  constructor(parts: Parts, ask: Ask, before: State, secretBox: SecretBox) {
     this.#parts = parts
     this.ask = ask
     this.configuration = before.configuration
+    this.secretBox = secretBox
+    this.nextBox = secretBox
+    this.#before = before
     this.#version = before.version + 1
   }
 
-  async create(table: 'sources' | 'destinations', thing: { id: string }): Promise<void> {
-    this.#made = true
-    await this.ask(`INSERT INTO ${table} (num, id, version, doc) VALUES ($1, $2, $3, $4)`, [
-      this.#parts.ids.next(),
+  async create<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
+    const columns = { num: this.#parts.ids.next(), id: thing.id, ...this.#columns(kind, thing) }
+    const names = Object.keys(columns)
+    await this.#write(
+      `INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
+      Object.values(columns),
+    )
+  }
+
+  async update<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
+    const columns = this.#columns(kind, thing)
+    const names = Object.keys(columns)
+    await this.#write(`UPDATE ${TABLES[kind]} SET ${names.map((name, at) => `${name} = $${at + 2}`).join(', ')} WHERE id = $1`, [
+      thing.id,
+      ...Object.values(columns),
+    ])
+  }
+
+  async delete<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
+    const table = TABLES[kind]
+    if (kind === 'oauthApps' || kind === 'tokens') return this.#write(`DELETE FROM ${table} WHERE id = $1`, [thing.id])
+    await this.#write(`UPDATE ${table} SET version = $2, doc = $3, deleted = true WHERE id = $1`, [
       thing.id,
       this.#version,
-      JSON.stringify(thing),
+      leftOf(kind, thing),
     ])
-  }
-
-  async update(table: 'sources' | 'destinations', thing: { id: string }): Promise<void> {
-    this.#made = true
-    await this.ask(`UPDATE ${table} SET version = $2, doc = $3 WHERE id = $1`, [thing.id, this.#version, JSON.stringify(thing)])
-  }
-
-  /** The row stays, for what still refers to it, with nothing in it that could be read with the key. */
-  async delete(table: 'sources' | 'destinations', left: { id: string }): Promise<void> {
-    this.#made = true
-    await this.ask(`UPDATE ${table} SET version = $2, doc = $3, deleted = true WHERE id = $1`, [
-      left.id,
-      this.#version,
-      JSON.stringify(left),
-    ])
-  }
-
-  async putApp(app: { id: string }): Promise<void> {
-    this.#made = true
-    await this.ask('INSERT INTO oauth_apps (num, id, doc) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc', [
-      this.#parts.ids.next(),
-      app.id,
-      JSON.stringify(app),
-    ])
-  }
-
-  async createToken({ id, name, role, hash, createdAtMs }: ControlToken): Promise<void> {
-    this.#made = true
-    await this.ask('INSERT INTO tokens (num, id, name, role, hash, created_at) VALUES ($1, $2, $3, $4, $5, $6)', [
-      this.#parts.ids.next(),
-      id,
-      writeText(name),
-      role,
-      hash,
-      createdAtMs,
-    ])
-  }
-
-  async remove(table: 'oauth_apps' | 'tokens', id: string): Promise<void> {
-    this.#made = true
-    await this.ask(`DELETE FROM ${table} WHERE id = $1`, [id])
   }
 
   /** For something that is not part of the configuration but that all nodes have to learn of. Returns the version at which they know it. */
@@ -85,31 +76,40 @@ export class Change {
     return this.#version
   }
 
-  /** Of sources by their `num`. How many were not suppressed before. */
-  async suppress(sources: readonly string[], userIds: readonly string[], atMs: number): Promise<number> {
-    const { count } = await this.ask(
+  async suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Promise<void> {
+    await this.#write(
       `INSERT INTO suppressions (source, user_id, since, version)
-       SELECT source, user_id, $3, $4 FROM unnest($1::bigint[]) AS source CROSS JOIN unnest($2::text[]) AS user_id ON CONFLICT DO NOTHING`,
-      [sources, userIds.map(writeText), atMs, this.#version],
+       SELECT num, user_id, $3, $4 FROM sources CROSS JOIN unnest($2::text[]) AS user_id WHERE id = ANY($1::text[]) ON CONFLICT DO NOTHING`,
+      [sourceIds, userIds.map(writeText), atMs, this.#version],
     )
-    if (count > 0) this.#made = true
-    return count
   }
 
-  /** Of a source by its `num`; null: of all sources. How many there were. */
-  async unsuppress(userId: string, source: string | null): Promise<number> {
-    const { count } = await this.ask('DELETE FROM suppressions WHERE user_digest = digest_of($1) AND source = coalesce($2, source)', [
-      writeText(userId),
-      source,
-    ])
-    if (count > 0) {
-      this.#made = true
-      this.#unsuppressed = true
-    }
-    return count
+  async unsuppress(sourceIds: readonly string[], userId: string): Promise<void> {
+    this.#unsuppressed = true
+    await this.#write(
+      'DELETE FROM suppressions WHERE user_digest = digest_of($1) AND source IN (SELECT num FROM sources WHERE id = ANY($2::text[]))',
+      [writeText(userId), sourceIds],
+    )
   }
 
-  /** Who made it. Call it only when something was changed. */
+  secrets(): Promise<{ name: string; value: string }[]> {
+    return readSecrets(this.ask)
+  }
+
+  async setSecret(name: string, sealed: string | null): Promise<void> {
+    if (sealed === null) await this.ask('DELETE FROM settings WHERE name = $1', [name])
+    else await writeSetting({ query: this.ask }, name, sealed)
+  }
+
+  async useKey(box: SecretBox, destinations: readonly StoredDestination[]): Promise<void> {
+    // What this node could not open, it cannot seal again.
+    if (this.#before.unopened !== null) throw this.#before.unopened
+    await this.ask('UPDATE configuration SET secret_key = $1', [box.keyId])
+    // They are the same as before, so their versions are.
+    for (const stored of destinations) await this.ask('UPDATE destinations SET doc = $2 WHERE id = $1', [stored.id, JSON.stringify(stored)])
+    this.nextBox = box
+  }
+
   async note(entry: NewAuditEntry | undefined): Promise<void> {
     await writeAudit(this.ask, this.#parts.ids, entry, this.#parts.nowMs())
   }
@@ -124,5 +124,19 @@ export class Change {
     // Told to the others when the transaction is committed, and not if it is not.
     await this.ask('SELECT pg_notify($1, $2)', [CHANNEL, String(this.#version)])
     return true
+  }
+
+  async #write(sql: string, values: readonly Value[]): Promise<void> {
+    this.#made = true
+    await this.ask(sql, values)
+  }
+
+  #columns<K extends Kind>(kind: K, thing: Things[K]): Record<string, Value> {
+    if (kind === 'tokens') {
+      const { name, role, hash, createdAtMs } = thing as ControlToken
+      return { name: writeText(name), role, hash, created_at: createdAtMs }
+    }
+    const doc = docOf(kind, thing, this.secretBox)
+    return kind === 'oauthApps' ? { doc } : { doc, version: this.#version }
   }
 }

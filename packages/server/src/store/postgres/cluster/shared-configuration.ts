@@ -1,11 +1,14 @@
 // The configuration as all nodes share it: in memory as a whole, for the hot paths, and in the database, where any node may change
 // it. A change is made under a lock that all nodes take, from what the one before left, and seen here after its commit; what other
-// nodes changed is read when they tell, and once a second in case they could not. What is changed is in configuring.ts.
+// nodes changed is read when they tell, and once a second in case they could not. What is changed is in
+// ../../configuration/configuring.ts.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createTurns } from '../../../timing/turns.ts'
-import { type Configuration, type Destination, StoreUnavailable } from '../../store.ts'
-import { checkSecrets } from '../rows/keepsakes.ts'
+import type { ConfigurationChanges } from '../../configuration/configuration-rows.ts'
+import { KnownConfiguration } from '../../configuration/known-configuration.ts'
+import { type Configuration, StoreUnavailable } from '../../store.ts'
+import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { Change } from './configuration-change.ts'
@@ -25,12 +28,11 @@ interface Known extends State {
   losses: number
 }
 
-export class SharedConfiguration {
+export class SharedConfiguration implements ConfigurationChanges {
   readonly #parts: Parts
-  readonly #onDestinationDeleted: (id: string) => void
+  readonly #known: KnownConfiguration
   readonly #onVersion: (version: number) => void
   readonly #news: ConfigurationNews
-  readonly #listeners: ((configuration: Configuration) => void)[] = []
   readonly #inTurn = createTurns()
   #secretBox: SecretBox
   #state: Known = { ...UNREAD, losses: 0 }
@@ -45,7 +47,7 @@ export class SharedConfiguration {
   constructor(parts: Parts, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
     this.#parts = parts
     this.#secretBox = secretBox
-    this.#onDestinationDeleted = onDestinationDeleted
+    this.#known = new KnownConfiguration(onDestinationDeleted)
     this.#onVersion = onVersion
     this.#news = new ConfigurationNews({
       database: parts.database,
@@ -64,7 +66,7 @@ export class SharedConfiguration {
   }
 
   get configuration(): Configuration {
-    return this.#state.configuration
+    return this.#known.now
   }
 
   /** Why this node cannot go by the configuration as it is, for check(). */
@@ -74,7 +76,7 @@ export class SharedConfiguration {
   }
 
   listen(listener: (configuration: Configuration) => void): void {
-    this.#listeners.push(listener)
+    this.#known.listen(listener)
   }
 
   /** Words on another channel, by the connection that listens here. Before the start. */
@@ -125,61 +127,26 @@ export class SharedConfiguration {
   }
 
   /**
-   * One change, in a transaction of its own: `work` may write more than the configuration in it, and sees it as no other node can
-   * change it meanwhile. After the commit it is seen here, and listeners are told, before this resolves. Nothing is announced
-   * when the change wrote nothing. `work` is called again when transactions stood in each other's way.
+   * `work` may write more than the configuration in the transaction. Nothing is announced when the change wrote nothing. `work` is called
+   * again after a serialization conflict. A change of the key is not announced: other nodes go on with what they have in memory, and
+   * change nothing before they are started with that key.
    */
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
-      const { result, states } = await this.#parts.database.transaction(async (ask) => {
+      const { result, states, box } = await this.#parts.database.transaction(async (ask) => {
         const mark = await lockMark(ask)
         this.#refuseOtherKey(mark.secretKey)
         // Another node may have made one that is not known here yet.
         const before = await this.#read(ask, mark, this.#state)
-        const change = new Change(this.#parts, ask, before)
+        const change = new Change(this.#parts, ask, before, this.#secretBox)
         const result = await work(change)
-        if (!(await change.end())) return { result, states: [before] }
-        return { result, states: [before, await this.#read(ask, await readMark(ask), before)] }
+        const box = change.nextBox
+        if (!(await change.end())) return { result, states: [before], box }
+        return { result, states: [before, await this.#read(ask, await readMark(ask), before)], box }
       })
-      for (const state of states) this.#become(state)
-      return result
-    })
-  }
-
-  // ── Stored secrets ──
-
-  /** What secrets are sealed with. Ask for it inside of `change` or `locked`, which refuse when it is not the others' key. */
-  protected get secretBox(): SecretBox {
-    return this.#secretBox
-  }
-
-  /** Under the lock of all changes, without being one. */
-  protected locked<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
-    return this.#inTurn(() =>
-      this.#parts.database.transaction(async (ask) => {
-        this.#refuseOtherKey((await lockMark(ask)).secretKey)
-        return work(ask)
-      }),
-    )
-  }
-
-  /**
-   * Another key from now on, after `work` has sealed with it what lies in the tables. Other nodes go on with what they have in memory,
-   * and change nothing before they are started with that key.
-   */
-  protected useKey<T>(box: SecretBox, work: (ask: Ask, destinations: Iterable<Destination>) => Promise<T>): Promise<T> {
-    return this.#inTurn(async () => {
-      const { state, result } = await this.#parts.database.transaction(async (ask) => {
-        const mark = await lockMark(ask)
-        this.#refuseOtherKey(mark.secretKey)
-        const read = await this.#read(ask, mark, this.#state)
-        if (read.unopened !== null) throw read.unopened
-        await ask('UPDATE configuration SET secret_key = $1', [box.keyId])
-        return { state: read, result: await work(ask, read.configuration.destinations.values()) }
-      })
+      if (box !== this.#secretBox) this.#secretKey = box.keyId
       this.#secretBox = box
-      this.#secretKey = box.keyId
-      this.#become(state)
+      for (const state of states) this.#become(state)
       return result
     })
   }
@@ -217,13 +184,9 @@ export class SharedConfiguration {
   }
 
   #become(state: Known): void {
-    const { version, configuration: before } = this.#state
+    const { version } = this.#state
     this.#state = state
-    const { configuration } = state
-    if (configuration !== before) {
-      for (const listener of this.#listeners) listener(configuration)
-      for (const id of before.destinations.keys()) if (!configuration.destinations.has(id)) this.#onDestinationDeleted(id)
-    }
+    this.#known.become(state.configuration)
     if (state.version !== version) this.#onVersion(state.version)
   }
 

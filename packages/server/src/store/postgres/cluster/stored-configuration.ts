@@ -1,10 +1,11 @@
 // The configuration as it lies in the tables, and reading it from there: all of it, or what was written since a version that
 // is known. What did not change keeps its object, for others compare by that. Secrets are sealed in the tables and plain
-// in memory. Nothing is changed here: see configuring.ts.
+// in memory. Nothing is changed here: see configuration-change.ts.
 
 import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
 import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
+import { NOTHING } from '../../configuration/stored-things.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
 import type { Names } from '../schema/names.ts'
 import type { Ask } from '../session/database.ts'
@@ -27,7 +28,7 @@ export interface State {
 /** Before anything was read. */
 export const UNREAD: State = {
   version: -1,
-  configuration: { sources: new Map(), destinations: new Map(), suppressions: new Map(), oauthApps: new Map(), tokens: new Map() },
+  configuration: NOTHING,
   unopened: null,
 }
 

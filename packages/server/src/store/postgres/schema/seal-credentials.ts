@@ -3,7 +3,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
-import { checkSecrets } from '../rows/keepsakes.ts'
+import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
 
 const PAGE_ROWS = 2_000

@@ -1,0 +1,204 @@
+// What operators change: sources, destinations, OAuth applications and tokens, each with who changed it; and the secrets and settings that
+// are stored beside them. Every change is computed from what is stored, under the lock that all changes take.
+
+import { isDeepStrictEqual } from 'node:util'
+import type { SecretBox } from '../../secrets/secret-box.ts'
+import type { Audit } from '../port/audit.ts'
+import { type Check, type ConfigurationStore, WriteKeyTaken } from '../port/configuration.ts'
+import { type ChangeOf, type FromStored, resolve } from '../port/from-stored.ts'
+import type {
+  Configuration,
+  ControlToken,
+  Destination,
+  NewControlToken,
+  NewDestination,
+  NewOAuthApp,
+  NewSource,
+  OAuthApp,
+  Source,
+} from '../port/model.ts'
+import type { SecretStore, StoredSecret } from '../port/secrets.ts'
+import type { ConfigurationChanges, SettingRows } from './configuration-rows.ts'
+import { newId } from './new-id.ts'
+import { sealDestination, sealedCount } from './stored-destination.ts'
+import { type Kind, SECRET_PREFIX, type Things } from './stored-things.ts'
+
+const ID_PREFIXES: Record<Kind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok' }
+
+type New<K extends Kind> = Omit<Things[K], 'id' | 'createdAtMs'>
+
+export class Configuring implements ConfigurationStore, SecretStore {
+  readonly #changes: ConfigurationChanges
+  readonly #settings: SettingRows
+  readonly #nowMs: () => number
+
+  constructor(changes: ConfigurationChanges, settings: SettingRows, nowMs: () => number) {
+    this.#changes = changes
+    this.#settings = settings
+    this.#nowMs = nowMs
+  }
+
+  createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source> {
+    return this.#create('sources', source, audit)
+  }
+
+  updateSource(id: string, change: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
+    return this.#update('sources', id, change, audit)
+  }
+
+  deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean> {
+    return this.#delete('sources', id, audit, check)
+  }
+
+  createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination> {
+    return this.#create('destinations', destination, audit)
+  }
+
+  updateDestination(
+    id: string,
+    change: ChangeOf<Destination, NewDestination>,
+    audit?: Audit<Destination>,
+  ): Promise<Destination | undefined> {
+    return this.#update('destinations', id, change, audit)
+  }
+
+  deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean> {
+    return this.#delete('destinations', id, audit, check)
+  }
+
+  createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
+    return this.#create('oauthApps', app, audit)
+  }
+
+  updateOAuthApp(id: string, change: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
+    return this.#update('oauthApps', id, change, audit)
+  }
+
+  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean> {
+    return this.#delete('oauthApps', id, audit, check)
+  }
+
+  createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken> {
+    return this.#create('tokens', token, audit)
+  }
+
+  deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean> {
+    return this.#delete('tokens', id, audit)
+  }
+
+  tokenUses(): Promise<{ id: string; atMs: number }[]> {
+    return this.#settings.tokenUses()
+  }
+
+  useToken(id: string, atMs: number): Promise<void> {
+    return this.#settings.useToken(id, atMs)
+  }
+
+  getSetting(name: string): Promise<string | undefined> {
+    return this.#settings.getSetting(name)
+  }
+
+  setSetting(name: string, value: string): Promise<void> {
+    return this.#settings.setSetting(name, value)
+  }
+
+  // ── Secrets ──
+
+  keep(name: StoredSecret, fresh: string): Promise<string> {
+    const setting = SECRET_PREFIX + name
+    return this.#changes.change(async (change) => {
+      const stored = (await change.secrets()).find((secret) => secret.name === setting)
+      if (stored !== undefined) return change.secretBox.open(stored.value, setting)
+      await change.setSecret(setting, change.secretBox.seal(fresh, setting))
+      return fresh
+    })
+  }
+
+  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly StoredSecret[] = []): Promise<number> {
+    const removed = new Set(without.map((name) => SECRET_PREFIX + name))
+    return this.#changes.change(async (change) => {
+      let secrets = 0
+      for (const { name, value } of await change.secrets()) {
+        const sealed = removed.has(name) ? null : box.seal(change.secretBox.open(value, name), name)
+        if (sealed !== null) secrets++
+        await change.setSecret(name, sealed)
+      }
+      const destinations = [...change.configuration.destinations.values()].map((destination) => sealDestination(destination, box))
+      for (const destination of destinations) secrets += sealedCount(destination)
+      await change.useKey(box, destinations)
+      await change.note(audit?.({ secrets }, null))
+      return secrets
+    })
+  }
+
+  // ── Things of every kind ──
+
+  #create<K extends Kind>(kind: K, wanted: FromStored<New<K>>, audit?: Audit<Things[K]>): Promise<Things[K]> {
+    return this.#changes.change(async (change) => {
+      const fields = resolve(wanted, change.configuration)
+      const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Things[K]
+      refuseTakenKeys(change.configuration, created, null)
+      await change.create(kind, created)
+      await change.note(audit?.(created, null))
+      return created
+    })
+  }
+
+  /** Undefined when there is none. Nothing is written when it stays as it is. */
+  #update<K extends Kind>(
+    kind: K,
+    id: string,
+    wanted: ChangeOf<Things[K], New<K>>,
+    audit?: Audit<Things[K]>,
+  ): Promise<Things[K] | undefined> {
+    return this.#changes.change(async (change) => {
+      const before = stored(change.configuration, kind).get(id)
+      if (before === undefined) return undefined
+      const fields = resolve(wanted, before, change.configuration)
+      refuseTakenKeys(change.configuration, fields, id)
+      const updated: Things[K] = { ...before, ...fields }
+      if (isDeepStrictEqual(updated, before)) return before
+      await change.update(kind, updated)
+      await change.note(audit?.(updated, before))
+      return updated
+    })
+  }
+
+  #delete<K extends Kind>(kind: K, id: string, audit?: Audit<Things[K]>, check?: Check<Things[K]>): Promise<boolean> {
+    return this.#changes.change(async (change) => {
+      const before = stored(change.configuration, kind).get(id)
+      if (before === undefined) return false
+      check?.(before)
+      await change.delete(kind, before)
+      if (kind === 'sources') {
+        for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
+        for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
+      }
+      await change.note(audit?.(null, before))
+      return true
+    })
+  }
+}
+
+function stored<K extends Kind>(configuration: Configuration, kind: K): ReadonlyMap<string, Things[K]> {
+  return configuration[kind] as ReadonlyMap<string, Things[K]>
+}
+
+/** A write key names one source. Only sources have any. */
+function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: string | null): void {
+  const { writeKeys } = fields as Partial<Source>
+  if (writeKeys === undefined) return
+  for (const source of sources.values()) {
+    if (source.id !== exceptId && source.writeKeys.some((key) => writeKeys.includes(key))) throw new WriteKeyTaken()
+  }
+}
+
+/** Those that name the source, with its name removed. */
+function detachedFrom<T extends { sourceIds: readonly string[] }>(sourceId: string, things: ReadonlyMap<string, T>): T[] {
+  const detached: T[] = []
+  for (const thing of things.values()) {
+    const sourceIds = thing.sourceIds.filter((id) => id !== sourceId)
+    if (sourceIds.length < thing.sourceIds.length) detached.push({ ...thing, sourceIds })
+  }
+  return detached
+}

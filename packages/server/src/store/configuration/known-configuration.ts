@@ -1,0 +1,33 @@
+// The configuration in memory, as a whole, for the hot paths; and who wants to know when it changes.
+
+import type { Configuration } from '../port/model.ts'
+import { NOTHING } from './stored-things.ts'
+
+type Listener = (configuration: Configuration) => void
+
+export class KnownConfiguration {
+  readonly #listeners: Listener[] = []
+  /** What the destination is still owed is to be cancelled. */
+  readonly #onDestinationDeleted: (id: string) => void
+  #now: Configuration = NOTHING
+
+  constructor(onDestinationDeleted: (id: string) => void) {
+    this.#onDestinationDeleted = onDestinationDeleted
+  }
+
+  get now(): Configuration {
+    return this.#now
+  }
+
+  listen(listener: Listener): void {
+    this.#listeners.push(listener)
+  }
+
+  become(next: Configuration): void {
+    const before = this.#now
+    if (next === before) return
+    this.#now = next
+    for (const listener of this.#listeners) listener(next)
+    for (const id of before.destinations.keys()) if (!next.destinations.has(id)) this.#onDestinationDeleted(id)
+  }
+}

@@ -1,0 +1,29 @@
+// Users whose new messages are dropped. They are part of the configuration, so who is suppressed already is known without asking the rows.
+
+import type { ConfigurationChange } from './configuration-rows.ts'
+
+/** How many were not suppressed before. */
+export async function suppress(
+  change: ConfigurationChange,
+  sourceIds: readonly string[],
+  userIds: readonly string[],
+  atMs: number,
+): Promise<number> {
+  const { suppressions } = change.configuration
+  let added = 0
+  for (const sourceId of new Set(sourceIds)) {
+    const before = suppressions.get(sourceId)
+    for (const userId of new Set(userIds)) if (!before?.has(userId)) added++
+  }
+  if (added > 0) await change.suppress(sourceIds, userIds, atMs)
+  return added
+}
+
+/** Null: of all sources. How many were suppressed before. */
+export async function unsuppress(change: ConfigurationChange, userId: string, sourceId: string | null): Promise<number> {
+  const { suppressions } = change.configuration
+  const asked = sourceId === null ? [...suppressions.keys()] : [sourceId]
+  const sourceIds = asked.filter((id) => suppressions.get(id)?.has(userId))
+  if (sourceIds.length > 0) await change.unsuppress(sourceIds, userId)
+  return sourceIds.length
+}
