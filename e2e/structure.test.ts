@@ -88,7 +88,38 @@ test('the checker finds a forbidden import of each kind', () => {
     forbiddenImports(new Map([[file, `import { x } from '${specifier}'\n`]]))
   for (const edge of allowed) assert.deepEqual(problems(edge), [])
   for (const edge of forbidden) assert.equal(problems(edge).length, 1, edge.join(' → '))
-  assert.deepEqual(forbiddenImports(new Map([['dashboard/page.ts', `import type { Message } from '@switchyard/protocol'\n`]])), [])
+})
+
+test('some files may be imported as types alone, each by the stages that read them', () => {
+  const typesAllowed: [file: string, specifier: string][] = [
+    ['dashboard/page.ts', '@switchyard/protocol'],
+    ['server/control/destinations/destinations.ts', '../../delivery/delivery.ts'],
+    ['server/control/diagnostics/operating.ts', '../../delivery/sending/dial-check.ts'],
+    ['server/control/route.ts', '../observe/live.ts'],
+    ['server/observe/events.ts', '../delivery/events.ts'],
+    ['server/observe/stats.ts', '../ingest/events.ts'],
+  ]
+  const typesForbidden: [file: string, specifier: string][] = [
+    ['server/control/route.ts', '../delivery/lanes/lane.ts'],
+    ['server/control/route.ts', '../delivery/events.ts'],
+    ['server/control/route.ts', '../ingest/events.ts'],
+    ['server/control/diagnostics/operating.ts', '../../store/sqlite/threads/backups.ts'],
+    ['server/observe/metrics.ts', '../delivery/delivery.ts'],
+    ['server/observe/live.ts', '../control/route.ts'],
+    ['server/ingest/receive.ts', '../delivery/events.ts'],
+    ['server/delivery/delivery.ts', '../observe/events.ts'],
+    ['server/store/store.ts', '../delivery/events.ts'],
+    ['server/http/proxies.ts', '../delivery/events.ts'],
+    ['server/commands/send.ts', '../delivery/delivery.ts'],
+  ]
+  const problems = ([file, specifier]: [string, string], statement: string): string[] =>
+    forbiddenImports(new Map([[file, `${statement} from '${specifier}'\n`]]))
+  for (const edge of typesAllowed) {
+    for (const statement of ['import type { X }', 'export type { X }']) assert.deepEqual(problems(edge, statement), [])
+    for (const statement of ['import { x }', 'import { type X, x }', 'import { type X }', 'export *'])
+      assert.equal(problems(edge, statement).length, 1, `${statement} ${edge.join(' → ')}`)
+  }
+  for (const edge of typesForbidden) assert.equal(problems(edge, 'import type { X }').length, 1, edge.join(' → '))
 })
 
 test('the checker finds a cycle through types and through #platform', () => {

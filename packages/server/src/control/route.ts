@@ -3,13 +3,13 @@
 
 import type { IncomingMessage } from 'node:http'
 import { entityTag, isNamedIn } from '../api/entity-tag.ts'
+import type { Delivery } from '../delivery/delivery.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
+import type { LiveFeed } from '../observe/live.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
-import type { ControlDelivery } from './destinations/control-delivery.ts'
 import type { Operating } from './diagnostics/operating.ts'
-import type { Live } from './history/live-feed.ts'
 import type { Schema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -72,6 +72,9 @@ export function roleOf({ role, method }: Route): Role {
   return role ?? (method === 'GET' ? 'viewer' : 'admin')
 }
 
+/** What the control API asks of delivery. */
+export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'describeRequest'>
+
 /** What routes are made from. */
 export interface ControlParts {
   store: Store
@@ -81,7 +84,7 @@ export interface ControlParts {
   /** Refuses a URL that no attempt would be allowed to dial, with a sentence that completes "The field …". */
   checkUrl?: ((url: string) => string | null) | undefined
   operating?: Operating | undefined
-  live?: Live | undefined
+  live?: Pick<LiveFeed, 'listen'> | undefined
   /** Brings counts that are still in memory to the store, so that the last seconds are in the series too. */
   flushStats?: (() => Promise<void>) | undefined
   /** Makes the steps of replay jobs, and is told when there is one to make. */

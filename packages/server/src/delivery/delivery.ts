@@ -1,4 +1,5 @@
-// The delivery stage: one lane per destination, kept in step with the configuration, and the taker of what is accepted.
+// The delivery stage: one lane per destination, kept in step with the configuration, and the taker of what is accepted. Its
+// types are read by the control API as well.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../outbound/outbound-message.ts'
@@ -34,14 +35,22 @@ export interface DestinationHealth extends HealthSummary {
   /** As this node saw it, in schedule time; null when it is closed here. */
   openSinceMs: number | null
   inFlight: number
+  /** In schedule time; null when nothing waits. */
   nextAttemptAtMs: number | null
-  urls: (HealthSummary & { url: string; inFlight: number })[]
+  urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }
 
+/** A request as it went out. Its headers hold what the destination's settings gave. */
 export interface SentRequest {
   headers: Record<string, string>
   body: string
 }
+
+/** A request made for a test: like any other, but of no stored message. */
+export type TestAttempt = Omit<RequestRecord, 'indexes'>
+
+/** An attempt whose request is to be made again. */
+export type PastAttempt = Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string }
 
 export interface Delivery {
   /** How each destination stands with this node, without what has to be worked out. */
@@ -49,15 +58,12 @@ export interface Delivery {
   /** With all nodes together; success and latency are of this one's last attempts, as is what is in flight at each URL. */
   health(destinationId: string): DestinationHealth | undefined
   /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
-  test(
-    destinationId: string,
-    message: JsonObject,
-  ): Promise<{ request: SentRequest; attempts: Omit<RequestRecord, 'indexes'>[] } | undefined>
-  /** The request of an attempt, made again from what is stored. */
+  test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest; attempts: TestAttempt[] } | undefined>
+  /** The request of an attempt, made again from what is stored: the messages of one call, or of several in turn. */
   describeRequest(
     destination: Destination,
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
-    about: Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string },
+    about: PastAttempt,
   ): SentRequest
   /** Starts nothing more, lets what is in flight finish for so long, and records what came of it. */
   stop(graceMs: number): Promise<void>

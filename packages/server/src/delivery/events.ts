@@ -8,6 +8,10 @@ import type { Flight } from './sending/flights.ts'
 import type { Outcome } from './sending/outcome.ts'
 import { type Member, traceOf } from './shipments/work.ts'
 
+export type { BreakerState } from './lanes/breaker.ts'
+export type { Verdict } from './sending/outcome.ts'
+
+/** One request to one URL that has ended. */
 export interface AttemptEvent {
   destination: Destination
   deliveryId: string
@@ -16,6 +20,7 @@ export interface AttemptEvent {
   sourceId: string
   count: number
   messages: readonly AttemptedMessage[]
+  /** From 1. */
   attempt: number
   replay: boolean
   startedAtMs: number
@@ -45,10 +50,19 @@ export interface SettledEvent {
   retried: number
 }
 
+/** A request that a URL took. */
+export interface DeliveredEvent {
+  destination: Destination
+  messages: readonly AttemptedMessage[]
+  replay: boolean
+  /** When the first answer was there, in wall time. */
+  atMs: number
+}
+
 export interface DeliveryEvents {
   attempted(event: AttemptEvent): void
-  /** Once per request that a URL took, after its attempts. `atMs`: when the first answer was there, in wall time. */
-  delivered?(event: { destination: Destination; messages: readonly AttemptedMessage[]; replay: boolean; atMs: number }): void
+  /** Once per request that a URL took, after its attempts. */
+  delivered?(event: DeliveredEvent): void
   settled?(event: SettledEvent): void
   breaker(destination: Destination, state: BreakerState): void
   /** A bug, or a store that refuses what it was told. */

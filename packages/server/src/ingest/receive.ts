@@ -21,6 +21,7 @@ import type { Clock } from '../timing/clock.ts'
 import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
 import { createBodyBudget } from './body-budget.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'
+import type { IngestEvents } from './events.ts'
 import { createInflate } from './inflate.ts'
 import {
   type Body,
@@ -50,7 +51,7 @@ export interface IngestSettings {
 /** Room for 130 batches of the largest size. An ordinary request arrives in one piece and does not count. */
 export const MAX_BODIES_BYTES = 64 * 1024 * 1024
 
-export interface IngestDeps {
+export interface IngestDeps extends Partial<IngestEvents> {
   store: Pick<Store, 'ingest' | 'configuration' | 'nodes'>
   plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
   clock: Clock
@@ -58,20 +59,6 @@ export interface IngestDeps {
   settings: IngestSettings
   /** The ids of the sources that an access token is good for; null for a token that is not good. Without it, no token is. */
   oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
-  /** What these three are told has been counted by the store as well, or will be. `messages` includes the duplicates. */
-  onAccepted?: ((accepted: AcceptedEvent) => void) | undefined
-  onRejected?: ((rejected: { sourceId: string | null; code: string; messages: number; sample: string }) => void) | undefined
-  onSuppressed?: ((suppressed: { sourceId: string; messages: number }) => void) | undefined
-}
-
-export interface AcceptedEvent {
-  sourceId: string
-  messages: number
-  duplicates: number
-  bytes: number
-  /** The messages, and which of them had been accepted before. */
-  content: SegmentContent
-  repeated: readonly number[]
 }
 
 export interface Receiver {

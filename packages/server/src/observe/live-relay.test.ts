@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { AttemptEvent } from '../delivery/events.ts'
 import type { Channel, NodeSummary, Nodes, SegmentContent } from '../store/store.ts'
-import type { Attempted } from './events.ts'
 import { type LiveEvent, LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'
 
@@ -133,7 +133,7 @@ test('only what somebody listens for is sent, and each gets what it listens for'
     url: 'https://user:SECRET@example.com/?key=SECRET',
     startedAtMs: 0,
     outcome: { verdict: 'success', reason: null, status: 200, error: null, timings: { totalMs: 1 } },
-  } as unknown as Attempted
+  } as unknown as AttemptEvent
   there.attempted(attempt)
   pair.turn()
   assert.equal((await next(ofSource))['messageId'], 'm-2')

@@ -5,9 +5,11 @@
 
 import { createHash } from 'node:crypto'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import type { AttemptEvent } from '../delivery/events.ts'
+import type { AcceptedEvent, RejectedEvent } from '../ingest/events.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
-import type { Accepted, Attempted, Rejected, Watcher } from './events.ts'
+import type { Watcher } from './events.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
 export interface LiveFilter {
@@ -112,7 +114,7 @@ export class LiveFeed implements Watcher {
     for (const listener of this.#listeners) listener.end()
   }
 
-  accepted({ content, repeated }: Accepted): void {
+  accepted({ content, repeated }: AcceptedEvent): void {
     if (this.#isUnheard) return
     const { sourceId, items } = content
     for (let index = 0; index < items.length; index++) {
@@ -128,7 +130,7 @@ export class LiveFeed implements Watcher {
     }
   }
 
-  rejected({ sourceId, code, messages, sample }: Rejected): void {
+  rejected({ sourceId, code, messages, sample }: RejectedEvent): void {
     if (this.#isUnheard) return
     // What was refused has no destination, and its other fields may be what is wrong with it.
     const wants: Wants = ({ destinationId, type, messageId, event, userId, what, ...filter }) =>
@@ -140,7 +142,7 @@ export class LiveFeed implements Watcher {
     )
   }
 
-  attempted(attempt: Attempted): void {
+  attempted(attempt: AttemptEvent): void {
     if (this.#isUnheard) return
     const isFailed = attempt.outcome.verdict !== 'success'
     const wants: Wants = (filter) =>
@@ -350,7 +352,7 @@ function messageJson(content: SegmentContent, index: number): string | null {
   }
 }
 
-function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: Attempted): string {
+function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: AttemptEvent): string {
   // Read from what was sent: nothing of it is kept for the case that somebody listens.
   const content = contentOf(messages[0]?.json)
   const { deliveryId, messageId, sourceId, count, attempt, replay, traceId, url } = about

@@ -2,8 +2,10 @@
 // secret gets here with a whole object; docs/reference/logs.md lists them. What is usual is at debug. A stranger can send
 // bad calls as fast as he likes, so of those one line a minute is at info for each source and code, and each is at debug.
 
+import type { AttemptEvent } from '../delivery/events.ts'
+import type { RejectedEvent } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
-import type { Attempted, Rejected, Watcher } from './events.ts'
+import type { Watcher } from './events.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
 const REJECTED_EVERY_MS = 60_000
@@ -35,7 +37,7 @@ export function createEventLog(log: Log, wallMs: () => number): Watcher {
   }
 }
 
-function fieldsOf(event: Attempted): object {
+function fieldsOf(event: AttemptEvent): object {
   const { destination, sourceId, deliveryId, messageId, count, attempt, traceId, url, outcome } = event
   return {
     destinationId: destination.id,
@@ -52,7 +54,7 @@ function fieldsOf(event: Attempted): object {
   }
 }
 
-function createRejectedLog(log: Log, wallMs: () => number, isDebug: boolean): (event: Rejected) => void {
+function createRejectedLog(log: Log, wallMs: () => number, isDebug: boolean): (event: RejectedEvent) => void {
   /** By source and code, of which there are few: what was not told at info since the last line that was. */
   const told = new Map<string, { untilMs: number; messages: number }>()
   return ({ sourceId, code, messages }) => {

@@ -3,9 +3,10 @@
 // are (named-series.ts), and what was deleted disappears.
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
 import type { Configuration } from '../store/store.ts'
 import type { Books } from './books.ts'
-import type { Attempted, BreakerState, Delivered, Settled, Verdict, Watcher } from './events.ts'
+import type { Watcher } from './events.ts'
 import { exposition } from './exposition.ts'
 import { Histogram, type Sample } from './histogram.ts'
 import { METRICS, type Metric, type MetricKey, PROCESS_METRICS } from './metric-table.ts'
@@ -76,18 +77,18 @@ export class Metrics implements Watcher {
     clearInterval(this.#lagTimer)
   }
 
-  attempted({ destination, outcome }: Attempted): void {
+  attempted({ destination, outcome }: AttemptEvent): void {
     this.#timesOf(destination.id).attempts[outcome.verdict].observe(outcome.timings.totalMs / 1_000)
   }
 
-  delivered({ destination, messages, replay, atMs }: Delivered): void {
+  delivered({ destination, messages, replay, atMs }: DeliveredEvent): void {
     if (replay) return
     const { delivery } = this.#timesOf(destination.id)
     // A wall clock that was set back would make it less than nothing.
     for (const { receivedAtMs } of messages) delivery.observe(Math.max(0, atMs - receivedAtMs) / 1_000)
   }
 
-  settled({ destination, retried }: Settled): void {
+  settled({ destination, retried }: SettledEvent): void {
     if (retried === 0) return
     const key = this.#names.destinations.keyOf(destination.id, performance.now())
     this.#retried.set(key, (this.#retried.get(key) ?? 0) + retried)

@@ -3,11 +3,13 @@
 // logged and goes no further: a message is not refused because it could not be counted.
 
 import type { FastifyInstance } from 'fastify'
+import type { DeliveryEvents } from '../delivery/events.ts'
+import type { IngestEvents } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
-import type { Destination, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { BookReader } from './books.ts'
-import type { Accepted, Attempted, BreakerState, Delivered, Rejected, Settled, Suppressed, Watcher } from './events.ts'
+import type { Watcher } from './events.ts'
 import { LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'
 import { createEventLog } from './log-events.ts'
@@ -25,18 +27,8 @@ export interface ObserverOptions {
 }
 
 export interface Observer {
-  ingest: {
-    onAccepted(event: Accepted): void
-    onRejected(event: Rejected): void
-    onSuppressed(event: Suppressed): void
-  }
-  delivery: {
-    attempted(event: Attempted): void
-    delivered(event: Delivered): void
-    settled(event: Settled): void
-    breaker(destination: Destination, state: BreakerState): void
-    trouble(destination: Destination, error: unknown): void
-  }
+  ingest: IngestEvents
+  delivery: DeliveryEvents
   live: LiveFeed
   flushStats(): Promise<void>
   registerMetrics(

@@ -2,9 +2,11 @@
 // end. What the store could not take is given again, so nothing is counted twice and, while the process lives, nothing is
 // lost; after a crash the last seconds are missing here, and only here: the books are the store's own.
 
+import type { AttemptEvent, SettledEvent } from '../delivery/events.ts'
+import type { AcceptedEvent, RejectedEvent, SuppressedEvent } from '../ingest/events.ts'
 import { addCounts, LATENCY_BUCKETS, latencyBucket, latencyName, rejectedName, type StatCounts } from '../store/port/stat-counts.ts'
 import type { StatKind, StatRow } from '../store/store.ts'
-import type { Accepted, Attempted, Rejected, Settled, Suppressed, Watcher } from './events.ts'
+import type { Watcher } from './events.ts'
 
 export interface StatsOptions {
   add: (rows: readonly StatRow[]) => Promise<void>
@@ -74,29 +76,29 @@ export class Stats implements Watcher {
     this.#timer.unref()
   }
 
-  accepted({ sourceId, messages, duplicates }: Accepted): void {
+  accepted({ sourceId, messages, duplicates }: AcceptedEvent): void {
     const own = this.#source(sourceId)
     own.accepted += messages - duplicates
     own.duplicates += duplicates
   }
 
-  rejected({ sourceId, code, messages }: Rejected): void {
+  rejected({ sourceId, code, messages }: RejectedEvent): void {
     const { rejected } = this.#source(sourceId ?? '')
     rejected.set(code, (rejected.get(code) ?? 0) + messages)
   }
 
-  suppressed({ sourceId, messages }: Suppressed): void {
+  suppressed({ sourceId, messages }: SuppressedEvent): void {
     this.#source(sourceId).suppressed += messages
   }
 
-  attempted({ destination, outcome }: Attempted): void {
+  attempted({ destination, outcome }: AttemptEvent): void {
     const own = this.#destination(destination.id)
     const bucket = latencyBucket(outcome.timings.totalMs)
     own.attempts++
     own.latency[bucket] = (own.latency[bucket] as number) + 1
   }
 
-  settled({ destination, delivered, failed, expired, cancelled, retried }: Settled): void {
+  settled({ destination, delivered, failed, expired, cancelled, retried }: SettledEvent): void {
     const own = this.#destination(destination.id)
     own.delivered += delivered
     own.failed += failed

@@ -15,6 +15,7 @@ import type { ReplayStore } from './port/replays.ts'
 import type { OAuthStore, SecretStore } from './port/secrets.ts'
 
 export * from './port/audit.ts'
+export type * from './port/backups.ts'
 export * from './port/books.ts'
 export * from './port/configuration.ts'
 export * from './port/deletions.ts'

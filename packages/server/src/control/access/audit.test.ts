@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { Readable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
+import type { Backup } from '../../store/store.ts'
 import { controlRoutes } from '../control.ts'
-import type { BackupJob, Operating } from '../diagnostics/operating.ts'
+import type { Operating } from '../diagnostics/operating.ts'
 import { type Answer, accept, type Fixture, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
 
 const SIGNING = `whsec_${Buffer.from('SECRET-signing-secret-of-a-test').toString('base64')}`
@@ -177,7 +178,7 @@ const RECIPES: Record<string, Recipe> = {
 /** They change nothing that stays, and tell nobody outside. */
 const NOT_NOTED = new Set(['POST /configuration/check', 'DELETE /backups/:id'])
 
-const BACKUP: BackupJob = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 }
+const BACKUP: Backup = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 }
 
 function start(t: TestContext): Promise<Fixture> {
   const backups = { start: () => BACKUP, get: () => BACKUP, open: () => Readable.from([]), remove: async () => true }

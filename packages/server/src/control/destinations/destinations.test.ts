@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { generateSecret } from '@switchyard/webhook'
+import type { DestinationHealth, TestAttempt } from '../../delivery/delivery.ts'
 import { accept, STILL, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery, DestinationHealth, TestAttempt } from './control-delivery.ts'
+import type { ControlDelivery } from '../route.ts'
 
 const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
 

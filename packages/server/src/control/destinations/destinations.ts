@@ -2,6 +2,7 @@
 // an answer is built field by field in destinationView and nowhere else.
 
 import { isoTime } from '@switchyard/protocol'
+import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { ApiError } from '../../errors.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../../store/store.ts'
@@ -29,7 +30,6 @@ import {
 } from '../schema.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
-import type { DestinationHealth, UrlHealth } from './control-delivery.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
 import { changedSecrets, hiddenHeaders, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
@@ -278,7 +278,7 @@ function urlView(url: string, shown: string, { urls }: DestinationHealth) {
   return { url: shown, ...recentView(urls.find((known) => known.url === url) ?? NO_HEALTH) }
 }
 
-function recentView({ inFlight, success, latencyMs }: Pick<UrlHealth, 'inFlight' | 'success' | 'latencyMs'>) {
+function recentView({ inFlight, success, latencyMs }: Omit<DestinationHealth['urls'][number], 'url'>) {
   return { inFlight, success, latencyMs: latencyMs === null ? null : { p50: latencyMs.p50, p95: latencyMs.p95, p99: latencyMs.p99 } }
 }
 

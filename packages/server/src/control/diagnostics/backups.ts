@@ -3,9 +3,10 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { ApiError } from '../../errors.ts'
+import type { Backup } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { integer, nullable, object, oneOf, string, time } from '../schema.ts'
-import type { BackupJob, ControlBackups } from './operating.ts'
+import type { Operating } from './operating.ts'
 
 const BACKUP = object(
   {
@@ -20,13 +21,13 @@ const BACKUP = object(
 )
 
 export function backupRoutes({ store, operating }: ControlParts): Route[] {
-  function backups(): ControlBackups {
+  function backups(): NonNullable<Operating['backups']> {
     const found = operating?.backups ?? null
     if (found === null) throw new ApiError('backup_unsupported')
     return found
   }
 
-  function find(id: string | undefined): BackupJob {
+  function find(id: string | undefined): Backup {
     const job = backups().get(id ?? '')
     if (job === undefined) throw new ApiError('backup_not_found')
     return job
@@ -84,6 +85,6 @@ export function backupRoutes({ store, operating }: ControlParts): Route[] {
   ]
 }
 
-function backupView({ id, state, doneBytes, totalBytes, error, createdAtMs }: BackupJob) {
+function backupView({ id, state, doneBytes, totalBytes, error, createdAtMs }: Backup) {
   return { id, state, doneBytes, totalBytes, error, createdAt: isoTime(createdAtMs) }
 }

@@ -2,8 +2,9 @@
 // dialled once; and no more than a few are dialled at a time, since this must not look like a scan.
 
 import { isoTime } from '@switchyard/protocol'
+import type { DestinationHealth } from '../../delivery/delivery.ts'
+import type { DialCheck, DialReport } from '../../delivery/sending/dial-check.ts'
 import type { Destination } from '../../store/store.ts'
-import type { DestinationHealth, DialCheck, DialReport } from '../destinations/control-delivery.ts'
 import type { Finding } from './finding.ts'
 
 const HOUR_MS = 3_600_000

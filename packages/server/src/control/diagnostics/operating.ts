@@ -1,8 +1,8 @@
 // What the routes for operators need of the rest of the service, declared by their consumer; app.ts hands it in. Without it,
 // as in tests of other routes, the routes are there and say that it is not.
 
-import type { Readable } from 'node:stream'
-import type { DialCheck } from '../destinations/control-delivery.ts'
+import type { DialCheck } from '../../delivery/sending/dial-check.ts'
+import type { Backups } from '../../store/store.ts'
 
 export interface Installation {
   version: string
@@ -17,28 +17,9 @@ export interface Installation {
   retentionDays: number
 }
 
-export interface BackupJob {
-  id: string
-  state: 'copying' | 'ready' | 'failed'
-  doneBytes: number
-  totalBytes: number
-  /** Why it failed, as a sentence. */
-  error: string | null
-  createdAtMs: number
-}
-
-export interface ControlBackups {
-  /** Undefined while another is under way or waits to be fetched. */
-  start(): BackupJob | undefined
-  get(id: string): BackupJob | undefined
-  /** The copy; undefined unless it is ready. */
-  open(id: string): Readable | undefined
-  remove(id: string): Promise<boolean>
-}
-
 export interface Operating {
   installation: Installation
   dial: DialCheck
   /** Null where the store is backed up with tools of its own. */
-  backups: ControlBackups | null
+  backups: Omit<Backups, 'close'> | null
 }

@@ -1,7 +1,7 @@
 // An attempt as it is answered: of a delivery, or of a test.
 
 import { isoTime } from '@switchyard/protocol'
-import type { TestAttempt } from '../destinations/control-delivery.ts'
+import type { TestAttempt } from '../../delivery/delivery.ts'
 import { integer, nullable, number, object, string, time } from '../schema.ts'
 
 const MS = nullable(number())

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
+import type { PastAttempt } from '../../delivery/delivery.ts'
 import { until } from '../../store/conformance/ground.ts'
-import type { ControlDelivery, RequestAbout } from '../destinations/control-delivery.ts'
 import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+import type { ControlDelivery } from '../route.ts'
 
 const FAILED = {
   url: 'https://example.com/hook',
@@ -143,7 +144,7 @@ test('a message that is not there is 404', async (t) => {
 })
 
 test('one delivery shows its attempts and its request', async (t) => {
-  const described: { url: string; indexes: readonly number[]; about: RequestAbout }[] = []
+  const described: { url: string; indexes: readonly number[]; about: PastAttempt }[] = []
   const delivery: ControlDelivery = {
     ...STILL,
     describeRequest(destination, parts, about) {

@@ -3,9 +3,9 @@
 // characters written out, because a sentence may end up on a terminal.
 
 import { isoTime } from '@switchyard/protocol'
+import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
-import type { BreakerState } from '../destinations/control-delivery.ts'
 
 export const STORY_KINDS = [
   'received',
@@ -37,7 +37,7 @@ export interface StoryAbout {
   /** Undefined for one that was deleted. */
   destination: (id: string) => { name: string; enabled: boolean; paused: boolean } | undefined
   /** Undefined where nothing was attempted since the start. */
-  breaker: (destinationId: string) => BreakerState | undefined
+  breaker: (destinationId: string) => DestinationHealth['breaker'] | undefined
   /** A time of the schedule, as dueAtMs, by the wall clock. */
   wallMs: (scheduleMs: number) => number
 }

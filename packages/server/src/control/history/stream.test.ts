@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import type { StreamEvent } from './live-feed.ts'
-import { type StreamOptions, streamEvents } from './stream.ts'
+import { type StreamEvent, type StreamOptions, streamEvents } from './stream.ts'
 
 /** Events given by the test, one after the other, and whether the reader of them has left. */
 class Given implements AsyncIterable<StreamEvent>, AsyncIterator<StreamEvent> {

@@ -3,7 +3,12 @@
 // Ends when the events do, when the reader goes or stops reading, and when it is no longer allowed to listen.
 
 import type { ServerResponse } from 'node:http'
-import type { StreamEvent } from './live-feed.ts'
+
+export interface StreamEvent {
+  event: string
+  /** The data, as JSON. */
+  json: string
+}
 
 export interface StreamOptions {
   events: AsyncIterable<StreamEvent>

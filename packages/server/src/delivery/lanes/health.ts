@@ -10,6 +10,7 @@ export interface Percentiles {
 }
 
 export interface HealthSummary {
+  /** Share of the recent attempts that succeeded, 0 to 1; null when there was none. */
   success: number | null
   latencyMs: Percentiles | null
 }

@@ -8,9 +8,11 @@ import { Connections, DialError } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 import { REASONS, type ReasonCode, reasonOfError, reasonOfTlsError } from './outcome.ts'
 
+/** What dialling a URL came to. */
 export interface DialReport {
   /** Null when the URL can be dialled. */
   reason: string | null
+  /** A sentence for a person; null when the URL can be dialled. */
   error: string | null
   address: string | null
   dnsMs: number | null
@@ -27,7 +29,9 @@ export interface DialCheckOptions {
 }
 
 /** Never rejects. */
-export function createDialCheck(options: DialCheckOptions): (url: string, timeoutMs: number) => Promise<DialReport> {
+export type DialCheck = (url: string, timeoutMs: number) => Promise<DialReport>
+
+export function createDialCheck(options: DialCheckOptions): DialCheck {
   const connections = new Connections(options)
 
   return async (text, timeoutMs) => {

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { accept, newWay, tracks } from '../../conformance/ground.ts'
+import type { Backup, Backups } from '../../store.ts'
 import { openFor, tempFolder } from '../fixtures/temp-store.ts'
-import { type Backup, type Backups, type BackupsOptions, createBackups } from './backups.ts'
+import { type BackupsOptions, createBackups } from './backups.ts'
 import { inspectSqlite } from './inspect.ts'
 
 async function filled(t: TestContext, options: Partial<BackupsOptions> = {}) {

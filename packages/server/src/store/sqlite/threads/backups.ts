@@ -4,21 +4,12 @@
 // until it is fetched, removed or forgotten; it is one plain file without a log. Where it goes from here is not known here.
 
 import { randomUUID } from 'node:crypto'
-import { createReadStream, type ReadStream, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { createReadStream, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { backup as copyPages, DatabaseSync } from 'node:sqlite'
+import type { Backup, Backups } from '../../store.ts'
 import { openReader } from '../schema/database.ts'
-
-export interface Backup {
-  id: string
-  state: 'copying' | 'ready' | 'failed'
-  doneBytes: number
-  totalBytes: number
-  /** Why it failed, as a sentence. */
-  error: string | null
-  createdAtMs: number
-}
 
 export interface BackupsOptions {
   path: string
@@ -29,17 +20,6 @@ export interface BackupsOptions {
   pagesPerStep?: number
   /** What is always left free on the store's disk. */
   leastFreeBytes?: number
-}
-
-export interface Backups {
-  /** Undefined while another is under way or waits to be fetched. */
-  start(): Backup | undefined
-  get(id: string): Backup | undefined
-  /** The copy's bytes; undefined unless it is ready. */
-  open(id: string): ReadStream | undefined
-  remove(id: string): Promise<boolean>
-  /** Gives up what is under way and removes all copies. */
-  close(): Promise<void>
 }
 
 /** A copy must not be what fills the disk: calls would be refused for its sake. */
