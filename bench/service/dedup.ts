@@ -91,7 +91,7 @@ function ours(database: DatabaseSync): Way {
       }
       return { fresh, keys: new Uint8Array(words.buffer) }
     },
-    beforeCommit: () => duplicates.writeSome(),
+    beforeCommit: () => duplicates.write(),
     afterCommit: () => duplicates.committed(),
   }
 }

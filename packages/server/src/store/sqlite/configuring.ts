@@ -26,8 +26,8 @@ import {
   type StoredSecret,
   WriteKeyTaken,
 } from '../store.ts'
+import { type AuditNote, auditNote } from './rows/write-audit.ts'
 import { SECRET_PREFIX } from './rows/write-secrets.ts'
-import { type AuditNote, auditNote } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
 
@@ -71,7 +71,7 @@ export class Configuring implements ConfigurationStore {
     return this.#inTurn(async () => {
       const created: Source = { ...resolve(source, this.#configuration), id: newId('src'), createdAtMs: this.#parts.nowMs() }
       this.#refuseTakenKeys(created.writeKeys, null)
-      await this.#parts.writer.run<'putSource'>({ kind: 'putSource', source: created, create: true, ...this.#note(audit?.(created, null)) })
+      await this.#parts.writer.run('putSource', { source: created, create: true, ...this.#note(audit?.(created, null)) })
       this.#putSource(created)
       return created
     })
@@ -85,7 +85,7 @@ export class Configuring implements ConfigurationStore {
       if (change.writeKeys) this.#refuseTakenKeys(change.writeKeys, id)
       const source: Source = { ...before, ...change }
       if (isDeepStrictEqual(source, before)) return before
-      await this.#parts.writer.run<'putSource'>({ kind: 'putSource', source, create: false, ...this.#note(audit?.(source, before)) })
+      await this.#parts.writer.run('putSource', { source, create: false, ...this.#note(audit?.(source, before)) })
       this.#putSource(source)
       return source
     })
@@ -101,8 +101,7 @@ export class Configuring implements ConfigurationStore {
       const apps = detachedFrom(oauthApps, id)
       const stored = detached.map((destination) => sealDestination(destination, this.#secretBox))
       const note = this.#note(audit?.(null, before))
-      const command = { kind: 'deleteSource' as const, id, destinations: stored, apps, ...note }
-      if (!(await this.#parts.writer.run<'deleteSource'>(command))) return false
+      if (!(await this.#parts.writer.run('deleteSource', { id, destinations: stored, apps, ...note }))) return false
       const left = new Map(sources)
       left.delete(id)
       this.#change({ sources: left, destinations: withThose(destinations, detached), oauthApps: withThose(oauthApps, apps) })
@@ -140,11 +139,7 @@ export class Configuring implements ConfigurationStore {
       const before = this.#configuration.destinations.get(id)
       if (before === undefined) return false
       check?.(before)
-      const deleted = await this.#parts.writer.run<'deleteDestination'>({
-        kind: 'deleteDestination',
-        id,
-        ...this.#note(audit?.(null, before)),
-      })
+      const deleted = await this.#parts.writer.run('deleteDestination', { id, ...this.#note(audit?.(null, before)) })
       if (!deleted) return false
       const destinations = new Map(this.#configuration.destinations)
       destinations.delete(id)
@@ -158,7 +153,7 @@ export class Configuring implements ConfigurationStore {
     return this.#inTurn(async () => {
       const created: OAuthApp = { ...resolve(app, this.#configuration), id: newId('app'), createdAtMs: this.#parts.nowMs() }
       const note = this.#note(audit?.(created, null))
-      await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app: created, create: true, ...note })
+      await this.#parts.writer.run('putOAuthApp', { app: created, create: true, ...note })
       this.#putOAuthApp(created)
       return created
     })
@@ -170,7 +165,7 @@ export class Configuring implements ConfigurationStore {
       if (before === undefined) return undefined
       const app: OAuthApp = { ...before, ...resolve(wanted, before, this.#configuration) }
       if (isDeepStrictEqual(app, before)) return before
-      await this.#parts.writer.run<'putOAuthApp'>({ kind: 'putOAuthApp', app, create: false, ...this.#note(audit?.(app, before)) })
+      await this.#parts.writer.run('putOAuthApp', { app, create: false, ...this.#note(audit?.(app, before)) })
       this.#putOAuthApp(app)
       return app
     })
@@ -182,7 +177,7 @@ export class Configuring implements ConfigurationStore {
       if (before === undefined) return false
       check?.(before)
       const note = this.#note(audit?.(null, before))
-      if (!(await this.#parts.writer.run<'deleteOAuthApp'>({ kind: 'deleteOAuthApp', id, ...note }))) return false
+      if (!(await this.#parts.writer.run('deleteOAuthApp', { id, ...note }))) return false
       const oauthApps = new Map(this.#configuration.oauthApps)
       oauthApps.delete(id)
       this.#change({ oauthApps })
@@ -193,7 +188,7 @@ export class Configuring implements ConfigurationStore {
   createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken> {
     return this.#inTurn(async () => {
       const created: ControlToken = { ...resolve(token, this.#configuration), id: newId('tok'), createdAtMs: this.#parts.nowMs() }
-      await this.#parts.writer.run<'createToken'>({ kind: 'createToken', token: created, ...this.#note(audit?.(created, null)) })
+      await this.#parts.writer.run('createToken', { token: created, ...this.#note(audit?.(created, null)) })
       this.#change({ tokens: new Map(this.#configuration.tokens).set(created.id, created) })
       return created
     })
@@ -204,7 +199,7 @@ export class Configuring implements ConfigurationStore {
       const before = this.#configuration.tokens.get(id)
       if (before === undefined) return false
       const note = this.#note(audit?.(null, before))
-      if (!(await this.#parts.writer.run<'deleteToken'>({ kind: 'deleteToken', id, ...note }))) return false
+      if (!(await this.#parts.writer.run('deleteToken', { id, ...note }))) return false
       const tokens = new Map(this.#configuration.tokens)
       tokens.delete(id)
       this.#change({ tokens })
@@ -217,7 +212,7 @@ export class Configuring implements ConfigurationStore {
   }
 
   async useToken(id: string, atMs: number): Promise<void> {
-    await this.#parts.writer.run<'useToken'>({ kind: 'useToken', id, atMs })
+    await this.#parts.writer.run('useToken', { id, atMs })
   }
 
   getSetting(name: string): Promise<string | undefined> {
@@ -225,7 +220,7 @@ export class Configuring implements ConfigurationStore {
   }
 
   async setSetting(name: string, value: string): Promise<void> {
-    await this.#parts.writer.run<'setSetting'>({ kind: 'setSetting', name, value })
+    await this.#parts.writer.run('setSetting', { name, value })
   }
 
   /** For work that depends on the configuration without being part of it: no change is made until `work` is done. */
@@ -237,7 +232,7 @@ export class Configuring implements ConfigurationStore {
     const setting = SECRET_PREFIX + name
     return this.#inTurn(async () => {
       const sealed = this.#secretBox.seal(fresh, setting)
-      return this.#secretBox.open(await this.#parts.writer.run<'keepSecret'>({ kind: 'keepSecret', name: setting, sealed }), setting)
+      return this.#secretBox.open(await this.#parts.writer.run('keepSecret', { name: setting, sealed }), setting)
     })
   }
 
@@ -252,7 +247,7 @@ export class Configuring implements ConfigurationStore {
       )
       const inDestinations = destinations.reduce((sum, destination) => sum + sealedCount(destination), 0)
       const secrets = inDestinations + settings.filter(([, value]) => value !== null).length
-      await writer.run<'reseal'>({ kind: 'reseal', destinations, settings, ...this.#note(audit?.({ secrets }, null)) })
+      await writer.run('reseal', { destinations, settings, ...this.#note(audit?.({ secrets }, null)) })
       this.#secretBox = box
       return secrets
     })
@@ -319,12 +314,7 @@ export class Configuring implements ConfigurationStore {
 
   async #write(destination: Destination, create: boolean, audit?: NewAuditEntry): Promise<void> {
     const { writer, nowMs } = this.#parts
-    await writer.run<'putDestination'>({
-      kind: 'putDestination',
-      destination: sealDestination(destination, this.#secretBox),
-      create,
-      ...auditNote(audit, nowMs()),
-    })
+    await writer.run('putDestination', { destination: sealDestination(destination, this.#secretBox), create, ...auditNote(audit, nowMs()) })
   }
 
   #note(entry: NewAuditEntry | undefined): { audit?: AuditNote } {

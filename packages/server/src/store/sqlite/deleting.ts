@@ -25,7 +25,7 @@ import type {
 } from '../store.ts'
 import type { Configuring } from './configuring.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
-import { auditNote } from './threads/commands.ts'
+import { auditNote } from './rows/write-audit.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
 
@@ -68,8 +68,7 @@ export class Deleting implements DeletionStore {
     }))
     const id = `del_${randomUUID()}`
     const atMs = nowMs()
-    const { num, end, held } = await writer.run<'createDeletion'>({
-      kind: 'createDeletion',
+    const { num, end, held } = await writer.run('createDeletion', {
       id,
       deletion: { ...deletion, userIds },
       atMs,
@@ -114,13 +113,7 @@ export class Deleting implements DeletionStore {
     const atMs = nowMs()
     const userIds = [...new Set(suppressions.userIds)]
     const sourceIds = [...new Set(suppressions.sourceIds ?? configuring.configuration.sources.keys())]
-    const added = await writer.run<'createSuppressions'>({
-      kind: 'createSuppressions',
-      userIds,
-      sourceIds,
-      atMs,
-      ...auditNote(audit?.(suppressions, null), atMs),
-    })
+    const added = await writer.run('createSuppressions', { userIds, sourceIds, atMs, ...auditNote(audit?.(suppressions, null), atMs) })
     if (added > 0) configuring.suppress(sourceIds, userIds)
     return added
   }
@@ -128,7 +121,7 @@ export class Deleting implements DeletionStore {
   async unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
     const { writer, configuring, nowMs } = this.#parts
     const note = auditNote(audit?.(null, { userId, sourceId }), nowMs())
-    const removed = await writer.run<'deleteSuppression'>({ kind: 'deleteSuppression', userId, sourceId, ...note })
+    const removed = await writer.run('deleteSuppression', { userId, sourceId, ...note })
     if (removed > 0) configuring.unsuppress(userId, sourceId)
     return removed
   }
@@ -149,7 +142,7 @@ export class Deleting implements DeletionStore {
     })
     let over = false
     while (!over && !isClosed()) {
-      const step = await writer.run<'purgeStep'>({ kind: 'purgeStep', deletion: num }, { again: true })
+      const step = await writer.run('purgeStep', { deletion: num }, { again: true })
       before = step.end
       over = step.over
     }
@@ -164,7 +157,7 @@ export class Deleting implements DeletionStore {
     const pseudonymKey = await this.#key()
     let after: number | null = 0
     while (after !== null && !isClosed()) {
-      after = await writer.run<'endDeletion'>({ kind: 'endDeletion', after, beforeMs, pseudonymKey })
+      after = await writer.run('endDeletion', { after, beforeMs, pseudonymKey })
     }
   }
 

@@ -18,7 +18,7 @@ import {
 } from '../store.ts'
 import type { ReplayCountPage } from './rows/read-replays.ts'
 import { rowRange } from './rows/replay-rows.ts'
-import { auditNote } from './threads/commands.ts'
+import { auditNote } from './rows/write-audit.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
 
@@ -44,7 +44,7 @@ export class Replaying implements ReplayStore {
     const { writer, nowMs, wake } = this.#parts
     const atMs = nowMs()
     const note = auditNote(audit?.({ deliveryId }, null), atMs)
-    const { destinationId, ...result } = await writer.run<'replay'>({ kind: 'replay', deliveryId, atMs, ...note })
+    const { destinationId, ...result } = await writer.run('replay', { deliveryId, atMs, ...note })
     if (destinationId !== undefined) wake(destinationId)
     return result
   }
@@ -58,8 +58,7 @@ export class Replaying implements ReplayStore {
     const bound = await this.#bound()
     const { total, byDestination } = await this.#count(selection, bound)
     const job = newReplayJob({ selection, ratePerSecond, createdBy }, total, nowMs())
-    await writer.run<'createReplay'>({
-      kind: 'createReplay',
+    await writer.run('createReplay', {
       id: job.id,
       doc: { selection, createdBy },
       ratePerSecond,
@@ -89,8 +88,7 @@ export class Replaying implements ReplayStore {
       const atMs = nowMs()
       const after: ReplayJob = { ...before, state, ratePerSecond, finishedAtMs: IS_REPLAY_OVER[state] ? atMs : null }
       const note = auditNote(audit?.(after, before), atMs)
-      const { ok } = await writer.run<'updateReplay'>({
-        kind: 'updateReplay',
+      const { ok } = await writer.run('updateReplay', {
         id,
         from: { state: before.state, ratePerSecond: before.ratePerSecond },
         state: asked,
@@ -112,7 +110,7 @@ export class Replaying implements ReplayStore {
   async step(step: ReplayStep): Promise<ReplayStepResult> {
     const { writer, nowMs, wake } = this.#parts
     if (!this.#leads(step)) return { ok: false, reason: 'led' }
-    const reply = await writer.run<'replayStep'>({ kind: 'replayStep', step, atMs: nowMs() })
+    const reply = await writer.run('replayStep', { step, atMs: nowMs() })
     if (!reply.ok) {
       if (reply.reason === 'not_running') this.#leaders.delete(step.id)
       return reply
@@ -133,7 +131,7 @@ export class Replaying implements ReplayStore {
   }
 
   #bound(): Promise<number> {
-    return this.#parts.writer.run<'replayBound'>({ kind: 'replayBound' })
+    return this.#parts.writer.run('replayBound', {})
   }
 
   async #count(selection: ReplaySelection, bound: number): Promise<ReplayCount> {

@@ -1,5 +1,5 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
-// memory, the forming of groups, and the handing over of new work. See group-commit.ts, writer.ts, reads.ts.
+// memory, the forming of groups, and the handing over of new work. See group-commit.ts, group-writer.ts, reads.ts.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -24,10 +24,12 @@ import {
 } from '../store.ts'
 import { Configuring } from './configuring.ts'
 import { Deleting } from './deleting.ts'
+import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
+import type { AcceptCommand } from './messages/write-accept.ts'
 import { Replaying } from './replaying.ts'
+import { auditNote } from './rows/write-audit.ts'
 import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
-import { type AcceptCommand, auditNote, type ClaimReply } from './threads/commands.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
 import { ReadingThread } from './threads/reading-thread.ts'
@@ -121,7 +123,7 @@ class Sqlite implements SqliteStore {
     })
     this.#retentionDays = retentionDays
     this.#path = path
-    this.#tallies = new Tallies((tally) => writer.run<'tally'>({ kind: 'tally', ...tally }, { again: true }))
+    this.#tallies = new Tallies((tally) => writer.run('tally', tally, { again: true }))
   }
 
   get scheduleStartMs(): number {
@@ -131,7 +133,7 @@ class Sqlite implements SqliteStore {
   useClock(clock: Clock): void {
     this.#clock = clock
     const mark = (): void => {
-      void this.#writer.run<'mark'>({ kind: 'mark', scheduleMs: clock.scheduleMs() }).catch(() => {})
+      void this.#writer.run('mark', { scheduleMs: clock.scheduleMs() }).catch(() => {})
     }
     this.#marks = setInterval(mark, MARK_EVERY_MS).unref()
   }
@@ -154,7 +156,7 @@ class Sqlite implements SqliteStore {
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
     try {
-      await this.#writer.run<'mark'>({ kind: 'mark', scheduleMs: this.#clock.scheduleMs() })
+      await this.#writer.run('mark', { scheduleMs: this.#clock.scheduleMs() })
       return { ok: true }
     } catch (error) {
       return { ok: false, message: (error as Error).message }
@@ -198,7 +200,6 @@ class Sqlite implements SqliteStore {
     const taker = this.#taker
     const shipments = plan.shipments.map((shipment) => ({ ...shipment, own: false }))
     const command: AcceptCommand = {
-      kind: 'accept',
       sourceId: content.sourceId,
       receivedAtMs: content.receivedAtMs,
       ip: content.ip,
@@ -213,7 +214,7 @@ class Sqlite implements SqliteStore {
     }
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)
-    const committing = this.#writer.run<'accept'>(command, {
+    const committing = this.#writer.run('accept', command, {
       body,
       writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
       prepare: () => {
@@ -261,7 +262,7 @@ class Sqlite implements SqliteStore {
       this.#taker = this.#deleted.guard(taker)
     },
     claim: async (request): Promise<Claim> => {
-      const reply = await this.#writer.run<'claim'>({ kind: 'claim', ...request })
+      const reply = await this.#writer.run('claim', request)
       return {
         shipments: claimed(reply).map((shipment) => this.#deleted.without(shipment)),
         moreFresh: reply.moreFresh,
@@ -269,7 +270,7 @@ class Sqlite implements SqliteStore {
       }
     },
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
-      claimed(await this.#writer.run<'claimOverdue'>({ kind: 'claimOverdue', destinationId, firstAttemptBeforeMs, limit })),
+      claimed(await this.#writer.run('claimOverdue', { destinationId, firstAttemptBeforeMs, limit })),
     release: (shipments) => void this.#release(shipments),
     settle: async (settlement) => {
       await this.#settle(settlement)
@@ -277,11 +278,8 @@ class Sqlite implements SqliteStore {
     share: (_destinationId, maxInFlight) => maxInFlight,
   }
 
-  #release(shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]): Promise<null> {
-    const released = this.#writer.run<'release'>({
-      kind: 'release',
-      shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })),
-    })
+  #release(shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]): Promise<void> {
+    const released = this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) })
     // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
     const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)))
     this.#run(released.then(async () => void (await Promise.all([...deleted].map((id) => this.#cancel(id))))))
@@ -289,7 +287,7 @@ class Sqlite implements SqliteStore {
   }
 
   async #settle(settlement: Settlement): Promise<void> {
-    await this.#writer.run<'settle'>(settleCommand(settlement), { again: true })
+    await this.#writer.run('settle', settleCommand(settlement), { again: true })
     const { destinationId, remaining } = settlement
     if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
   }
@@ -299,17 +297,17 @@ class Sqlite implements SqliteStore {
   readonly history: Store['history'] = {
     messages: async (filter, page) => {
       if (filter.messageId === undefined) return this.#reader.ask('messages', 'list', filter, page)
-      const found = await this.#writer.run<'find'>({ kind: 'find', messageId: filter.messageId })
+      const found = await this.#writer.run('find', { messageId: filter.messageId })
       return this.#reader.ask('messages', 'listFound', found, filter, page)
     },
-    message: async (id) => this.#reader.ask('messages', 'one', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
-    trails: async (id) => this.#reader.ask('messages', 'trails', id, await this.#writer.run<'find'>({ kind: 'find', messageId: id })),
+    message: async (id) => this.#reader.ask('messages', 'one', id, await this.#writer.run('find', { messageId: id })),
+    trails: async (id) => this.#reader.ask('messages', 'trails', id, await this.#writer.run('find', { messageId: id })),
     deliveries: (filter, page) => this.#reader.ask('deliveries', 'list', filter, page),
     delivery: (id) => this.#reader.ask('deliveries', 'one', id),
     failureCauses: (filter) => this.#reader.ask('deliveries', 'causes', filter),
     audit: (filter, page) => this.#reader.ask('audit', 'list', filter, page),
     noteAudit: async (entry) => {
-      await this.#writer.run<'note'>({ kind: 'note', ...auditNote(entry, this.#clock.wallMs()) })
+      await this.#writer.run('note', auditNote(entry, this.#clock.wallMs()))
     },
   }
 
@@ -322,7 +320,7 @@ class Sqlite implements SqliteStore {
     rejections: () => this.#reader.ask('books', 'rejections'),
     sourceCounts: () => this.#reader.ask('books', 'sourceCounts'),
     addStats: async (rows) => {
-      await this.#writer.run<'addStats'>({ kind: 'addStats', rows })
+      await this.#writer.run('addStats', { rows })
     },
     stats: (query) => this.#reader.ask('stats', 'series', query),
   }
@@ -330,7 +328,7 @@ class Sqlite implements SqliteStore {
   // ── OAuth and secrets ──
 
   readonly oauth: Store['oauth'] = {
-    useAssertion: (assertion, nowMs) => this.#writer.run<'useAssertion'>({ kind: 'useAssertion', assertion, nowMs }),
+    useAssertion: (assertion, nowMs) => this.#writer.run('useAssertion', { assertion, nowMs }),
   }
 
   readonly secrets: Store['secrets'] = {
@@ -352,24 +350,24 @@ class Sqlite implements SqliteStore {
   async #cancel(destinationId: string): Promise<void> {
     for (;;) {
       const atMs = this.#clock.wallMs()
-      const cancelled = await this.#writer.run<'cancelStep'>({ kind: 'cancelStep', destinationId, atMs }, { again: true })
+      const cancelled = await this.#writer.run('cancelStep', { destinationId, atMs }, { again: true })
       if (cancelled === 0 || this.#closed) return
     }
   }
 
   async #drop(nowMs: number): Promise<void> {
     const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
-    await this.#writer.run<'forgetKeys'>({ kind: 'forgetKeys' })
+    await this.#writer.run('forgetKeys', {})
     // The line first, then what is pinned: between the two nothing old can become owed again.
-    const line = await this.#writer.run<'retentionBegin'>({ kind: 'retentionBegin', beforeMs: lineMs })
-    await this.#writer.run<'retentionPin'>({ kind: 'retentionPin', segments: await this.#reader.ask('books', 'pinned', line) })
-    while (!this.#closed && (await this.#writer.run<'retentionStep'>({ kind: 'retentionStep' })));
+    const line = await this.#writer.run('retentionBegin', { beforeMs: lineMs })
+    await this.#writer.run('retentionPin', { segments: await this.#reader.ask('books', 'pinned', line) })
+    while (!this.#closed && (await this.#writer.run('retentionStep', {})));
     const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
-    while (!this.#closed && (await this.#writer.run<'dropAudit'>({ kind: 'dropAudit', beforeMs: auditMs })) > 0);
-    while (!this.#closed && (await this.#writer.run<'dropReplays'>({ kind: 'dropReplays', beforeMs: auditMs })) > 0);
+    while (!this.#closed && (await this.#writer.run('dropAudit', { beforeMs: auditMs })) > 0);
+    while (!this.#closed && (await this.#writer.run('dropReplays', { beforeMs: auditMs })) > 0);
     await this.deletions.end(lineMs)
     const stats = { minutesBeforeMs: lineMs, hoursBeforeMs: Math.min(lineMs, nowMs - STAT_HOURS_MS) }
-    while (!this.#closed && (await this.#writer.run<'dropStats'>({ kind: 'dropStats', ...stats })));
+    while (!this.#closed && (await this.#writer.run('dropStats', stats)));
   }
 
   /** Steps that go on until they are over; taken up again at the next start if they are not. */

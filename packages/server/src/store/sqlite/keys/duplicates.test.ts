@@ -54,7 +54,7 @@ class Keys {
     this.#database
       .prepare("INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, 1, 0, 0, ?, '{}', ?, x'')")
       .run(seq, names.length, new Uint8Array(words.buffer))
-    this.#duplicates.writeSome()
+    this.#duplicates.write()
     this.#database.exec(end)
     if (end === 'COMMIT') this.#duplicates.committed()
     else this.#duplicates.rolledBack()

@@ -14,6 +14,12 @@ const CHUNKS_PER_COMMIT = 32
 /** Of a run's keys. The table has two slots a key, so there is room for what one group of commits may bring beyond. */
 const FULL = 0.9
 
+/** A segment that may hold a message, and by which fingerprint. */
+export interface FoundKey {
+  segment: number
+  fingerprint: Uint32Array
+}
+
 export class Duplicates {
   readonly #runs: KeyRuns
   readonly #runKeys: number
@@ -67,7 +73,7 @@ export class Duplicates {
   }
 
   /** In the transaction, before its commit: writes a part of a full table. */
-  writeSome(): void {
+  write(): void {
     if (this.#writer === null || this.#completed) return
     // Behind: the next table fills faster than this one is written, and there is no room for a third.
     const behind = this.#recent.size > this.#runKeys * FULL

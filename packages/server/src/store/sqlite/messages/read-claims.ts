@@ -4,10 +4,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
-import type { Shipment } from '../../store.ts'
+import type { ClaimRequest, Shipment, TraceContext } from '../../store.ts'
 import type { Names } from '../schema/names.ts'
-import type { ClaimCommand, ClaimReply, RawSegment, StoredPart } from '../threads/commands.ts'
 import type { Claims } from './claims.ts'
+import type { StoredPart } from './stored-parts.ts'
 
 export interface ShipmentRow {
   destination: number
@@ -21,6 +21,24 @@ export interface ShipmentRow {
   replay: number
   urls: string | null
   parts: string
+}
+
+export interface RawSegment {
+  seq: number
+  sourceId: string
+  receivedAtMs: number
+  ip: string | null
+  browser: boolean
+  trace: TraceContext | null
+  absent: number[]
+  body: Uint8Array
+}
+
+export interface ClaimReply {
+  shipments: { shipment: Shipment; bytes: number }[]
+  segments: RawSegment[]
+  moreFresh: boolean
+  nextRetryAtMs: number | null
 }
 
 interface SegmentRow {
@@ -56,7 +74,7 @@ export class ClaimReader {
     this.#segment = database.prepare('SELECT seq, source, received_at, ip, browser, count, absent, body, trace FROM segments WHERE seq = ?')
   }
 
-  claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimCommand): ClaimReply {
+  claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimRequest): ClaimReply {
     const destination = this.#destinations.num(destinationId)
     const found = new Found()
     let nextRetryAtMs: number | null = null

@@ -2,13 +2,13 @@
 
 import { countOf, recordRows, refuseUneven } from '../../encoding/settlement.ts'
 import type { Settlement } from '../../store.ts'
-import { type SettleCommand, storedParts } from '../threads/commands.ts'
+import { storedParts } from './stored-parts.ts'
+import type { SettleCommand } from './write-settle.ts'
 
 export function settleCommand(settlement: Settlement): SettleCommand {
   const { destinationId, done, kept, remaining } = settlement
   refuseUneven(settlement)
   return {
-    kind: 'settle',
     destinationId,
     done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),
     kept: kept.map(({ shipment, parts }) => {

@@ -4,15 +4,40 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
-import type { Shipment, Skip } from '../../store.ts'
+import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import type { AcceptCommand, AcceptReply } from '../threads/commands.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
 import { RepeatWriter } from './repeats.ts'
 import type { SourceCounts } from './source-counts.ts'
+
+export interface AcceptCommand {
+  sourceId: string
+  receivedAtMs: number
+  ip: string | null
+  browser: boolean
+  /** As the column holds it. */
+  trace: string | null
+  count: number
+  /** Words into the group's buffer. */
+  keysAt: number
+  /** Bytes into the group's buffer. */
+  bodyAt: number
+  bodyBytes: number
+  shipments: readonly (PlannedShipment & { own: boolean })[]
+  skips: readonly Skip[]
+}
+
+export interface AcceptReply {
+  segment: number | null
+  duplicates: number[]
+  /** Those that were to be owned, claimed. */
+  owned: Shipment[]
+  /** Destinations for which work was left in the store. */
+  left: string[]
+}
 
 export interface Parts {
   database: DatabaseSync

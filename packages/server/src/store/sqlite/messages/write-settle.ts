@@ -9,9 +9,18 @@ import type { ShipmentDraft } from '../../store.ts'
 import { ReplayOutcomes } from '../rows/write-replay-outcomes.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import { type SettleCommand, storedParts } from '../threads/commands.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
+import { storedParts } from './stored-parts.ts'
+
+export interface SettleCommand {
+  destinationId: string
+  done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
+  /** With how many deliveries each had and has now. */
+  kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
+  remaining: readonly ShipmentDraft[]
+  records: readonly RecordRow<number>[]
+}
 
 interface Parts {
   database: DatabaseSync

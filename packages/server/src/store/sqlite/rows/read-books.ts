@@ -2,8 +2,8 @@
 
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts } from '../../store.ts'
 import { type LedgerCountsRow, recount } from '../messages/ledger.ts'
+import type { StoredPart } from '../messages/stored-parts.ts'
 import { msOfRowId } from '../schema/ids.ts'
-import type { StoredPart } from '../threads/commands.ts'
 import type { Rows } from './rows.ts'
 
 export class BooksReads {

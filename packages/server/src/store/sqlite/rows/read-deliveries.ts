@@ -21,8 +21,8 @@ import type {
 import type { LedgerCountsRow } from '../messages/ledger.ts'
 import { resolveOrigin, stateOf } from '../messages/origins.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from '../messages/read-claims.ts'
-import { msOfRowId, rowIdAt } from '../schema/ids.ts'
-import { rowAndIndex, type StoredPart } from '../threads/commands.ts'
+import type { StoredPart } from '../messages/stored-parts.ts'
+import { msOfRowId, rowAndIndex, rowIdAt } from '../schema/ids.ts'
 import { MessageChoice } from './message-choice.ts'
 import type { Rows } from './rows.ts'
 

@@ -6,11 +6,11 @@ import { candidates, fingerprintAt, indexOfKey } from '../../encoding/segment-ke
 import { matches, only } from '../../history/content.ts'
 import { cursorOf, NEWEST, ROWS_PER_PAGE } from '../../history/paging.ts'
 import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, SegmentContent, SkipReason, StoredMessage } from '../../store.ts'
+import type { FoundKey } from '../keys/duplicates.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { repeatsOf } from '../messages/repeats.ts'
 import type { Routes } from '../messages/write-accept.ts'
-import { msOfRowId, rowIdAt } from '../schema/ids.ts'
-import { type FoundKey, rowAndIndex } from '../threads/commands.ts'
+import { msOfRowId, rowAndIndex, rowIdAt } from '../schema/ids.ts'
 import type { Rows, SegmentRow } from './rows.ts'
 
 /** Bodies that one page may read, some 200 ms of parsing. */

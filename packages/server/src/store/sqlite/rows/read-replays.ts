@@ -6,7 +6,7 @@ import { type ReplayJobRow, replayJobOf, STANDS } from '../../replays/replay-job
 import type { FinalStateName, Page, PageRequest, ReplayCount, ReplayJob, ReplayJobState } from '../../store.ts'
 import { type Origin, resolveOrigin } from '../messages/origins.ts'
 import { absentIndexes, owedIndexes } from '../messages/read-claims.ts'
-import { rowAndIndex } from '../threads/commands.ts'
+import { rowAndIndex } from '../schema/ids.ts'
 import type { Rows } from './rows.ts'
 
 export interface ReplayCountRequest {

@@ -10,7 +10,7 @@ import { STANDS } from '../../replays/replay-job-row.ts'
 import type { FinalStateName, ReplaySkipReason } from '../../store.ts'
 import { resolveOrigin } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import { rowAndIndex } from '../threads/commands.ts'
+import { rowAndIndex } from '../schema/ids.ts'
 import type { Retention } from './retention.ts'
 
 export interface ReplayCandidate {

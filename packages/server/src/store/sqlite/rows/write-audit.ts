@@ -1,10 +1,19 @@
 // Who did what, appended inside the transaction of what was done.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { NewAuditEntry } from '../../store.ts'
 import { type RowIds, rowIdAt } from '../schema/ids.ts'
-import type { AuditNote } from '../threads/commands.ts'
 
 const DROPPED_PER_STEP = 1_000
+
+/** Who did what, written in the transaction of the change. */
+export interface AuditNote extends NewAuditEntry {
+  atMs: number
+}
+
+export function auditNote(entry: NewAuditEntry | undefined, atMs: number): { audit?: AuditNote } {
+  return entry === undefined ? {} : { audit: { ...entry, atMs } }
+}
 
 export class AuditWriter {
   readonly #insert: StatementSync

@@ -7,9 +7,9 @@ import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { Source } from '../../store.ts'
 import type { Claims } from '../messages/claims.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from '../messages/read-claims.ts'
+import type { StoredPart } from '../messages/stored-parts.ts'
 import type { SettleWriter } from '../messages/write-settle.ts'
 import type { Names } from '../schema/names.ts'
-import type { StoredPart } from '../threads/commands.ts'
 
 interface Parts {
   database: DatabaseSync
@@ -40,13 +40,6 @@ export class ControlWriter {
   delete(table: 'sources' | 'destinations', id: string): boolean {
     const { changes } = this.#parts.database.prepare(`UPDATE ${table} SET deleted = 1 WHERE id = ? AND deleted = 0`).run(id)
     return changes === 1
-  }
-
-  setSetting(name: string, value: string): void {
-    const { database } = this.#parts
-    database
-      .prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
-      .run(name, value)
   }
 
   deleteSuppression(userId: string, sourceId: string | null): number {

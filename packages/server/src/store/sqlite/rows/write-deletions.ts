@@ -14,7 +14,12 @@ import { absentIndexes } from '../messages/read-claims.ts'
 import type { Routes } from '../messages/write-accept.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import type { DeletionTargets } from '../threads/commands.ts'
+
+/** The affected sources, and which enabled destinations each has. */
+export interface DeletionTargets {
+  sourceId: string
+  destinationIds: readonly string[]
+}
 
 interface Parts {
   database: DatabaseSync

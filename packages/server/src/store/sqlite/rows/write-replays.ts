@@ -6,18 +6,41 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP } from '../../replays/replay-budget.ts'
 import { progressOf, type ReplayDoc, type ReplayJobRow, replayDoc, replayJobOf } from '../../replays/replay-job-row.ts'
-import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../../replays/replay-states.ts'
-import type { FinalStateName, ReplayResult, ReplayStep } from '../../store.ts'
+import { type AskedReplayState, IS_REPLAY_OVER, REPLAY_TRANSITIONS } from '../../replays/replay-states.ts'
+import type { FinalStateName, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../../store.ts'
 import type { Ledger } from '../messages/ledger.ts'
 import { resolveOrigin, stateOf } from '../messages/origins.ts'
 import type { SettleWriter } from '../messages/write-settle.ts'
-import type { RowIds } from '../schema/ids.ts'
+import { type RowIds, rowAndIndex } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import { type CreateReplayCommand, type ReplayStepReply, rowAndIndex, type UpdateReplayCommand } from '../threads/commands.ts'
 import { type ReplayCandidate, ReplayJudge, StepBudget } from './replay-judge.ts'
 import { rowRange } from './replay-rows.ts'
 import type { Retention } from './retention.ts'
 import { DeletionEnds } from './write-deletion-ends.ts'
+
+export interface CreateReplayCommand {
+  id: string
+  doc: ReplayDoc
+  ratePerSecond: number | null
+  /** Rows from here on are not part of it. */
+  bound: number
+  total: number
+  destinationIds: readonly string[]
+  atMs: number
+}
+
+export interface UpdateReplayCommand {
+  id: string
+  /** How it is believed to stand. */
+  from: { state: ReplayJobState; ratePerSecond: number | null }
+  state: AskedReplayState
+  ratePerSecond: number | null
+  atMs: number
+}
+
+export type ReplayStepReply =
+  | (Extract<ReplayStepResult, { ok: true }> & { destinationIds: string[] })
+  | Extract<ReplayStepResult, { ok: false }>
 
 interface Parts {
   database: DatabaseSync

@@ -2,7 +2,6 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
-import type { ResealedSetting } from '../threads/commands.ts'
 
 /** Settings of these names hold sealed secrets. */
 export const SECRET_PREFIX = 'secret.'
@@ -10,6 +9,9 @@ export const SECRET_PREFIX = 'secret.'
 /** As emptiedDestination has it. */
 const WITHOUT_SECRETS =
   "json_set(doc, '$.sharedSecret', NULL, '$.signingSecrets', json('[]'), '$.sealedUrls', json('[]'), '$.sealedHeaders', json('{}'))"
+
+/** Null: it is taken away. */
+export type ResealedSetting = readonly [name: string, sealed: string | null]
 
 export class SecretsWriter {
   readonly #database: DatabaseSync

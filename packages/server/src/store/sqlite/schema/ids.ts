@@ -46,3 +46,11 @@ export class RowIds {
     return this.#last
   }
 }
+
+/** Rows name deliveries by shipment and index, and messages by segment and index. */
+export function rowAndIndex(id: string): { row: number; index: number } | undefined {
+  const match = /^([1-9]\d{0,15})-(0|[1-9]\d{0,3})$/.exec(id)
+  if (match === null) return undefined
+  const row = Number(match[1])
+  return Number.isSafeInteger(row) ? { row, index: Number(match[2]) } : undefined
+}

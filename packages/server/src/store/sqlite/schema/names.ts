@@ -35,7 +35,7 @@ export class Names {
   }
 
   /** After a rollback, a number may not exist any more. */
-  forget(): void {
+  rolledBack(): void {
     this.#nums.clear()
     this.#ids.clear()
   }

@@ -24,7 +24,7 @@ test('what is given while a group is being committed makes up the next, and one 
     queueMicrotask(() => turn++)
   }
   const groupsNow = (): number => new Set(groups).size
-  const set = (value: string): Promise<null> => commit.run<'setSetting'>({ kind: 'setSetting', name: 'n', value }, { prepare })
+  const set = (value: string): Promise<void> => commit.run('setSetting', { name: 'n', value }, { prepare })
   await set('alone')
   assert.equal(groups.length, 1)
   const first = set('first')
@@ -39,10 +39,10 @@ test('every transaction is told, with how long it took and how many commands sha
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
   const told: [commitMs: number, commands: number][] = []
   commit.onCommit = (commitMs, commands) => told.push([commitMs, commands])
-  const set = (value: string): Promise<null> => commit.run<'setSetting'>({ kind: 'setSetting', name: 'n', value })
+  const set = (value: string): Promise<void> => commit.run('setSetting', { name: 'n', value })
   await Promise.all([set('a'), set('b'), set('c')])
   // Changes nothing that is stored, so there is no transaction.
-  await commit.run<'find'>({ kind: 'find', messageId: 'm' })
+  await commit.run('find', { messageId: 'm' })
   await set('d')
   await commit.close()
   assert.deepEqual(
@@ -77,7 +77,7 @@ test('more than fits in memory is refused as unavailable, and what was taken is 
 
 test('a closed one refuses as unavailable', async (t) => {
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
-  const given = commit.run<'setSetting'>({ kind: 'setSetting', name: 'n', value: 'v' })
+  const given = commit.run('setSetting', { name: 'n', value: 'v' })
   await Promise.all([commit.close(), given])
-  await assert.rejects(commit.run<'mark'>({ kind: 'mark', scheduleMs: 1 }), StoreUnavailable)
+  await assert.rejects(commit.run('mark', { scheduleMs: 1 }), StoreUnavailable)
 })

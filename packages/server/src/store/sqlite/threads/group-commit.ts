@@ -9,8 +9,8 @@ import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { StoreProblem } from '../schema/database.ts'
-import { type Answered, type Command, type Group, OUTSIDE, type Replies, type Reply } from './commands.ts'
-import type { WriterOptions, WriterStart } from './writer.ts'
+import type { CommandOf, Kind, ReplyOf } from './commands.ts'
+import type { AnsweredGroup, Group, Noted, Reply, WriterOptions, WriterStart } from './protocol.ts'
 
 /** Bodies and keys of one group: some 10 ms of writing. */
 const GROUP_BYTES = 4 * 1024 * 1024
@@ -18,11 +18,7 @@ const GROUP_BYTES = 4 * 1024 * 1024
 const DEPTH = 2
 /** Commands that are worth a commit while another is being made. */
 const EARLY = 8
-/**
- * Nobody waits for these: they ride along with the next accepted batch, or go after a moment. A commit of their own for each
- * settlement cost more than the settling. What was delivered in that moment may be sent again after a crash, as what is in flight.
- */
-const LAZY = new Set<Command['kind']>(['settle', 'release', 'tally', 'addStats'])
+/** How long commands that nobody waits for may wait for others. */
 const LAZY_MS = 3
 const LAZY_AT_MOST = 256
 const LEAST_BUFFER_BYTES = 256 * 1024
@@ -30,7 +26,8 @@ const WAITING_BYTES = 64 * 1024 * 1024
 const AGAIN_MS = 250
 
 interface Waiting {
-  command: Command
+  kind: Kind
+  command: Noted
   body: Uint8Array | null
   /** Fills in the keys in the group's buffer. */
   writeKeys: ((into: Uint32Array, at: number) => void) | null
@@ -54,6 +51,7 @@ export class GroupCommit {
   readonly #worker: Worker
   readonly seed: Seed
   readonly scheduleMs: number
+  readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
   /** Told of every transaction: how long it took, and of how many commands its group was. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
@@ -77,11 +75,13 @@ export class GroupCommit {
     this.#worker = worker
     this.seed = start.seed
     this.scheduleMs = start.scheduleMs
+    this.#lazy = new Set(start.lazy)
     this.#onState = onState
-    worker.on('message', ({ replies, buffer, commitMs }: Answered) => {
+    worker.on('message', (answered: AnsweredGroup) => {
+      const { replies, buffer, commitMs } = answered
       if (buffer !== null) this.#spare.push(buffer)
       if (commitMs !== null) this.onCommit?.(commitMs, replies.length)
-      this.#answer(replies)
+      this.#answer(answered)
     })
     worker.on('error', (error) => this.#fail(error as Error))
     worker.on('exit', () => this.#fail(new Error('the writing thread has ended')))
@@ -99,17 +99,18 @@ export class GroupCommit {
     return new GroupCommit(worker, start, onState)
   }
 
-  run<K extends Command['kind']>(command: Extract<Command, { kind: K }>, options: CommandOptions = {}): Promise<Replies[K]> {
+  run<K extends Kind>(kind: K, command: CommandOf<K>, options: CommandOptions = {}): Promise<ReplyOf<K>> {
     const { body = null, writeKeys = null, prepare = null, again = false } = options
     if (this.#gone) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#gone }))
-    const bytes = body === null ? 0 : body.length + keyBytes(command)
+    // Only batches have a body.
+    const bytes = body === null ? 0 : body.length + (command as Noted as CommandOf<'accept'>).count * KEY_WORDS * 4
     if (!again && this.#waitingBytes + bytes > WAITING_BYTES) {
       return Promise.reject(new StoreUnavailable('more is waiting to be stored than fits in memory'))
     }
-    return new Promise<Replies[K]>((resolve, reject) => {
-      this.#waiting.push({ command, body, writeKeys, prepare, bytes, again, resolve, reject })
+    return new Promise<ReplyOf<K>>((resolve, reject) => {
+      this.#waiting.push({ kind, command, body, writeKeys, prepare, bytes, again, resolve, reject })
       this.#waitingBytes += bytes
-      if (LAZY.has(command.kind) && !this.#closing) {
+      if (this.#lazy.has(kind) && !this.#closing) {
         if (this.#waiting.length < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#hurry(), LAZY_MS)
         else this.#hurry()
         return
@@ -171,7 +172,7 @@ export class GroupCommit {
       bytes += waiting.bytes
     }
     const buffer = bytes === 0 ? null : this.#fill(group, bytes)
-    const message: Group = { buffer, commands: group.map(({ command }) => command) }
+    const message: Group = { buffer, kinds: group.map(({ kind }) => kind), commands: group.map(({ command }) => command) }
     this.#worker.postMessage(message, buffer === null ? [] : [buffer])
   }
 
@@ -192,16 +193,17 @@ export class GroupCommit {
     const words = new Uint32Array(buffer, 0, Math.floor(bytes / 4))
     const all = new Uint8Array(buffer)
     let word = 0
-    for (const { command, writeKeys } of group) {
-      if (command.kind !== 'accept') continue
-      command.keysAt = word
+    for (const { kind, command, writeKeys } of group) {
+      if (kind !== 'accept') continue
+      const accept = command as CommandOf<'accept'>
+      accept.keysAt = word
       writeKeys?.(words, word)
-      word += command.count * KEY_WORDS
+      word += accept.count * KEY_WORDS
     }
     let at = word * 4
-    for (const { command, body } of group) {
-      if (command.kind !== 'accept' || body === null) continue
-      command.bodyAt = at
+    for (const { kind, command, body } of group) {
+      if (kind !== 'accept' || body === null) continue
+      ;(command as CommandOf<'accept'>).bodyAt = at
       all.set(body, at)
       at += body.length
     }
@@ -217,18 +219,15 @@ export class GroupCommit {
   }
   readonly #spare: ArrayBuffer[] = []
 
-  #answer(replies: readonly Reply[]): void {
+  #answer({ replies, committed }: AnsweredGroup): void {
     const group = this.#underway.shift() as Waiting[]
     const again: Waiting[] = []
     let problem: string | null = null
-    let committed = false
     for (let at = 0; at < group.length; at++) {
       const waiting = group[at] as Waiting
       const reply = replies[at] as Reply
-      if (reply.ok) {
-        committed ||= !OUTSIDE.has(waiting.command.kind)
-        waiting.resolve(reply.value as never)
-      } else if (!reply.unavailable) waiting.reject(new Error(reply.message))
+      if (reply.ok) waiting.resolve(reply.value as never)
+      else if (!reply.unavailable) waiting.reject(new Error(reply.message))
       else {
         problem = reply.message
         if (waiting.again && !this.#closing) again.push(waiting)
@@ -267,8 +266,4 @@ export class GroupCommit {
     this.#again = []
     for (const resolve of this.#idle.splice(0)) resolve()
   }
-}
-
-function keyBytes(command: Command): number {
-  return command.kind === 'accept' ? command.count * KEY_WORDS * 4 : 0
 }

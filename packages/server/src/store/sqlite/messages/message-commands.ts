@@ -1,0 +1,65 @@
+// The writing thread's commands about messages on their way: accepted, claimed, settled, counted.
+
+import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
+import type { Tally } from '../../history/tallies.ts'
+import type { ClaimRequest } from '../../store.ts'
+import type { FoundKey } from '../keys/duplicates.ts'
+import { KEY_AGE_SETTING } from '../keys/key-age.ts'
+import { writeSetting } from '../schema/settings.ts'
+import type { WriterCommand } from '../threads/protocol.ts'
+import type { WriterParts } from '../threads/writer-parts.ts'
+import { ClaimReader } from './read-claims.ts'
+import { type AcceptCommand, AcceptWriter } from './write-accept.ts'
+import type { SettleCommand } from './write-settle.ts'
+
+export function messageCommands(parts: WriterParts) {
+  const { database, ids, sources, destinations, keyAge, duplicates, counts, claims, settler, seed } = parts
+  const accepting = new AcceptWriter(parts)
+  const claiming = new ClaimReader(database, claims, sources, destinations)
+  const sourceOrNone = (sourceId: string | null): number => (sourceId === null ? 0 : (sources.num(sourceId) ?? 0))
+  return {
+    accept: { run: (command: AcceptCommand, buffer: ArrayBuffer) => accepting.accept(command, buffer) },
+    settle: { run: (command: SettleCommand) => settler.settle(command), lazy: true },
+    claim: { run: (request: ClaimRequest) => claiming.claim(request), outside: 'after' },
+    claimOverdue: {
+      run: ({ destinationId, firstAttemptBeforeMs, limit }: { destinationId: string; firstAttemptBeforeMs: number; limit: number }) =>
+        claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
+      outside: 'after',
+    },
+    release: {
+      run({ shipments }: { shipments: readonly { id: number; claim: number }[] }) {
+        for (const { id, claim } of shipments) claims.release(id, claim)
+      },
+      outside: 'before',
+      lazy: true,
+    },
+    tally: {
+      run({ rejections, suppressed }: Tally) {
+        for (const { sourceId, code, count, atMs, sample } of rejections) counts.reject(sourceOrNone(sourceId), code, count, atMs, sample)
+        for (const [sourceId, count] of suppressed) counts.add(sourceOrNone(sourceId), 'suppressed', count)
+      },
+      lazy: true,
+    },
+    /** Where a messageId may be, asked for every source there ever was: keys do not say whose they are. */
+    find: {
+      run({ messageId }: { messageId: string }): FoundKey[] {
+        const all = database.prepare('SELECT id FROM sources').all() as { id: string }[]
+        return all.flatMap(({ id }) => {
+          const words = new Uint32Array(FINGERPRINT_WORDS)
+          fingerprint(messageId, sourceSeed(id, seed), words, 0)
+          return duplicates.findAll(words, 0).map((segment) => ({ segment, fingerprint: words }))
+        })
+      },
+      outside: 'after',
+    },
+    forgetKeys: { run: () => duplicates.forget(keyAge.oldUpTo + 1), outside: 'after' },
+    /** Where time and ids stand, for the next start. */
+    mark: {
+      run({ scheduleMs }: { scheduleMs: number }) {
+        writeSetting(database, 'schedule_ms', String(scheduleMs))
+        writeSetting(database, 'last_id', String(ids.last))
+        writeSetting(database, KEY_AGE_SETTING, keyAge.mark(ids.last))
+      },
+    },
+  } satisfies Record<string, WriterCommand>
+}

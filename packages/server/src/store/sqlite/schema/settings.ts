@@ -1,0 +1,13 @@
+// The table of settings: texts by name.
+
+import type { DatabaseSync } from 'node:sqlite'
+
+export function readSetting(database: DatabaseSync, name: string): string | undefined {
+  return (database.prepare('SELECT value FROM settings WHERE name = ?').get(name) as { value: string } | undefined)?.value
+}
+
+export function writeSetting(database: DatabaseSync, name: string, value: string): void {
+  database
+    .prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+    .run(name, value)
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { tempFolder } from '../fixtures/temp-store.ts'
+import { writeSetting } from '../schema/settings.ts'
+import { GroupWriter } from './group-writer.ts'
+import type { Answered, Group, WriterCommand } from './protocol.ts'
+import { openParts } from './writer-parts.ts'
+
+type Order = [kind: string, name?: string]
+
+function groupOf(...orders: Order[]): Group {
+  return { buffer: null, kinds: orders.map(([kind]) => kind), commands: orders.map(([, name]): object => ({ name })) }
+}
+
+/** A writer whose commands set a setting: at once, or some microtasks later; and the order in which they began and ended. */
+function openFor(t: TestContext) {
+  const folder = tempFolder()
+  const parts = openParts({ path: join(folder, 'test.db'), dedupMs: 1_000 })
+  t.after(() => {
+    parts.database.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const { database } = parts
+  const log: string[] = []
+  const set = ({ name }: { name: string }): string => {
+    assert.ok(database.isTransaction)
+    writeSetting(database, name, 'set')
+    log.push(name)
+    return name
+  }
+  const microtasks = async (): Promise<void> => {
+    for (let at = 0; at < 50; at++) await Promise.resolve()
+  }
+  const full = Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  const commands: Record<string, WriterCommand> = {
+    set: { run: set },
+    setLater: {
+      async run(command: { name: string }) {
+        log.push(`${command.name}…`)
+        await microtasks()
+        return set(command)
+      },
+    },
+    failLater: {
+      async run(command: { name: string }) {
+        set(command)
+        await microtasks()
+        throw new Error('refused')
+      },
+    },
+    fullLater: {
+      async run(command: { name: string }) {
+        set(command)
+        await microtasks()
+        throw full
+      },
+    },
+    look: { run: () => log.push(database.isTransaction ? 'inside' : 'outside'), outside: 'after' },
+    lookLater: {
+      async run() {
+        await microtasks()
+        log.push(database.isTransaction ? 'inside' : 'outside')
+      },
+      outside: 'after',
+    },
+  }
+  const stored = (): string[] =>
+    (database.prepare("SELECT name FROM settings WHERE value = 'set' ORDER BY name").all() as { name: string }[]).map(({ name }) => name)
+  return { writer: new GroupWriter(parts, commands), log, stored, isOpen: () => database.isTransaction }
+}
+
+const values = ({ replies }: Answered): unknown[] => replies.map((reply) => (reply.ok ? reply.value : reply.message))
+
+test('a group whose commands all answer at once is answered at once', (t) => {
+  const { writer, stored, isOpen } = openFor(t)
+  const answered = writer.run(groupOf(['set', 'a'], ['look'], ['set', 'b']))
+  assert.ok(!(answered instanceof Promise))
+  assert.equal(answered.committed, true)
+  assert.deepEqual(stored(), ['a', 'b'])
+  assert.equal(isOpen(), false)
+})
+
+test('a command that answers later holds its transaction open, and the groups after it wait for their turn', async (t) => {
+  const { writer, log, stored, isOpen } = openFor(t)
+  const first = writer.run(groupOf(['set', 'a'], ['setLater', 'b'], ['lookLater'], ['set', 'c']))
+  const second = writer.run(groupOf(['look'], ['set', 'd']))
+  const third = writer.run(groupOf(['setLater', 'e']))
+  assert.ok(isOpen())
+  assert.deepEqual(log, ['a', 'b…'], 'nothing of another group comes in between')
+  assert.deepEqual(values(await first), ['a', 'b', undefined, 'c'])
+  const { committed, commitMs } = await first
+  assert.ok(committed && commitMs !== null)
+  await Promise.all([second, third])
+  assert.deepEqual(log, ['a', 'b…', 'b', 'c', 'outside', 'd', 'outside', 'e…', 'e'])
+  assert.deepEqual(stored(), ['a', 'b', 'c', 'd', 'e'])
+  assert.ok(!(writer.run(groupOf(['set', 'f'])) instanceof Promise), 'with nothing to wait for, a group is answered at once again')
+})
+
+test('a command that fails later is rolled back by itself, and the others of its group are committed', async (t) => {
+  const { writer, stored, isOpen } = openFor(t)
+  const first = writer.run(groupOf(['set', 'a'], ['failLater', 'b'], ['setLater', 'c']))
+  const second = writer.run(groupOf(['set', 'd']))
+  assert.deepEqual(values(await first), ['a', 'refused', 'c'])
+  assert.deepEqual((await first).replies[1], { ok: false, unavailable: false, message: 'refused' })
+  await second
+  assert.deepEqual(stored(), ['a', 'c', 'd'])
+  assert.equal(isOpen(), false)
+})
+
+test('a disk that turns out to be full later fails the group as a whole, and the next group is tried', async (t) => {
+  const { writer, stored, log } = openFor(t)
+  const first = writer.run(groupOf(['set', 'a'], ['fullLater', 'b'], ['set', 'c']))
+  const second = writer.run(groupOf(['set', 'd']))
+  const { replies, committed } = await first
+  assert.equal(committed, false)
+  for (const reply of replies) assert.deepEqual(reply, { ok: false, unavailable: true, message: 'database or disk is full' })
+  await second
+  assert.deepEqual(log, ['a', 'b', 'd'], 'commands of the failed group are not run one by one')
+  assert.deepEqual(stored(), ['d'])
+})

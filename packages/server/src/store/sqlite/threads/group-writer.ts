@@ -1,0 +1,143 @@
+// Runs groups of commands, one after the other: each group is one transaction and one commit, and is answered when it is
+// durable. A full or missing disk fails the group as a whole and is not the commands' fault; a command that fails by
+// itself is found by running the group's commands one by one. A group whose commands all answer at once runs without a
+// turn of the microtasks; the others are awaited, and groups that come meanwhile wait for their turn.
+
+import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
+import type { WriterParts } from './writer-parts.ts'
+
+/** Answers of SQLite that say something about the disk and nothing about the command. */
+const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
+
+/** What a command promised is yielded; what it came to is sent back, or thrown. */
+type Steps<T> = Generator<Promise<unknown>, T, unknown>
+
+export class GroupWriter {
+  readonly #parts: WriterParts
+  readonly #commands: Readonly<Record<string, WriterCommand>>
+  /** The last group, while a command of it or of one before it has yet to answer. */
+  #last: Promise<Answered> | null = null
+
+  constructor(parts: WriterParts, commands: Readonly<Record<string, WriterCommand>>) {
+    this.#parts = parts
+    this.#commands = commands
+  }
+
+  run(group: Group): Answered | Promise<Answered> {
+    const answered = this.#last === null ? finish(this.#group(group)) : this.#last.then(() => finish(this.#group(group)))
+    if (!(answered instanceof Promise)) return answered
+    this.#last = answered
+    return answered.finally(() => {
+      if (this.#last === answered) this.#last = null
+    })
+  }
+
+  *#group(group: Group): Steps<Answered> {
+    const { kinds } = group
+    const replies = Array.from<Reply>({ length: kinds.length })
+    const inside: number[] = []
+    const after: number[] = []
+    for (let at = 0; at < kinds.length; at++) {
+      const { outside } = this.#commands[kinds[at] as string] as WriterCommand
+      if (outside === 'before') replies[at] = yield* this.#one(group, at)
+      else (outside === 'after' ? after : inside).push(at)
+    }
+    let commitMs: number | null = null
+    if (inside.length > 0) {
+      const startedMs = performance.now()
+      yield* this.#commit(group, inside, replies)
+      commitMs = performance.now() - startedMs
+    }
+    for (const at of after) replies[at] = yield* this.#one(group, at)
+    return { replies, committed: inside.some((at) => (replies[at] as Reply).ok), commitMs }
+  }
+
+  *#commit(group: Group, inside: readonly number[], replies: Reply[]): Steps<void> {
+    const { database, duplicates, inTransaction } = this.#parts
+    duplicates.begin()
+    let failed: unknown
+    try {
+      database.exec('BEGIN IMMEDIATE')
+      for (const at of inside) {
+        let value = this.#apply(group, at)
+        if (value instanceof Promise) value = yield value
+        const { audit } = group.commands[at] as Noted
+        if (audit !== undefined && hasChanged(value)) this.#parts.audit.insert(audit)
+        replies[at] = { ok: true, value }
+      }
+      for (const part of inTransaction) part.write?.()
+      database.exec('COMMIT')
+    } catch (error) {
+      failed = error ?? new Error('failed')
+    }
+    if (failed === undefined) {
+      for (const part of inTransaction) part.committed?.()
+      return
+    }
+    this.#rollBack()
+    if (isUnavailable(failed) || inside.length === 1) {
+      for (const at of inside) replies[at] = failure(failed)
+      return
+    }
+    for (const at of inside) yield* this.#commit(group, [at], replies)
+  }
+
+  #rollBack(): void {
+    try {
+      this.#parts.database.exec('ROLLBACK')
+    } catch {
+      // SQLite rolls back by itself after some errors, a full disk among them.
+    }
+    for (const part of this.#parts.inTransaction) part.rolledBack?.()
+  }
+
+  *#one(group: Group, at: number): Steps<Reply> {
+    const { claims } = this.#parts
+    try {
+      let value = this.#apply(group, at)
+      if (value instanceof Promise) value = yield value
+      claims.committed()
+      return { ok: true, value }
+    } catch (error) {
+      // What a claim took before it failed was given to nobody.
+      claims.rolledBack()
+      return failure(error)
+    }
+  }
+
+  #apply({ kinds, commands, buffer }: Group, at: number): unknown {
+    return (this.#commands[kinds[at] as string] as WriterCommand).run(commands[at] as never, buffer as ArrayBuffer)
+  }
+}
+
+/** At once, unless something was promised. */
+function finish<T>(steps: Steps<T>): T | Promise<T> {
+  const first = steps.next()
+  return first.done ? first.value : finishLater(steps, first.value)
+}
+
+async function finishLater<T>(steps: Steps<T>, promised: Promise<unknown>): Promise<T> {
+  for (let waited = promised; ; ) {
+    const step = await waited.then(
+      (value) => steps.next(value),
+      (error: unknown) => steps.throw(error),
+    )
+    if (step.done) return step.value
+    waited = step.value
+  }
+}
+
+/** Commands that found nothing to change say so by false, 0, or a refusal. */
+function hasChanged(value: unknown): boolean {
+  return value !== false && value !== 0 && (value as { ok?: boolean } | null | undefined)?.ok !== false
+}
+
+function isUnavailable(error: unknown): boolean {
+  const { errcode } = error as { errcode?: number }
+  return errcode !== undefined && UNAVAILABLE.has(errcode & 0xff)
+}
+
+function failure(error: unknown): Reply {
+  const { message } = error as Error
+  return { ok: false, unavailable: isUnavailable(error), message }
+}
