@@ -1,4 +1,4 @@
-// What happens to a message that a receiver does not take (delivery rules 1 and 2, Errors): which failures are temporary
+// What happens to a message that a receiver does not take (docs/guide/delivery.md): which failures are temporary
 // and which are not, when it is tried again, for how long, and what is on record in the end. Hours pass by moving the
 // service's clock, except in one test, which waits as a receiver does.
 
@@ -49,8 +49,8 @@ function untilNext({ nextAttemptAt }: Delivery): number {
 }
 
 // Side by side, because the first one waits for ten seconds.
-describe('Delivery rules', { concurrency: 2 }, () => {
-  test('rule 1: when a receiver does not respond within 5 seconds, a timeout error is logged and the event is retried later', async () => {
+describe('Retries', { concurrency: 2 }, () => {
+  test('when a receiver does not respond within 5 seconds, a timeout error is logged and the event is retried later', async () => {
     await using service = await startService()
     await using receiver = await startReceiver(({ number }) => (number === 1 ? { hang: true } : undefined))
     const wiring = await wire(service, { urls: [receiver.url] })
@@ -72,7 +72,7 @@ describe('Delivery rules', { concurrency: 2 }, () => {
   })
 
   describe('with a clock that is moved', { concurrency: 1 }, () => {
-    describe('Rule 2: when a request fails with a temporary error', () => {
+    describe('When a request fails with a temporary error', () => {
       test('a timeout is temporary; the 5 seconds can be set lower per destination', async () => {
         const { wiring, receiver } = await failingOnce({ hang: true }, { timeoutMs: 200 })
         const id = await wiring.track()

@@ -1,4 +1,4 @@
-// A webhook with several URLs (delivery rule 3): all are tried at once, one success is enough, and only what failed for a
+// A webhook with several URLs: all are tried at once, one success is enough, and only what failed for a
 // time is tried again.
 
 import assert from 'node:assert/strict'
@@ -45,7 +45,7 @@ const statuses = ({ attempts }: Delivery, at: readonly Receiver[]): (number | nu
   return rows
 }
 
-describe('Rule 3: several configured URLs', () => {
+describe('Several configured URLs', () => {
   test('every URL is tried at once', async () => {
     let release = (): void => {}
     const all = new Promise<void>((resolve) => {

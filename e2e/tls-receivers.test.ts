@@ -1,5 +1,5 @@
-// Receivers over HTTPS (A5, delivery rule 4): a certificate that is not good for the host is an error, and no request is
-// sent; one from a trusted authority works.
+// Receivers over HTTPS: a certificate that is not good for the host is an error, and no request is sent; one from a trusted
+// authority works.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -48,7 +48,7 @@ const REFUSED: [what: string, certificate: Certificate, reason: string, error: s
   ],
 ]
 
-describe('Rule 4 and A5: HTTPS receivers', () => {
+describe('HTTPS receivers', () => {
   for (const [what, certificate, reason, error] of REFUSED) {
     test(`a certificate that is ${what}: an error, and no request is sent`, async () => {
       await using receiver = await startReceiver(undefined, { tls: certificate })

@@ -1,4 +1,4 @@
-// What arrives at a webhook (A2, A6): the fields of every type, the times, the context, byte for byte, after the whole way
+// What arrives at a webhook: the fields of every type, the times, the context, byte for byte, after the whole way
 // through the service. The wall clock stands still, so that times can be told exactly.
 
 import assert from 'node:assert/strict'
@@ -71,7 +71,7 @@ async function outbound(
   return (await arrivalOf(messageId)).messages[0] as ReceivedMessage
 }
 
-describe('A2. Outbound webhook message', () => {
+describe('Outbound webhook message', () => {
   test('version is the number 1, for every type', async () => {
     for (const type of TYPES) assert.equal((await outbound(type, CALLS[type]))['version'], 1)
   })
@@ -290,7 +290,7 @@ describe('The context of a message', () => {
   })
 })
 
-describe('A6. Events sent to webhook receivers', () => {
+describe('Events sent to webhook receivers', () => {
   for (const type of TYPES) {
     test(`${type}: ${/^[ai]/.test(type) ? 'an' : 'a'} ${type} message is routed to the destination`, async () => {
       const messageId = randomUUID()

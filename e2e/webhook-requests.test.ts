@@ -1,4 +1,4 @@
-// The request that a webhook gets (A1, A3, A4): where it goes, its headers to the last one, its signatures, and the
+// The request that a webhook gets: where it goes, its headers to the last one, its signatures, and the
 // settings that decide about them.
 
 import assert from 'node:assert/strict'
@@ -52,7 +52,7 @@ async function refusalOf(settings: object): Promise<{ status: number; field: str
   return { status: Number(status), field: (JSON.parse(body as string) as { field?: string }).field }
 }
 
-describe('A1. Webhook destination settings', () => {
+describe('Webhook destination settings', () => {
   test('webhook URLs: a list of URLs, required, 1 to 5 entries', async () => {
     const urls = ['one', 'two', 'three', 'four', 'five'].map((path) => `${receiver.url}${path}`)
     for (const count of [1, 5]) {
@@ -169,7 +169,7 @@ describe('A1. Webhook destination settings', () => {
   })
 })
 
-describe('A3. Receiver endpoint', () => {
+describe('Receiver endpoint', () => {
   test('method and path: POST to the configured URL, any path, its query included', async () => {
     const wiring = await webhook({ urls: [`${receiver.url}hooks/é?token=a%20b&x=1`] })
     const { method, path } = await arrivalOf(await wiring.track())
@@ -255,8 +255,8 @@ describe('A3. Receiver endpoint', () => {
   })
 })
 
-describe('A4. Request signing for webhook receivers', () => {
-  test('1. when sharedSecret is configured, each request carries X-Signature', async () => {
+describe('Request signing for webhook receivers', () => {
+  test('when sharedSecret is configured, each request carries X-Signature', async () => {
     const wiring = await webhook({ sharedSecret: SECRET })
     const before = receiver.arrivals.length
     receiver.answer = ({ number }) => (number === before + 1 ? { status: 500 } : undefined)
@@ -274,7 +274,7 @@ describe('A4. Request signing for webhook receivers', () => {
     for (const { headers, bytes } of arrivals) assert.ok(verifySignature(bytes, headers['x-signature'], SECRET))
   })
 
-  test('2. the value is the lowercase hexadecimal HMAC-SHA1 of the UTF-8 JSON-stringified body, keyed with sharedSecret', async () => {
+  test('the value is the lowercase hexadecimal HMAC-SHA1 of the UTF-8 JSON-stringified body, keyed with sharedSecret', async () => {
     const { headers, bytes } = await arrivalOf(await (await webhook({ sharedSecret: SECRET })).track({ event: 'é ✓ 😀' }))
     assert.match(headers['x-signature'] as string, /^[0-9a-f]{40}$/)
     const ofBytes = createHmac('sha1', SECRET).update(bytes).digest('hex')
@@ -284,7 +284,7 @@ describe('A4. Request signing for webhook receivers', () => {
     assert.deepEqual([headers['x-signature'], headers['x-signature']], [ofBytes, ofStringified])
   })
 
-  test('3. for a batch, the digest is computed over the JSON-stringified first message only', async () => {
+  test('for a batch, the digest is computed over the JSON-stringified first message only', async () => {
     const arrival = await batchOf(await webhook({ sharedSecret: SECRET, batch: { size: 3 } }))
     const first = JSON.stringify(arrival.messages[0])
     assert.equal(arrival.headers['x-signature'], createHmac('sha1', SECRET).update(first).digest('hex'))
@@ -296,7 +296,7 @@ describe('A4. Request signing for webhook receivers', () => {
     assert.deepEqual([refused.ok, 'code' in refused && refused.code], [false, 'batch_unproven'])
   })
 
-  test('4. the receiver compares X-Signature with its own digest: the right secret verifies, another does not', async () => {
+  test('the receiver compares X-Signature with its own digest: the right secret verifies, another does not', async () => {
     const { headers, bytes: body } = await arrivalOf(await (await webhook({ sharedSecret: SECRET })).track())
     const verified = verifyWebhook({ headers, body }, { sharedSecret: SECRET })
     assert.ok(verified.ok)
@@ -305,7 +305,7 @@ describe('A4. Request signing for webhook receivers', () => {
     assert.deepEqual([refused.ok, 'code' in refused && refused.code], [false, 'signature_invalid'])
   })
 
-  test('5. when no sharedSecret is configured, no X-Signature header is sent', async () => {
+  test('when no sharedSecret is configured, no X-Signature header is sent', async () => {
     assert.ok(!('x-signature' in (await arrivalOf(await (await webhook()).track())).headers))
     assert.ok(!('x-signature' in (await batchOf(await webhook({ batch: { size: 3 } }))).headers))
   })

@@ -1,5 +1,5 @@
 // The questions of somebody whose event did not arrive, answered by the control API: where a message went and where not
-// and why (B5), what became of each delivery, what was sent; and the remedy, a replay.
+// and why, what became of each delivery, what was sent; and the remedy, a replay.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -34,7 +34,7 @@ async function whereabouts(wiring: Wiring, names: readonly string[], messageId: 
   ])
 }
 
-describe('B5. Selecting destinations', () => {
+describe('Selecting destinations', () => {
   const names = ['Mine', 'Yours']
   let wiring: Wiring
   before(async () => {

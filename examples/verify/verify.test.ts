@@ -128,7 +128,7 @@ function published(): Request[] {
     })),
     ...[vectors.standardWebhooks, ...extra.standardWebhooks].map(
       ({ note, id, timestamp, body, signature, secret = '', secrets = [secret] }) => ({
-        note: `vector: ${note ?? 'of the specification'}`,
+        note: `vector: ${note ?? 'Standard Webhooks'}`,
         body,
         headers: { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
         signingSecrets: secrets,

@@ -1,4 +1,4 @@
-// B1 and B3: the six calls, row by row, as they arrive at a real server.
+// The six calls, row by row of the table in packages/node/README.md, as they arrive at a real server.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -174,14 +174,14 @@ test('a timestamp that is no time is replaced by the time of the call, and is an
   assert.ok(messages.length === 3 && messages.every((message) => Math.abs(Date.parse(message.timestamp) - Date.now()) < 5_000))
 })
 
-test('context given with a call overrides and adds to what the library fills in (B6)', async () => {
+test('context given with a call overrides and adds to what the library fills in', async () => {
   const message = await one((analytics) =>
     analytics.track({ userId: 'u', event: 'e', context: { traits: { plan: 'pro' }, library: { name: 'mine', version: '9' } } }),
   )
   assert.deepEqual(message['context'], { traits: { plan: 'pro' }, library: { name: 'mine', version: '9' } })
 })
 
-test('the batch goes as POST to host and path with the write key, as JSON (B2)', async () => {
+test('the batch goes as POST to host and path with the write key, as JSON', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk-1', host: server.url })
   analytics.track({ userId: 'u', event: 'e' })
@@ -195,7 +195,7 @@ test('the batch goes as POST to host and path with the write key, as JSON (B2)',
   assert.match(request?.body.sentAt ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-test('the host selects the region, with or without a path or a slash of its own (B4)', async () => {
+test('the host selects the region, with or without a path or a slash of its own', async () => {
   await using europe = await startTrackingServer()
   for (const host of [europe.url, `${europe.url}/`, `${europe.url}/eu/`]) {
     const analytics = new Analytics({ writeKey: 'wk', host, path: '/v1/import' })

@@ -1,4 +1,4 @@
-// B8: every event of the emitter, and the emitter's own manners.
+// Every event of the emitter (the table in packages/node/README.md, “Events”), and how the emitter itself behaves.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'

@@ -1,4 +1,4 @@
-// B7: OAuth 2.0 with a client assertion, against an authorization server that checks the assertion for real.
+// OAuth 2.0 with a client assertion, against an authorization server that checks the assertion for real.
 
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'

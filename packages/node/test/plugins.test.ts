@@ -1,4 +1,4 @@
-// The plugin table of the contract: roles, order, errors, loading.
+// Plugins: roles, order, errors, loading (packages/node/README.md, “Plugins”).
 
 import assert from 'node:assert/strict'
 import test from 'node:test'

@@ -1,4 +1,4 @@
-// The contract's limits, in one place for client and server. A kilobyte is 1,024 bytes, and bytes are UTF-8 bytes of
+// The limits of messages and batches, in one place for client and server. A kilobyte is 1,024 bytes, and bytes are UTF-8 bytes of
 // the JSON as sent: the public clients count UTF-16 units or re-stringify, and refuse or pass the wrong messages.
 
 /** Largest single call, as JSON. */

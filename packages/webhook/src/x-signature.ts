@@ -1,6 +1,6 @@
 // X-Signature: lowercase hex HMAC-SHA1 with the destination's sharedSecret, over the body; for a batch (a JSON array)
-// over the first message alone. Both sides of it: what the service signs and what a receiver compares. The weakness of
-// the batch rule is the contract's and cannot be mended here; Standard Webhooks is the remedy (standard-webhooks.ts).
+// over the first message alone. Both sides of it: what the service signs and what a receiver compares. The batch
+// rule is weak, but receivers of Segment's webhooks rely on it; Standard Webhooks signs the whole body (standard-webhooks.ts).
 
 import { createHmac } from 'node:crypto'
 import { matchesAny } from './constant-time.ts'

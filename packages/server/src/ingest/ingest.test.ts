@@ -1,4 +1,5 @@
-// The tracking API over real connections: every row of its table in decisions.md. How bodies are read is tested beside this.
+// The tracking API over real connections: paths, keys, limits and what each is answered with (docs/reference/http.md, “Tracking”).
+// How bodies are read is tested beside this.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

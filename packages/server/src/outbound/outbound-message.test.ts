@@ -1,4 +1,5 @@
-// The outbound shapes, against the shared vectors, the seed's table A2, and whatever JSON.parse can give.
+// The outbound shapes, against the shared vectors, the fields that docs/guide/quick-start-receiver.md promises, and whatever
+// JSON.parse can give.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -38,7 +39,7 @@ test('each shared vector has the outbound message that it says', () => {
   }
 })
 
-test('each type has the fields of its row in A2, and no others', () => {
+test('each type has its own fields, and no others', () => {
   const everything = {
     userId: 'u',
     anonymousId: 'a',
@@ -73,7 +74,7 @@ test('each type has the fields of its row in A2, and no others', () => {
   for (const [type, row] of Object.entries(rows)) assert.deepEqual(sent({ ...everything, type }), { ...row, type }, type)
 })
 
-test('what the call did not have is left out, except for the objects that A2 promises', () => {
+test('what the call did not have is left out, except for the objects that every message of its type has', () => {
   const call = { userId: 'u', messageId: 'm', event: 'e', groupId: 'g', previousId: 'p' }
   const bare = { version: 1, userId: 'u', messageId: 'm', context: {}, ...TIMES }
   assert.deepEqual(sent({ ...call, type: 'track' }), { ...bare, type: 'track', event: 'e', properties: {} })

@@ -1,4 +1,4 @@
-// What a stored message looks like on its way to a webhook: the seed's table A2 and what decisions.md adds to it. Pure, and
+// What a stored message looks like on its way to a webhook, as docs/guide/quick-start-receiver.md promises it to receivers. Pure, and
 // on the hot path of every attempt: one object literal per type, so that shapes stay stable, with undefined for what the
 // call did not have (JSON.stringify leaves it out). Signing, batching and sending are delivery's.
 //
@@ -61,7 +61,7 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
     case 'screen': {
       const name: unknown = item['name'] ?? undefined
       const category: unknown = item['category'] ?? undefined
-      // A2 promises a page's properties; a screen has them where the call had.
+      // A receiver is promised a page's properties; a screen has them where the call had.
       const properties: unknown = item['properties'] ?? (type === 'page' ? {} : undefined)
       return {
         version: 1,

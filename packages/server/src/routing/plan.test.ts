@@ -1,4 +1,4 @@
-// Routing against the table of B5, and against a model that asks of every message and every destination by itself.
+// Routing against a table of what `integrations` can say, and against a model that asks of every message and every destination by itself.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

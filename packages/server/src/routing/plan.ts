@@ -1,4 +1,4 @@
-// Where the messages of a batch go, and where not and why (B5). Pure: the same configuration and content give the same
+// Where the messages of a batch go, and where not and why (docs/guide/delivery.md, “Not sent at all”). Pure: the same configuration and content give the same
 // plan, which is stored with the messages in one transaction. Invariant: every message and every destination attached to
 // its source is in exactly one shipment or skip. Destinations of other sources cost nothing, however many there are.
 

@@ -60,7 +60,7 @@ function partsOf(body: string): { messages: string[]; batch: boolean } {
   return Array.isArray(parsed) ? { messages: parsed.map((one) => JSON.stringify(one)), batch: true } : { messages: [body], batch: false }
 }
 
-test('without secrets a request carries what A3 says, the destination’s own headers and the attempt, and nothing else', () => {
+test('without secrets a request carries User-Agent, Content-Type, the destination’s own headers and the attempt, and nothing else', () => {
   const one = destination({ headers: { 'X-Team': 'growth', Authorization: 'Bearer t' } })
   const request = webhookRequest(one, ['{"a":1}'], false, about)
   assert.equal(request.body, '{"a":1}')

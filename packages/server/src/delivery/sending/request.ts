@@ -1,5 +1,5 @@
-// What one request looks like on the wire: body, headers A3, signatures A4 and Standard Webhooks. The body is always the
-// output of JSON.stringify over plain data, so a receiver that re-stringifies and one that reads raw bytes both verify.
+// What one request looks like on the wire: its body, its headers (docs/guide/quick-start-receiver.md) and its two kinds of signature
+// (docs/guide/verifying-webhooks.md). The body is always the output of JSON.stringify over plain data, so a receiver that re-stringifies and one that reads raw bytes both verify.
 
 import { signMessage, signStandardWebhook } from '@switchyard/webhook'
 import type { Destination, TraceContext } from '../../store/store.ts'
