@@ -179,23 +179,21 @@ export class Replaying implements ReplayStore {
     return writeOutcomes(ask, destination, records)
   }
 
-  /** Jobs that were over by then. The newest stays, as wherever else jobs are kept. */
-  async drop(beforeMs: number): Promise<void> {
-    const { database, isClosed } = this.#parts
-    for (let dropped = 1; dropped > 0 && !isClosed(); ) {
-      const { rows } = await database.query<{ dropped: number }>(
-        `WITH gone AS (
-           DELETE FROM replay_jobs WHERE num IN (
-             SELECT num FROM replay_jobs WHERE finished_at < $1 AND num < (SELECT max(num) FROM replay_jobs)
-             ORDER BY num LIMIT ${JOBS_PER_STEP} FOR UPDATE SKIP LOCKED)
-           RETURNING num
-         ), parts AS (DELETE FROM replay_parts WHERE job IN (SELECT num FROM gone))
-         SELECT count(*) AS dropped FROM gone`,
-        [Math.floor(beforeMs)],
-      )
-      dropped = rows[0]?.dropped ?? 0
-    }
-    await this.#fold()
+  /** Some of the jobs that were over by then; how many. The newest stays, as wherever else jobs are kept. */
+  async drop(beforeMs: number): Promise<number> {
+    const { rows } = await this.#parts.database.query<{ dropped: number }>(
+      `WITH gone AS (
+         DELETE FROM replay_jobs WHERE num IN (
+           SELECT num FROM replay_jobs WHERE finished_at < $1 AND num < (SELECT max(num) FROM replay_jobs)
+           ORDER BY num LIMIT ${JOBS_PER_STEP} FOR UPDATE SKIP LOCKED)
+         RETURNING num
+       ), parts AS (DELETE FROM replay_parts WHERE job IN (SELECT num FROM gone))
+       SELECT count(*) AS dropped FROM gone`,
+      [Math.floor(beforeMs)],
+    )
+    const dropped = rows[0]?.dropped ?? 0
+    if (dropped === 0) await this.#fold()
+    return dropped
   }
 
   /** What was appended for jobs that make no steps any more. */

@@ -7,6 +7,7 @@ import type { Clock } from '../../timing/clock.ts'
 import { within } from '../../timing/within.ts'
 import { Configuring } from '../configuration/configuring.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
+import { RetentionRuns } from '../history/retention.ts'
 import { type Configuration, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
@@ -86,10 +87,6 @@ const FINISH_MS = 10_000
 const LEAVE_MS = 6_000
 /** A beat that is not answered in this time is given up, and the next one begun. */
 const BEAT_MS = 4_000
-const STAT_HOURS_MS = 90 * 86_400_000
-/** More than a year, so that what was done at the same time last year can be looked at. */
-const AUDIT_MS = 400 * 86_400_000
-const DAY_MS = 86_400_000
 
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const address = parsePostgresAddress(options.url)
@@ -139,7 +136,7 @@ class Postgres implements PostgresStore {
   readonly channel: LiveChannel
   readonly #database: Database
   readonly #closeAll: () => void
-  readonly #retentionDays: number
+  readonly #retentionRuns: RetentionRuns
   readonly #onTrouble: (error: unknown) => void
   readonly #shared: SharedConfiguration
   readonly settings: Configuring
@@ -162,7 +159,6 @@ class Postgres implements PostgresStore {
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
-  #dropping: Promise<void> | null = null
   #closing: Promise<void> | undefined
   #looks: NodeJS.Timeout | undefined
   #looking: Promise<void> | null = null
@@ -173,7 +169,6 @@ class Postgres implements PostgresStore {
     this.membership = membership
     this.#database = database
     this.#closeAll = closeAll
-    this.#retentionDays = options.retentionDays
     this.#onTrouble = options.onTrouble ?? (() => {})
     const names = new Names()
     const ids = new RowIds(membership.num, () => membership.serverMs())
@@ -226,6 +221,17 @@ class Postgres implements PostgresStore {
     this.#retention = new Retention(parts)
     this.#stats = new Stats(parts)
     this.#auditLog = new AuditLog(parts)
+    this.#retentionRuns = new RetentionRuns({
+      retentionDays: options.retentionDays,
+      drop: {
+        messages: (beforeMs) => this.#retention.drop(beforeMs),
+        audit: (beforeMs) => this.#auditLog.drop(beforeMs),
+        replayJobs: (beforeMs) => this.replays.drop(beforeMs),
+        endDeletions: (beforeMs) => this.deletions.end(beforeMs),
+        stats: (minutesBeforeMs, hoursBeforeMs) => this.#stats.drop(minutesBeforeMs, hoursBeforeMs),
+      },
+      isClosed: parts.isClosed,
+    })
   }
 
   get nodes(): Membership {
@@ -283,12 +289,9 @@ class Postgres implements PostgresStore {
     }
   }
 
-  /** One run at a time; a call during one waits for it. */
-  dropExpired(nowMs: number): Promise<void> {
-    this.#dropping ??= this.#drop(nowMs).finally(() => {
-      this.#dropping = null
-    })
-    return this.#dropping
+  async dropExpired(nowMs: number): Promise<void> {
+    await this.#retentionRuns.run(nowMs)
+    this.#resume()
   }
 
   close(): Promise<void> {
@@ -313,7 +316,7 @@ class Postgres implements PostgresStore {
   }
 
   async #leave(): Promise<void> {
-    await Promise.allSettled([...this.#background, this.#dropping])
+    await Promise.allSettled([...this.#background, this.#retentionRuns.running])
     await this.#shared.close()
     await this.membership.leave()
   }
@@ -405,17 +408,6 @@ class Postgres implements PostgresStore {
   #resume(): void {
     this.#run(this.#cancelling.resume())
     this.#run(this.deletions.resume())
-  }
-
-  async #drop(nowMs: number): Promise<void> {
-    const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
-    await this.#retention.drop(lineMs)
-    const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
-    await this.#auditLog.drop(auditMs)
-    await this.replays.drop(auditMs)
-    await this.deletions.end(lineMs)
-    await this.#stats.drop(lineMs, Math.min(lineMs, nowMs - STAT_HOURS_MS))
-    this.#resume()
   }
 
   /** Steps that go on until they are over; taken up again at the next start if they are not. */

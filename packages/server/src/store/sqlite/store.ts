@@ -3,10 +3,12 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
+import { inSteps } from '../../timing/in-steps.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
+import { RetentionRuns } from '../history/retention.ts'
 import { Tallies } from '../history/tallies.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
 import {
@@ -55,9 +57,6 @@ export interface SqliteStore extends Store {
 const DAY_MS = 86_400_000
 const DEDUP_MS = DAY_MS
 const MARK_EVERY_MS = 5_000
-const STAT_HOURS_MS = 90 * DAY_MS
-/** More than a year, so that what was done at the same time last year can be looked at. */
-const AUDIT_MS = 400 * DAY_MS
 
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const writer = await GroupCommit.start({ path: options.path, dedupMs: DEDUP_MS }, options.onState ?? (() => {}))
@@ -78,7 +77,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
 class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
   readonly #reader: ReadingThread
-  readonly #retentionDays: number
+  readonly #retention: RetentionRuns
   readonly #path: string
   readonly settings: Configuring
   readonly replays: Replaying
@@ -90,7 +89,6 @@ class Sqlite implements SqliteStore {
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   #background = new Set<Promise<unknown>>()
   #closed = false
-  #dropping: Promise<void> | null = null
   #marks: NodeJS.Timeout | undefined
 
   constructor(writer: GroupCommit, reader: ReadingThread, { path, secretBox, retentionDays }: SqliteStoreOptions) {
@@ -121,7 +119,17 @@ class Sqlite implements SqliteStore {
       isClosed: () => this.#closed,
       run: (work) => this.#run(work),
     })
-    this.#retentionDays = retentionDays
+    this.#retention = new RetentionRuns({
+      retentionDays,
+      drop: {
+        messages: (beforeMs) => this.#dropMessages(beforeMs),
+        audit: (beforeMs) => writer.run('dropAudit', { beforeMs }),
+        replayJobs: (beforeMs) => writer.run('dropReplays', { beforeMs }),
+        endDeletions: (beforeMs) => this.deletions.end(beforeMs),
+        stats: (minutesBeforeMs, hoursBeforeMs) => writer.run('dropStats', { minutesBeforeMs, hoursBeforeMs }),
+      },
+      isClosed: () => this.#closed,
+    })
     this.#path = path
     this.#tallies = new Tallies((tally) => writer.run('tally', tally, { again: true }))
   }
@@ -163,12 +171,8 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  /** One run at a time; a call during one waits for it. */
   dropExpired(nowMs: number): Promise<void> {
-    this.#dropping ??= this.#drop(nowMs).finally(() => {
-      this.#dropping = null
-    })
-    return this.#dropping
+    return this.#retention.run(nowMs)
   }
 
   close(): Promise<void> {
@@ -183,7 +187,7 @@ class Sqlite implements SqliteStore {
     await this.check()
     // On a full disk, what goes on in steps would be tried again for ever.
     this.#writer.tryOnce()
-    await Promise.allSettled([...this.#background, this.#dropping, this.#tallies.flush()])
+    await Promise.allSettled([...this.#background, this.#retention.running, this.#tallies.flush()])
     await this.#reader.close()
     await this.#writer.close()
   }
@@ -347,27 +351,21 @@ class Sqlite implements SqliteStore {
 
   // ── Work that goes on in steps ──
 
-  async #cancel(destinationId: string): Promise<void> {
-    for (;;) {
-      const atMs = this.#clock.wallMs()
-      const cancelled = await this.#writer.run('cancelStep', { destinationId, atMs }, { again: true })
-      if (cancelled === 0 || this.#closed) return
-    }
+  #cancel(destinationId: string): Promise<void> {
+    const step = () => this.#writer.run('cancelStep', { destinationId, atMs: this.#clock.wallMs() }, { again: true })
+    return inSteps(step, () => this.#closed)
   }
 
-  async #drop(nowMs: number): Promise<void> {
-    const lineMs = Math.floor(nowMs / DAY_MS) * DAY_MS - this.#retentionDays * DAY_MS
-    await this.#writer.run('forgetKeys', {})
+  async #dropMessages(beforeMs: number): Promise<void> {
+    const writer = this.#writer
+    await writer.run('forgetKeys', {})
     // The line first, then what is pinned: between the two nothing old can become owed again.
-    const line = await this.#writer.run('retentionBegin', { beforeMs: lineMs })
-    await this.#writer.run('retentionPin', { segments: await this.#reader.ask('books', 'pinned', line) })
-    while (!this.#closed && (await this.#writer.run('retentionStep', {})));
-    const auditMs = Math.min(lineMs, nowMs - AUDIT_MS)
-    while (!this.#closed && (await this.#writer.run('dropAudit', { beforeMs: auditMs })) > 0);
-    while (!this.#closed && (await this.#writer.run('dropReplays', { beforeMs: auditMs })) > 0);
-    await this.deletions.end(lineMs)
-    const stats = { minutesBeforeMs: lineMs, hoursBeforeMs: Math.min(lineMs, nowMs - STAT_HOURS_MS) }
-    while (!this.#closed && (await this.#writer.run('dropStats', stats)));
+    const line = await writer.run('retentionBegin', { beforeMs })
+    await writer.run('retentionPin', { segments: await this.#reader.ask('books', 'pinned', line) })
+    await inSteps(
+      () => writer.run('retentionStep', {}),
+      () => this.#closed,
+    )
   }
 
   /** Steps that go on until they are over; taken up again at the next start if they are not. */

@@ -26,13 +26,12 @@ export class AuditLog {
     await writeAudit((text, values) => database.query(text, values), ids, entry, nowMs())
   }
 
-  async drop(beforeMs: number): Promise<void> {
-    let count = DROPPED_PER_STEP
-    while (count === DROPPED_PER_STEP && !this.#parts.isClosed()) {
-      ;({ count } = await this.#parts.database.query(
-        `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < $1 ORDER BY id LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`,
-        [rowIdAt(beforeMs)],
-      ))
-    }
+  /** Some of those from before; how many. */
+  async drop(beforeMs: number): Promise<number> {
+    const { count } = await this.#parts.database.query(
+      `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < $1 ORDER BY id LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`,
+      [rowIdAt(beforeMs)],
+    )
+    return count
   }
 }

@@ -103,21 +103,16 @@ export class Stats {
     return seriesOf(rows, stepMs)
   }
 
-  async drop(minutesBeforeMs: number, hoursBeforeMs: number): Promise<void> {
-    for (const [step, beforeMs] of [
-      [MINUTE_MS, minutesBeforeMs],
-      [HOUR_MS, hoursBeforeMs],
-    ] as const) {
-      let count = DROPPED_PER_STEP
-      while (count === DROPPED_PER_STEP && !this.#parts.isClosed()) {
-        // What another node is just dropping, or adding to, is not waited for.
-        ;({ count } = await this.#parts.database.query(
-          `DELETE FROM stats WHERE (kind, subject, step, at) IN
-            (SELECT kind, subject, step, at FROM stats WHERE step = $1 AND at < $2 LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`,
-          [step, Math.floor(beforeMs)],
-        ))
-      }
-    }
+  /** Some of those from before; how many. What another node is just dropping, or adding to, is not waited for. */
+  async drop(minutesBeforeMs: number, hoursBeforeMs: number): Promise<number> {
+    const of = (step: string, before: string): string =>
+      `(SELECT kind, subject, step, at FROM stats WHERE step = ${step} AND at < ${before} LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`
+    const { count } = await this.#parts.database.query(
+      `WITH minutes AS ${of('$1', '$2')}, hours AS ${of('$3', '$4')}
+       DELETE FROM stats WHERE (kind, subject, step, at) IN (TABLE minutes UNION ALL TABLE hours)`,
+      [MINUTE_MS, Math.floor(minutesBeforeMs), HOUR_MS, Math.floor(hoursBeforeMs)],
+    )
+    return count
   }
 }
 

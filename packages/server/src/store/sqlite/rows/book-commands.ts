@@ -9,10 +9,10 @@ export function bookCommands({ database, audit, retention }: WriterParts) {
   const stats = new StatsWriter(database)
   return {
     addStats: { run: ({ rows }: { rows: readonly StatRow[] }) => stats.add(rows), lazy: true },
-    /** False when everything older has gone. */
+    /** How many rows went. */
     dropStats: {
       run: ({ minutesBeforeMs, hoursBeforeMs }: { minutesBeforeMs: number; hoursBeforeMs: number }) =>
-        stats.dropStep(minutesBeforeMs, hoursBeforeMs),
+        stats.drop(minutesBeforeMs, hoursBeforeMs),
     },
     /** Writes the audit note that it carries. */
     note: { run: () => {} },

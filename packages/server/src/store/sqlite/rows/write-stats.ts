@@ -35,9 +35,8 @@ export class StatsWriter {
     }
   }
 
-  /** False when there is nothing more to drop. */
-  dropStep(minutesBeforeMs: number, hoursBeforeMs: number): boolean {
-    const dropped = Number(this.#drop.run(MINUTE_MS, minutesBeforeMs).changes) + Number(this.#drop.run(HOUR_MS, hoursBeforeMs).changes)
-    return dropped > 0
+  /** Some of those from before; how many. */
+  drop(minutesBeforeMs: number, hoursBeforeMs: number): number {
+    return Number(this.#drop.run(MINUTE_MS, minutesBeforeMs).changes) + Number(this.#drop.run(HOUR_MS, hoursBeforeMs).changes)
   }
 }

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Droppers, RetentionRuns, retentionLines } from './retention.ts'
+
+const DAY_MS = 86_400_000
+const NOON_MS = Date.UTC(2026, 5, 15, 12)
+const MIDNIGHT_MS = Date.UTC(2026, 5, 15)
+
+/** Drops of a store that has so many steps to make of each kind, and the calls that were made. */
+function recorded(steps: number, onCall: (call: string) => unknown = () => undefined) {
+  const calls: string[] = []
+  const left = new Map<string, number>()
+  const call = async (name: string, ...days: number[]): Promise<number> => {
+    calls.push([name, ...days.map((ms) => (NOON_MS - ms) / DAY_MS)].join(' '))
+    await onCall(name)
+    const remaining = (left.get(name) ?? steps) - 1
+    left.set(name, remaining)
+    return remaining > 0 ? 1 : 0
+  }
+  const drop: Droppers = {
+    messages: (beforeMs) => call('messages', beforeMs),
+    audit: (beforeMs) => call('audit', beforeMs),
+    replayJobs: (beforeMs) => call('jobs', beforeMs),
+    endDeletions: (beforeMs) => call('deletions', beforeMs),
+    stats: (minutesBeforeMs, hoursBeforeMs) => call('stats', minutesBeforeMs, hoursBeforeMs),
+  }
+  return { calls, drop }
+}
+
+test('messages go by whole days, the audit log after 400 days and counts by the hour after 90', () => {
+  assert.deepEqual(retentionLines(NOON_MS, 30), {
+    messagesMs: MIDNIGHT_MS - 30 * DAY_MS,
+    auditMs: NOON_MS - 400 * DAY_MS,
+    statHoursMs: NOON_MS - 90 * DAY_MS,
+  })
+})
+
+test('nothing goes before the messages do', () => {
+  const messagesMs = MIDNIGHT_MS - 1_000 * DAY_MS
+  assert.deepEqual(retentionLines(NOON_MS, 1_000), { messagesMs, auditMs: messagesMs, statHoursMs: messagesMs })
+})
+
+test('a run drops messages first and repeats each step until nothing is left', async () => {
+  const { calls, drop } = recorded(2)
+  await new RetentionRuns({ retentionDays: 30, drop, isClosed: () => false }).run(NOON_MS)
+  assert.deepEqual(calls, [
+    'messages 30.5',
+    'audit 400',
+    'audit 400',
+    'jobs 400',
+    'jobs 400',
+    'deletions 30.5',
+    'stats 30.5 90',
+    'stats 30.5 90',
+  ])
+})
+
+test('a call during a run waits for it, and the next one begins a run', async () => {
+  const { calls, drop } = recorded(1)
+  const runs = new RetentionRuns({ retentionDays: 30, drop, isClosed: () => false })
+  assert.equal(runs.running, null)
+  const run = runs.run(NOON_MS)
+  assert.equal(runs.running, run)
+  assert.equal(runs.run(NOON_MS + DAY_MS), run)
+  await run
+  assert.equal(runs.running, null)
+  assert.equal(calls.length, 5)
+  await runs.run(NOON_MS)
+  assert.equal(calls.length, 10)
+})
+
+test('a run stops in the middle of its steps when the store is closed', async () => {
+  let isClosed = false
+  const { calls, drop } = recorded(1_000, (call) => {
+    isClosed ||= call === 'audit'
+  })
+  await new RetentionRuns({ retentionDays: 30, drop, isClosed: () => isClosed }).run(NOON_MS)
+  assert.equal(calls.filter((call) => call.startsWith('audit')).length, 1)
+  assert.ok(!calls.some((call) => call.startsWith('jobs') || call.startsWith('stats')))
+})
