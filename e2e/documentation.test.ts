@@ -10,13 +10,14 @@ import { SETTINGS } from '../packages/server/src/config.ts'
 import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
 import { FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from '../packages/server/src/delivery/lanes/breaker.ts'
 import { MAX_RESPONSE_BYTES } from '../packages/server/src/delivery/sending/attempt.ts'
-import { RESPONSE_START_BYTES, verdictOfStatus } from '../packages/server/src/delivery/sending/outcome.ts'
+import { RESPONSE_START_BYTES } from '../packages/server/src/delivery/sending/outcome.ts'
 import {
   ATTEMPT_TIMEOUT_MS,
   FIRST_BACKOFF_MS,
   MAX_BACKOFF_MS,
   RETRY_WINDOW_MS,
 } from '../packages/server/src/delivery/shipments/retry-policy.ts'
+import { verdictOfStatus } from '../packages/server/src/destinations/webhook/verdict.ts'
 import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
 import { blocksOf, brokenLinksOf, headingsOf, proseOf, Reader, ROOT, relativeLinksOf } from './documentation.ts'
 import { startService } from './service.ts'

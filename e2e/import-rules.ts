@@ -20,7 +20,7 @@ interface Rule {
 
 const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth', 'observe', 'docs', 'dashboard']
 /** Rooms beside the stages that serve them all. */
-const ROOMS = ['api', 'http', 'logging', 'outbound', 'secrets', 'timing']
+const ROOMS = ['api', 'destinations', 'destinations/webhook', 'http', 'logging', 'outbound', 'secrets', 'timing']
 const ADAPTERS = ['sqlite', 'postgres']
 /** What the adapters share: the port, the logic of each topic, how values lie in columns. */
 const TOPICS = ['port', 'configuration', 'deletions', 'encoding', 'history', 'replays']

@@ -1,7 +1,7 @@
 // The control API as TypeScript types, for the dashboard: from the same description that the reference is made from, so that the page is
 // typed by the schemas that check its requests. Written to packages/dashboard/src/api/types.ts by scripts/reference.ts.
 
-import type { JsonSchema } from '../../packages/server/src/control/schema.ts'
+import type { JsonSchema } from '../../packages/server/src/api/schema.ts'
 import { describedApi } from './api.ts'
 
 interface Operation {

@@ -12,13 +12,26 @@ import {
   type Kind,
   sameNames,
 } from '../api/configuration-export.ts'
+import {
+  anyObject,
+  array,
+  integer,
+  invalidField,
+  type JsonSchema,
+  nullable,
+  object,
+  oneOf,
+  type Schema,
+  string,
+  withDefault,
+} from '../api/schema.ts'
+import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
 import { ApiError } from '../errors.ts'
 import type { Destination } from '../store/store.ts'
 import { oauthAppView } from './access/oauth-apps.ts'
 import { destinationView } from './destinations/destinations.ts'
 import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
-import { anyObject, array, integer, type JsonSchema, nullable, object, oneOf, type Schema, string, withDefault } from './schema.ts'
 import { sourceView } from './sources/sources.ts'
 
 const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps' }
@@ -48,7 +61,8 @@ const FILE_ANSWER = object({
   variables: array(string(), { description: 'What must be set in the environment of whoever applies it elsewhere.' }),
 })
 
-const SECRET_FIELDS = ['sharedSecret', 'signingSecrets'] as const
+/** Of destinations: there is one kind. */
+const KIND = DESTINATION_KINDS.webhook
 
 /** Given the routes that take the things one by one; adds to them. */
 export function withConfiguration(routes: readonly Route[], { store, checkUrl }: ControlParts): Route[] {
@@ -60,11 +74,8 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     if (schema === undefined) return new ApiError('unknown_field', { field: kind, message: `${kind} are not known to this version.` })
     try {
       schema.parse(settings, '')
-      for (const [index, url] of (kind === 'destinations' ? (settings['urls'] as string[]) : []).entries()) {
-        const problem = checkUrl?.(url) ?? null
-        if (problem !== null) throw new ApiError('invalid_field', { field: `urls[${index}]`, message: `urls[${index}] ${problem}.` })
-      }
-      return null
+      const found = kind === 'destinations' ? KIND.problem(settings, (url) => checkUrl?.(url) ?? null) : null
+      return found === null ? null : invalidField(found.field, found.problem)
     } catch (error) {
       if (error instanceof ApiError) return error
       throw error
@@ -139,7 +150,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
 }
 
 function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
-  return SECRET_FIELDS.filter(
+  return KIND.secretSettings.filter(
     (field) =>
       Object.hasOwn(settings, field) &&
       JSON.stringify(settings[field]) !== JSON.stringify(destination?.[field] ?? (field === 'sharedSecret' ? null : [])),

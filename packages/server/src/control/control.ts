@@ -4,6 +4,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../api/entity-tag.ts'
+import { object } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
 import { auditRoutes } from './access/audit.ts'
@@ -26,7 +27,6 @@ import { type StreamEvent, streamEvents } from './history/stream.ts'
 import { withDescription } from './openapi/openapi-route.ts'
 import { replayRoutes } from './replays/replays.ts'
 import { type ControlParts, type Route, roleOf } from './route.ts'
-import { object } from './schema.ts'
 import { sourceRoutes } from './sources/sources.ts'
 
 declare module 'fastify' {

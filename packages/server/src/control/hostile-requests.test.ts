@@ -6,12 +6,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import type { JsonSchema } from '../api/schema.ts'
 import { controlRoutes } from './control.ts'
 import { type Answer, type Fixture, startControl } from './fixtures/start-control.ts'
 import { EXAMPLES } from './openapi/examples.ts'
 import { sealCursor } from './query.ts'
 import type { ControlParts, Route } from './route.ts'
-import type { JsonSchema } from './schema.ts'
 
 const ROUTES = controlRoutes({} as ControlParts)
 const WITH_BODY = ROUTES.filter(({ body }) => body !== undefined)

@@ -1,9 +1,9 @@
 // Names that people give to sources and destinations: anything that can be read on one line. Several may have the same name,
 // unless the request that creates one asks for a unique name.
 
+import { object, withDefault } from '../api/schema.ts'
 import { ApiError } from '../errors.ts'
 import { queryBoolean } from './query.ts'
-import { object, withDefault } from './schema.ts'
 
 export const CREATION_QUERY = object({
   uniqueName: withDefault(

@@ -4,8 +4,6 @@
 
 import { createHash } from 'node:crypto'
 import { parseTime } from '@switchyard/protocol'
-import { ApiError } from '../errors.ts'
-import type { Page, PageRequest } from '../store/store.ts'
 import {
   array,
   type Described,
@@ -18,7 +16,9 @@ import {
   type Schema,
   string,
   withDefault,
-} from './schema.ts'
+} from '../api/schema.ts'
+import { ApiError } from '../errors.ts'
+import type { Page, PageRequest } from '../store/store.ts'
 
 export function queryInteger(options: Described & { min?: number; max?: number } = {}): Schema<number> {
   const schema = integer(options)

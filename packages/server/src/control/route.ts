@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { entityTag, isNamedIn } from '../api/entity-tag.ts'
+import type { Schema } from '../api/schema.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
 import type { LiveFeed } from '../observe/live.ts'
@@ -10,7 +11,6 @@ import type { Actor, Role, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
 import type { Operating } from './diagnostics/operating.ts'
-import type { Schema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 

@@ -2,6 +2,8 @@
 // types are read by the control API as well.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { RequestAbout } from '../destinations/kind.ts'
+import { kindOf } from '../destinations/kinds.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
@@ -16,7 +18,6 @@ import { Slots } from './lanes/slots.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
 import { Peers, type Standing } from './peers.ts'
 import type { Sender } from './sending/attempt.ts'
-import { type RequestAbout, webhookRequest } from './sending/request.ts'
 import { requestRecord } from './shipments/work.ts'
 
 export interface DeliveryOptions {
@@ -162,7 +163,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     health(destinationId) {
       const lane = lanes.get(destinationId)
       if (lane === undefined) return undefined
-      const urls = lane.destination.urls.map((url) => ({ url, inFlight: lane.inFlightAt(url), ...lane.health.of(url) }))
+      const targets = kindOf(lane.destination).targets(lane.destination)
+      const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
       if (peers === null) return { ...lane.state, ...lane.health.all(), urls }
       const { breaker, inFlight, nextInMs } = peers.together(destinationId, standingOf(lane))
       const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
@@ -174,11 +176,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (destination === undefined) return undefined
       const startedAtMs = clock.wallMs()
       const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
-      const { headers, body } = webhookRequest(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
+      const kind = kindOf(destination)
+      const { headers, body } = kind.request(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
+      const { timeoutMs } = destination
+      const verdictOf = kind.verdicts(destination)
       const attempts = await Promise.all(
-        destination.urls.map(async (url) => {
+        kind.targets(destination).map(async (url) => {
           // Who tests wants to see what the receiver says, also where it says that all is well.
-          const outcome = await sender.send({ url, headers, body, timeoutMs: destination.timeoutMs, keepAnswer: true })
+          const outcome = await sender.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer: true })
           const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcome, [])
           return record
         }),
@@ -188,7 +193,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
     describeRequest(destination, parts, { deliveryId, ...about }) {
       const messages = parts.flatMap(({ content, indexes }) => indexes.map((index) => JSON.stringify(outboundMessage(content, index))))
-      const { headers, body } = webhookRequest(destination, messages, destination.batch.size > 1 || messages.length > 1, {
+      const { headers, body } = kindOf(destination).request(destination, messages, destination.batch.size > 1 || messages.length > 1, {
         id: deliveryId,
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,

@@ -8,8 +8,8 @@ import type { Flight } from './sending/flights.ts'
 import type { Outcome } from './sending/outcome.ts'
 import { type Member, traceOf } from './shipments/work.ts'
 
+export type { Verdict } from '../destinations/kind.ts'
 export type { BreakerState } from './lanes/breaker.ts'
-export type { Verdict } from './sending/outcome.ts'
 
 /** One request to one URL that has ended. */
 export interface AttemptEvent {

@@ -2,10 +2,10 @@
 // out, and so do these. The entry is stored in the change's own transaction. Here too is how the log is read.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
 import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry } from '../../store/store.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { anyObject, nullable, object, optional, string, time } from '../schema.ts'
 
 /** `action` is the thing and what was done to it: `source.update`. */
 export function audited<T extends { id: string }>(actor: Actor, action: string, view: (thing: T) => JsonObject): Audit<T> {

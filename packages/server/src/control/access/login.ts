@@ -2,9 +2,9 @@
 // is decided where every request is authorized; here are only the doors.
 
 import { isoTime } from '@switchyard/protocol'
+import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { nullable, object, oneOf, string, time } from '../schema.ts'
 import { noteDone } from './audit.ts'
 
 const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })

@@ -3,13 +3,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
+import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { MAX_KEY_LENGTH, parsePublicKey } from '../../oauth/keys.ts'
 import type { Actor, ChangeOf, Configuration, NewOAuthApp, OAuthApp, OAuthKey } from '../../store/store.ts'
 import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
-import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../schema.ts'
 import { checkSources } from '../sources/sources.ts'
 import { audited } from './audit.ts'
 

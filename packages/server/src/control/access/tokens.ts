@@ -3,12 +3,12 @@
 // admin who can come in.
 
 import { isoTime } from '@switchyard/protocol'
+import { nullable, object, oneOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { ControlToken, Role } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { nullable, object, oneOf, string, time, withDefault } from '../schema.ts'
 import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
 import { audited } from './audit.ts'
 

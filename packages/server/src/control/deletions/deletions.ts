@@ -2,6 +2,7 @@
 // request by its id, a user by pseudonym.
 
 import { isoTime, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type {
   Configuration,
@@ -16,7 +17,6 @@ import type {
 import { audited } from '../access/audit.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from '../schema.ts'
 import { checkSources } from '../sources/sources.ts'
 
 /** Rows that one request may write: it does so in one commit, and calls wait for it. */

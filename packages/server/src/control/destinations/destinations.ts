@@ -2,17 +2,6 @@
 // an answer is built field by field in destinationView and nowhere else.
 
 import { isoTime } from '@switchyard/protocol'
-import type { DestinationHealth } from '../../delivery/delivery.ts'
-import { ApiError } from '../../errors.ts'
-import { hiddenUrl } from '../../secrets/hidden-url.ts'
-import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../../store/store.ts'
-import type { Clock } from '../../timing/clock.ts'
-import { audited, noteDone } from '../access/audit.ts'
-import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
-import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
-import { CREATION_QUERY, checkName } from '../name.ts'
-import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
-import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import {
   anyObject,
   array,
@@ -27,11 +16,22 @@ import {
   string,
   time,
   withDefault,
-} from '../schema.ts'
+} from '../../api/schema.ts'
+import type { DestinationHealth } from '../../delivery/delivery.ts'
+import { KINDS, kindOf } from '../../destinations/kinds.ts'
+import { ApiError } from '../../errors.ts'
+import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
+import { audited, noteDone } from '../access/audit.ts'
+import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
+import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
+import { CREATION_QUERY, checkName } from '../name.ts'
+import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
+import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
-import { changedSecrets, hiddenHeaders, NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
+import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 
 export const DESTINATION = object(
@@ -42,11 +42,7 @@ export const DESTINATION = object(
     enabled: boolean({ description: 'While false, new messages skip it and what it is owed is held.' }),
     paused: boolean({ description: 'While true, nothing is sent to it, and what comes is held for it too.' }),
     sourceIds: array(string()),
-    urls: array(string({ description: 'A viewer sees (hidden) in the place of each value of a query.' })),
-    headers: record(string({ description: 'A viewer sees (hidden) in the place of each value.' })),
-    hasSharedSecret: boolean(),
-    hasSigningSecrets: boolean(),
-    signingSecretCount: integer(),
+    ...KINDS.webhook.shownSettings,
     batch: BATCH_VIEW,
     timeoutMs: integer(),
     retryWindowMs: integer(),
@@ -116,11 +112,9 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
   }
   const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
 
-  function checkUrls(urls: readonly string[] = []): void {
-    for (const [index, url] of urls.entries()) {
-      const problem = checkUrl?.(url) ?? null
-      if (problem !== null) throw invalidField(`urls[${index}]`, problem)
-    }
+  function checkSettings(type: Destination['type'], settings: Partial<Destination>): void {
+    const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null)
+    if (found !== null) throw invalidField(found.field, found.problem)
   }
 
   return [
@@ -146,7 +140,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       tagged: true,
       errors: ['name_taken'],
       async handle({ body, query, actor }) {
-        checkUrls(body.urls)
+        checkSettings(body.type, body)
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
@@ -196,7 +190,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)
-          checkUrls(rest.urls)
+          checkSettings(before.type, rest)
           return batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
         }
         const audit = destinationAudit(actor, 'destination.update')
@@ -248,14 +242,17 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       answer: HEALTH,
       errors: ['destination_not_found'],
       async handle({ params, role }) {
-        const { id, urls } = find(params['id'])
+        const destination = find(params['id'])
+        const { id } = destination
         const [rows, oldestMs] = await Promise.all([store.books.ledger(), store.books.oldestPendingAtMs(id)])
         const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
         const health = delivery.health(id) ?? NO_HEALTH
         return {
           ...standingView(clock, health, ledger.pending, oldestMs),
           ledger,
-          urls: urls.map((url) => urlView(url, urlFor(role)(url), health)),
+          urls: kindOf(destination)
+            .targets(destination)
+            .map((url) => urlView(url, urlFor(role)(url), health)),
         }
       },
     }),
@@ -292,28 +289,25 @@ function filterView({ types, events }: EventFilter) {
 /** A viewer may look, and not send in Switchyard's place: credentials are in headers, and in the query of a URL. */
 function viewFor(role: Role): (destination: Destination) => ReturnType<typeof destinationView> {
   if (role === 'admin') return destinationView
-  return (destination) => ({ ...destinationView(destination), ...hiddenParts(destination) })
+  return hiddenView
 }
 
-function hiddenParts({ urls, headers }: Destination) {
-  return { urls: urls.map(hiddenUrl), headers: hiddenHeaders(headers) }
+function hiddenView(destination: Destination): ReturnType<typeof destinationView> {
+  return { ...destinationView(destination), ...kindOf(destination).showHidden(destination) }
 }
 
 /** The log is kept for long and read by many: nothing of what may be a secret is in it, only that it was changed. */
 function destinationAudit(actor: Actor, action: string): Audit<Destination> {
-  const audit = audited<Destination>(actor, action, (destination) => ({
-    ...destinationView(destination),
-    ...hiddenParts(destination),
-  }))
+  const audit = audited<Destination>(actor, action, hiddenView)
   return (after, before) => {
     const entry = audit(after, before)
-    const changed = after !== null && before !== null ? changedSecrets(before, after) : []
+    const changed = after !== null && before !== null ? kindOf(after).changedSecrets(before, after) : []
     return changed.length === 0 ? entry : { ...entry, after: { ...entry.after, changedSecrets: changed } }
   }
 }
 
 export function destinationView(destination: Destination) {
-  const { id, type, name, enabled, paused, sourceIds, urls, headers, batch, filter } = destination
+  const { id, type, name, enabled, paused, sourceIds, batch, filter } = destination
   const { timeoutMs, retryWindowMs, maxInFlight, historical } = destination
   return {
     id,
@@ -322,11 +316,7 @@ export function destinationView(destination: Destination) {
     enabled,
     paused,
     sourceIds: [...sourceIds],
-    urls: [...urls],
-    headers: { ...headers },
-    hasSharedSecret: destination.sharedSecret !== null,
-    hasSigningSecrets: destination.signingSecrets.length > 0,
-    signingSecretCount: destination.signingSecrets.length,
+    ...kindOf(destination).show(destination),
     batch: { size: batch.size, bytes: batch.bytes, lingerMs: batch.lingerMs },
     timeoutMs,
     retryWindowMs,

@@ -1,6 +1,7 @@
 // What may be a secret although it is not called one: the values of a destination's headers, and the query of a URL. They
 // are hidden from viewers and from the audit log, which outlives them. Names stay: they tell what was set.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination, RequestRecord, Role } from '../../store/store.ts'
 
@@ -8,13 +9,9 @@ import type { Destination, RequestRecord, Role } from '../../store/store.ts'
 export const ADDED_WHEN_SENT = '(added when sent)'
 export const NOT_AS_SENT = '(not shown)'
 
-export function hiddenHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN]))
-}
-
 /** Of a request's headers, those that the destination's settings gave. */
-export function hideOwnHeaders(headers: Readonly<Record<string, string>>, own: Destination['headers']): Record<string, string> {
-  return withValue(headers, new Set(Object.keys(own).map((name) => name.toLowerCase())), HIDDEN)
+export function hideOwnHeaders(headers: Readonly<Record<string, string>>, destination: Destination): Record<string, string> {
+  return withValue(headers, kindOf(destination).secretHeaders(destination), HIDDEN)
 }
 
 const SIGNATURE_HEADERS: ReadonlySet<string> = new Set(['x-signature', 'webhook-signature'])
@@ -43,26 +40,11 @@ export function urlFor(role: Role): (url: string) => string {
 }
 
 /** The URL of an attempt, which is stored without query values. An admin sees the values of the destination's URL that matches, if there is exactly one. */
-export function attemptUrlFor(role: Role, destination: Pick<Destination, 'urls'> | undefined): (url: string) => string {
+export function attemptUrlFor(role: Role, destination: Destination | undefined): (url: string) => string {
   if (role !== 'admin') return hiddenUrl
   return (url) => {
-    const alike = (destination?.urls ?? []).filter((own) => hiddenUrl(own) === url)
+    const targets = destination === undefined ? [] : kindOf(destination).targets(destination)
+    const alike = targets.filter((own) => hiddenUrl(own) === url)
     return alike.length === 1 ? (alike[0] as string) : url
   }
-}
-
-/** Names of what was changed and does not show: the entry before and the one after look alike. */
-export function changedSecrets(before: Destination, after: Destination): string[] {
-  const changed: string[] = []
-  if (before.sharedSecret !== after.sharedSecret) changed.push('sharedSecret')
-  if (JSON.stringify(before.signingSecrets) !== JSON.stringify(after.signingSecrets)) changed.push('signingSecrets')
-  if (before.urls.join('\n') !== after.urls.join('\n') && shown(before) === shown(after)) changed.push('urls')
-  for (const [name, value] of Object.entries(after.headers)) {
-    if (Object.hasOwn(before.headers, name) && before.headers[name] !== value) changed.push(`headers.${name}`)
-  }
-  return changed
-}
-
-function shown({ urls }: Destination): string {
-  return urls.map(hiddenUrl).join('\n')
 }

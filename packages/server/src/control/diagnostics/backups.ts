@@ -2,10 +2,10 @@
 // room again beside the store. The key that opens stored secrets is not part of a copy and is never given out.
 
 import { isoTime } from '@switchyard/protocol'
+import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Backup } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { integer, nullable, object, oneOf, string, time } from '../schema.ts'
 import type { Operating } from './operating.ts'
 
 const BACKUP = object(

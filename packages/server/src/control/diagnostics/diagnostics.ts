@@ -3,10 +3,11 @@
 // see, such as how its own clock differs, is the caller's to check.
 
 import { isoTime } from '@switchyard/protocol'
+import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import { within } from '../../timing/within.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { array, integer, nullable, object, oneOf, string, time } from '../schema.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { checkNodes, checkServer } from './diagnose-server.ts'
@@ -97,7 +98,8 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
         const ledger = await store.books.ledger()
         const dial = createUrlChecks(operating?.dial, URLS_DEADLINE_MS)
         const about = async (destination: Destination): Promise<Check[]> => {
-          const { id, enabled, urls, timeoutMs } = destination
+          const { id, enabled, timeoutMs } = destination
+          const urls = kindOf(destination).targets(destination)
           const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
           const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
           const health = await timed(

@@ -1,9 +1,9 @@
 // The processes that work on the store: one with SQLite, any number with PostgreSQL.
 
 import { isoTime } from '@switchyard/protocol'
+import { array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import type { NodeSummary } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { array, boolean, integer, nullable, object, oneOf, string, time } from '../schema.ts'
 
 const NODES_ANSWER = object({
   data: array(

@@ -1,8 +1,8 @@
 // An attempt as it is answered: of a delivery, or of a test.
 
 import { isoTime } from '@switchyard/protocol'
+import { integer, nullable, number, object, string, time } from '../../api/schema.ts'
 import type { TestAttempt } from '../../delivery/delivery.ts'
-import { integer, nullable, number, object, string, time } from '../schema.ts'
 
 const MS = nullable(number())
 

@@ -1,6 +1,7 @@
 // Deliveries: their state, what each attempt came to, the request that was made, and sending one again.
 
 import { isoTime } from '@switchyard/protocol'
+import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
@@ -28,7 +29,6 @@ import {
 } from '../destinations/hidden.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../schema.ts'
 import { dueTime } from '../times.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
@@ -149,7 +149,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       notes.push('The receiver did not answer, so the request may not have reached it. For this reason its signatures are not shown.')
     }
     const note = notes.length === 0 ? null : notes.join(' ')
-    if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination.headers), HIDDEN), body, note }
+    if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
     if (last === undefined) return { headers: replaceSignatures(headers, ADDED_WHEN_SENT), body, note }
     return { headers: notes.length === 0 ? headers : replaceSignatures(headers, NOT_AS_SENT), body, note }
   }

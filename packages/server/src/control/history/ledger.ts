@@ -1,10 +1,10 @@
 // The books: what each destination is owed and what became of it, what each source sent, and what was refused at the door.
 
 import { isoTime } from '@switchyard/protocol'
+import { array, boolean, integer, nullable, object, string, time, withDefault } from '../../api/schema.ts'
 import type { LedgerRow, SourceCounts } from '../../store/store.ts'
 import { queryBoolean } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { array, boolean, integer, nullable, object, string, time, withDefault } from '../schema.ts'
 
 export const LEDGER_FIELDS = {
   owed: integer(),

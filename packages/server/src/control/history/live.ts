@@ -1,9 +1,9 @@
 // What happens now, as server-sent events. The feed itself is another stage's, handed in by app.ts.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
+import { anyObject, boolean, integer, nullable, number, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { anyObject, boolean, integer, nullable, number, object, oneOf, optional, string, time } from '../schema.ts'
 
 const id = (description: string) => optional(string({ max: 100, description }))
 

@@ -1,6 +1,7 @@
 // Messages as they were accepted, where each one goes, and where it does not and why; and of one, the whole story.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
@@ -8,7 +9,6 @@ import type { DeliveryDetail, MessageTrail, StoredMessage } from '../../store/st
 import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../schema.ts'
 import { dueMs } from '../times.ts'
 import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
 import { quoted, STORY_KINDS, type StoryAbout, skipSentence, storyOf } from './story.ts'

@@ -2,12 +2,25 @@
 // happened. A source's series says what came in, a destination's what went out, and without either it is all together.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
+import {
+  array,
+  integer,
+  invalidField,
+  nullable,
+  number,
+  object,
+  oneOf,
+  optional,
+  record,
+  string,
+  time,
+  withDefault,
+} from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { countOf, latencyOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
 import type { StatKind } from '../../store/store.ts'
 import { queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { array, integer, invalidField, nullable, number, object, oneOf, optional, record, string, time, withDefault } from '../schema.ts'
 
 const STEPS_MS = { '1m': 60_000, '5m': 300_000, '1h': 3_600_000, '1d': 86_400_000 } as const
 type Step = keyof typeof STEPS_MS

@@ -1,9 +1,9 @@
 // The routes of the control API as operations. Everything comes from the route: names from its path, parameters, bodies
 // and answers from its schemas. What a route can refuse with, beyond what it declares, is said here once for all of them.
 
+import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
 import { type Method, type Route, roleOf } from '../route.ts'
-import type { JsonSchema } from '../schema.ts'
 import { EXAMPLES } from './examples.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
 import { tagOf } from './tags.ts'

@@ -2,8 +2,8 @@
 // that name wherever it is used. Knows nothing of what is described: names, sentences and codes are given.
 
 import { REFUSALS } from '@switchyard/protocol'
+import type { JsonSchema } from '../../api/schema.ts'
 import { API_ERRORS } from '../../errors.ts'
-import type { JsonSchema } from '../schema.ts'
 import type { Answer, Operation, Security } from './operation.ts'
 
 export interface OpenApiDocument {

@@ -1,8 +1,8 @@
 // The route that gives out the description of all routes, its own among them. It needs a token as everything under /api
 // does; the reference at /docs/api has the same document for everybody.
 
+import { anyObject } from '../../api/schema.ts'
 import { type Route, route } from '../route.ts'
-import { anyObject } from '../schema.ts'
 import { apiDocument, type OpenApiDocument } from './api-document.ts'
 
 /** All routes, with one more that describes them. */

@@ -2,9 +2,9 @@
 // OpenAPI. Routes of the control API become these in control-operations.ts; the others are declared beside that.
 
 import type { RefusalCode } from '@switchyard/protocol'
+import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
 import type { Role } from '../../store/store.ts'
-import type { JsonSchema } from '../schema.ts'
 
 export type Security = 'control' | 'tracking' | 'none'
 

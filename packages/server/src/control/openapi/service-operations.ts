@@ -1,7 +1,7 @@
 // What the process answers besides the two APIs: whether it is well, its metrics, its reference, and access tokens. Served
 // by app.ts and by stages without routes of this kind; e2e/api-description.test.ts holds the two together.
 
-import type { JsonSchema } from '../schema.ts'
+import type { JsonSchema } from '../../api/schema.ts'
 import type { Answer, Operation } from './operation.ts'
 import { OAUTH, SERVICE } from './tags.ts'
 

@@ -2,8 +2,8 @@
 // its own; so it is described here, and e2e/api-description.test.ts holds the description against what is served.
 
 import { MAX_BATCH_MESSAGES, MAX_MESSAGE_ID_LENGTH, MESSAGE_TYPES, type MessageType, type RefusalCode } from '@switchyard/protocol'
+import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
-import type { JsonSchema } from '../schema.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
 import { TRACKING } from './tags.ts'
 

@@ -2,11 +2,6 @@
 // store keeps a job and makes its steps; when they are made is the runner's knowledge (replay-runner.ts).
 
 import { isoTime } from '@switchyard/protocol'
-import { ApiError } from '../../errors.ts'
-import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason } from '../../store/store.ts'
-import { audited } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
 import {
   array,
   boolean,
@@ -21,7 +16,12 @@ import {
   string,
   time,
   withDefault,
-} from '../schema.ts'
+} from '../../api/schema.ts'
+import { ApiError } from '../../errors.ts'
+import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason } from '../../store/store.ts'
+import { audited } from '../access/audit.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
 
 const JOB_STATES = ['running', 'paused', 'finished', 'cancelled'] as const satisfies readonly ReplayJobState[]
 const STATES = ['failed', 'expired', 'cancelled', 'delivered'] as const satisfies readonly FinalStateName[]

@@ -2,13 +2,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
+import { array, boolean, invalidField, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor, ChangeOf, Configuration, NewSource, Source } from '../../store/store.ts'
 import { audited } from '../access/audit.ts'
 import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
-import { array, boolean, invalidField, object, optional, patchOf, string, time, withDefault } from '../schema.ts'
 
 /** As in a URL's path without escapes, and as a Basic authentication's user name: no colon. */
 const WRITE_KEY = string({

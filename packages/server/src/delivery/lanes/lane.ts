@@ -4,6 +4,7 @@
 // flight than the destination, its breaker and the slots allow; what was claimed is settled or released; a lane that may not send
 // holds nothing but its probe; whatever can be sent later has an event or a timer that leads to pump().
 
+import { kindOf } from '../../destinations/kinds.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { type DeliveryEvents, tellAttempts } from '../events.ts'
@@ -173,8 +174,9 @@ export class Lane implements SlotUser {
   update(destination: Destination): void {
     const before = this.destination
     this.destination = destination
-    if (before.urls.join(' ') !== destination.urls.join(' ')) {
-      this.health.keep(destination.urls)
+    const targets = kindOf(destination).targets(destination)
+    if (kindOf(before).targets(before).join(' ') !== targets.join(' ')) {
+      this.health.keep(targets)
       this.#gate.reset()
     }
     // What waits has been cut into batches, or not, by the old settings; claimed again, it is cut by the new.
@@ -307,7 +309,7 @@ export class Lane implements SlotUser {
     let judged = false
     for (const { url, outcome } of results) {
       // A URL that has been replaced meanwhile says nothing about those in its place.
-      if (outcome === UNWRITABLE || !destination.urls.includes(url)) continue
+      if (outcome === UNWRITABLE || !kindOf(destination).targets(destination).includes(url)) continue
       judged = true
       this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
     }

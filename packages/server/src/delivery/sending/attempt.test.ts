@@ -6,6 +6,7 @@ import { createServer as createHttpServer, type IncomingMessage, type RequestLis
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { verdictOfStatus } from '../../destinations/webhook/verdict.ts'
 import { createCertificate } from '../fixtures/certificates.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createSender, MAX_RESPONSE_BYTES, type Sender, type SenderOptions, type SendRequest } from './attempt.ts'
@@ -22,7 +23,8 @@ function senderFor(t: TestContext, options: Partial<SenderOptions> = {}): Sender
 }
 
 function post(sender: Sender, url: string, given: Partial<SendRequest> = {}): Promise<Outcome> {
-  return sender.send({ url, headers: ['content-type', 'application/json'], body: '{"type":"track"}', timeoutMs: 3_000, ...given })
+  const headers = ['content-type', 'application/json']
+  return sender.send({ url, headers, body: '{"type":"track"}', timeoutMs: 3_000, verdictOf: verdictOfStatus, ...given })
 }
 
 async function listening(t: TestContext, server: Server, host = '127.0.0.1'): Promise<number> {

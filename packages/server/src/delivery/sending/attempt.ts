@@ -3,20 +3,11 @@
 // not followed. Whether and when to try again is retry-policy.ts's, and which addresses may be dialled the guard's.
 
 import type { Dispatcher } from 'undici'
+import type { Verdict } from '../../destinations/kind.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { type Connection, Connections, DialError, type Origin } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
-import {
-  describeStatus,
-  type Outcome,
-  parseRetryAfter,
-  REASONS,
-  RESPONSE_START_BYTES,
-  type ReasonCode,
-  reasonOfError,
-  type Verdict,
-  verdictOfStatus,
-} from './outcome.ts'
+import { describeStatus, type Outcome, parseRetryAfter, REASONS, RESPONSE_START_BYTES, type ReasonCode, reasonOfError } from './outcome.ts'
 
 /** An answer that reaches this many bytes counts by its status, and its connection is closed rather than read on. */
 export const MAX_RESPONSE_BYTES = 65_536
@@ -28,6 +19,8 @@ export interface SendRequest {
   body: string | Buffer
   /** For everything, from the lookup to the last byte of the answer. */
   timeoutMs: number
+  /** What a status means. */
+  verdictOf: (status: number) => Verdict
   /** Keeps the start of the answer on success, too. */
   keepAnswer?: true
 }
@@ -178,7 +171,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
     if (this.#settled) return
-    if (this.#request.keepAnswer || verdictOfStatus(this.#status as number) !== 'success') this.#keepStart(chunk)
+    if (this.#request.keepAnswer || this.#request.verdictOf(this.#status as number) !== 'success') this.#keepStart(chunk)
     this.#responseBytes += chunk.length
     if (this.#responseBytes < MAX_RESPONSE_BYTES) return
     this.#settleByStatus()
@@ -223,7 +216,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #settleByStatus(): void {
     const status = this.#status as number
-    const verdict = verdictOfStatus(status)
+    const verdict = this.#request.verdictOf(status)
     if (verdict === 'success') this.#settle(verdict, null, null)
     else this.#settle(verdict, `http_${status}`, describeStatus(status))
   }

@@ -1,13 +1,13 @@
 // Units on their way: one request, made once and sent to every URL at the same time, and the outcomes when all are there.
 // Counts what is in flight at each URL. What may be sent and what an outcome leads to is the lane's.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination, Shipment } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { deliveryIdOf, jsonOf, type Member, traceOf, type Unit, type UnitOutcome, type Work } from '../shipments/work.ts'
 import type { Sender } from './attempt.ts'
 import { type Outcome, REASONS } from './outcome.ts'
-import { webhookRequest } from './request.ts'
 
 export interface Flight {
   work: Work
@@ -84,12 +84,16 @@ export class Flights {
     if (urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
     const startedAtMs = clock.wallMs()
     const about = { id: deliveryId, attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs, trace: traceOf(unit) }
-    const { headers, body } = webhookRequest(destination, unit.members.map(jsonOf), unit.whole, about)
+    const kind = kindOf(destination)
+    const { headers, body } = kind.request(destination, unit.members.map(jsonOf), unit.whole, about)
     const { timeoutMs } = destination
+    const verdictOf = kind.verdicts(destination)
     // No async function here: this is the hottest path, and each would be a promise more per attempt.
     for (const url of urls) {
       this.#byUrl.set(url, this.at(url) + 1)
-      void sender.send({ url, headers, body, timeoutMs }).then((outcome) => this.#answered(flight, { url, startedAtMs, outcome }))
+      void sender
+        .send({ url, headers, body, timeoutMs, verdictOf })
+        .then((outcome) => this.#answered(flight, { url, startedAtMs, outcome }))
     }
   }
 
@@ -111,8 +115,9 @@ export function slotsFor(destination: Destination, unit: Unit): number {
 /** The URLs that are left to try, of those that the destination has now; all of them if its URLs were replaced. The store keeps no query values. */
 function urlsFor(destination: Destination, unit: Unit): readonly string[] {
   const { shipment } = unit.members[0] as Member
-  if (shipment.urls === null) return destination.urls
+  const all = kindOf(destination).targets(destination)
+  if (shipment.urls === null) return all
   const owed = new Set(shipment.urls.map(hiddenUrl))
-  const left = destination.urls.filter((url) => owed.has(hiddenUrl(url)))
-  return left.length > 0 ? left : destination.urls
+  const left = all.filter((url) => owed.has(hiddenUrl(url)))
+  return left.length > 0 ? left : all
 }

@@ -1,28 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import {
-  describeStatus,
-  parseRetryAfter,
-  REASONS,
-  reasonOfError,
-  reasonOfLookupError,
-  reasonOfTlsError,
-  type Verdict,
-  verdictOfStatus,
-} from './outcome.ts'
+import { describeStatus, parseRetryAfter, REASONS, reasonOfError, reasonOfLookupError, reasonOfTlsError } from './outcome.ts'
 
 const failing = (code: string, message = 'x'): Error => Object.assign(new Error(message), { code })
-
-test('every status from 100 to 999 has the verdict that the decisions give it', () => {
-  const temporary = new Set([408, 425, 429])
-  for (let status = 100; status < 1_000; status += 1) {
-    let expected: Verdict = 'permanent'
-    if (status >= 200 && status <= 299) expected = 'success'
-    else if (status >= 500 && status <= 599 && status !== 501 && status !== 505) expected = 'temporary'
-    else if (temporary.has(status)) expected = 'temporary'
-    assert.equal(verdictOfStatus(status), expected, String(status))
-  }
-})
 
 test('a status is described in a sentence, with its name where it has one', () => {
   assert.equal(describeStatus(404), 'The receiver answered 404 Not Found.')

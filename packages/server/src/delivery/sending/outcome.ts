@@ -2,11 +2,10 @@
 // Everything the network, the resolver, TLS or a status can say is mapped here, in one table, and nowhere else. Pure:
 // no clock, no sockets. A sentence never holds anything the receiver sent or an address that was looked up.
 
+import type { Verdict } from '../../destinations/kind.ts'
 import type { ReasonCode } from '../../store/port/attempt-reasons.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../../store/port/attempt-reasons.ts'
-
-export type Verdict = 'success' | 'temporary' | 'permanent'
 
 /** Null where a step did not take place: on a reused connection, for an address in the URL (DNS), over plain HTTP (TLS). */
 export interface Timings {
@@ -36,17 +35,6 @@ export interface Outcome {
 }
 
 export const RESPONSE_START_BYTES = 4_096
-
-/** Statuses below 500 that ask for another try. */
-const TEMPORARY_BELOW_500 = new Set([408, 425, 429])
-/** Not implemented, HTTP version not supported: asking again does not change either. */
-const PERMANENT_FROM_500 = new Set([501, 505])
-
-export function verdictOfStatus(status: number): Verdict {
-  if (status >= 200 && status < 300) return 'success'
-  if (status >= 500 && status < 600) return PERMANENT_FROM_500.has(status) ? 'permanent' : 'temporary'
-  return TEMPORARY_BELOW_500.has(status) ? 'temporary' : 'permanent'
-}
 
 const REASON_OF_CODE = new Map<string, ReasonCode>([
   ['ETIMEDOUT', 'timeout'],

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { Verdict } from '../../destinations/kind.ts'
 import { refuseUneven } from '../../store/encoding/settlement.ts'
 import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../../store/store.ts'
-import type { Outcome, Verdict } from '../sending/outcome.ts'
+import type { Outcome } from '../sending/outcome.ts'
 import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
 
 const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']

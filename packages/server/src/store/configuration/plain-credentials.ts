@@ -2,11 +2,12 @@
 // and in the oldest audit entries. Each function turns a stored text into its current form, so that both adapters and the migration
 // between them do the same. The adapters know where such texts are.
 
+import type { Sealing } from '../../destinations/kind.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import type { Destination } from '../port/model.ts'
-import { emptiedDestination, resealDestination, type Sealing, type StoredDestination, sealedParts } from './stored-destination.ts'
+import { emptiedDestination, resealDestination, type StoredDestination } from './stored-destination.ts'
 
 export interface DestinationSealing {
   /** Seals what was plain. */
@@ -32,9 +33,12 @@ export function sealedDoc(text: string, isDeleted: boolean, { seal, reseal }: De
   // Destinations that were deleted before this version may have secrets that no key opens any more.
   if (isDeleted) return JSON.stringify(emptiedDestination(doc))
   if ('sealedUrls' in doc) return JSON.stringify(resealDestination(doc, reseal))
+  // Only webhooks were stored so, and their secrets were sealed already.
   const { urls, headers, ...rest } = doc
   const secrets = resealDestination({ ...rest, sealedUrls: [], sealedHeaders: {} }, reseal)
-  return JSON.stringify({ ...secrets, ...sealedParts(doc.id, urls, headers, seal) })
+  const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }
+  const { sealedUrls, sealedHeaders } = resealDestination(plain, seal)
+  return JSON.stringify({ ...secrets, sealedUrls, sealedHeaders })
 }
 
 /** The doc of an attempt. Undefined: there is no credential in it. */

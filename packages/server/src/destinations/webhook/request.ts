@@ -2,30 +2,18 @@
 // (docs/guide/verifying-webhooks.md). The body is always the output of JSON.stringify over plain data, so a receiver that re-stringifies and one that reads raw bytes both verify.
 
 import { signMessage, signStandardWebhook } from '@switchyard/webhook'
-import type { Destination, TraceContext } from '../../store/store.ts'
+import type { Destination } from '../../store/port/model.ts'
+import type { OutgoingRequest, RequestAbout } from '../kind.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'
 
-export interface RequestAbout {
-  /** Names the request's content to the receiver: the same on every attempt at it. */
-  id: string
-  /** From 1. */
-  attempt: number
-  replay: boolean
-  /** Wall time. */
-  atMs: number
-  /** That of all its messages; null where they have none, or several. */
-  trace: TraceContext | null
-}
-
-export interface WebhookRequest {
-  /** Names and values in turn. */
-  headers: string[]
-  body: string
-}
-
 /** `messages` are JSON texts. A batch is an array, of one message too. */
-export function webhookRequest(destination: Destination, messages: readonly string[], batch: boolean, about: RequestAbout): WebhookRequest {
+export function webhookRequest(
+  destination: Destination,
+  messages: readonly string[],
+  batch: boolean,
+  about: RequestAbout,
+): OutgoingRequest {
   const first = messages[0] as string
   const body = batch ? `[${messages.join(',')}]` : first
   const headers = [...standing(destination), 'X-Attempt', String(about.attempt)]

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { verify } from '@switchyard/webhook'
 import { type Destination, NO_FILTER } from '../../store/store.ts'
-import { type RequestAbout, USER_AGENT, type WebhookRequest, webhookRequest } from './request.ts'
+import type { OutgoingRequest, RequestAbout } from '../kind.ts'
+import { USER_AGENT, webhookRequest } from './request.ts'
 
 interface Vectors {
   sharedSecret: string
@@ -45,7 +46,7 @@ function destination(given: Partial<Destination> = {}): Destination {
   }
 }
 
-function headersOf({ headers }: WebhookRequest): Record<string, string> {
+function headersOf({ headers }: OutgoingRequest): Record<string, string> {
   const named: Record<string, string> = {}
   for (let at = 0; at < headers.length; at += 2) {
     const name = (headers[at] as string).toLowerCase()

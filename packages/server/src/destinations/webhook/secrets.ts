@@ -1,0 +1,58 @@
+// What may be a credential of a receiver in a webhook's settings: both kinds of secrets, header values, and URLs as a whole, because a
+// URL may have a credential in its query or its path. All of it is encrypted where it is stored, and each text is bound to its place.
+
+import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
+import { type Destination, NO_FILTER } from '../../store/port/model.ts'
+import type { Sealing } from '../kind.ts'
+
+export type StoredWebhook = Omit<Destination, 'urls' | 'headers'> & {
+  sealedUrls: readonly string[]
+  sealedHeaders: Readonly<Record<string, string>>
+}
+
+export function toStored({ urls, headers, ...rest }: Destination): StoredWebhook {
+  return { ...rest, sealedUrls: urls, sealedHeaders: headers }
+}
+
+export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredWebhook): Destination {
+  // Destinations that were stored before there were filters have none.
+  const { filter, paused } = rest as Partial<Destination>
+  return { ...rest, filter: filter ?? NO_FILTER, paused: paused ?? false, urls, headers }
+}
+
+export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebhook {
+  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders } = stored
+  return {
+    ...stored,
+    sharedSecret: sharedSecret === null ? null : change(sharedSecret, id),
+    signingSecrets: signingSecrets.map((secret) => change(secret, id)),
+    sealedUrls: sealedUrls.map((url, at) => change(url, `${id}.urls.${at}`)),
+    sealedHeaders: mapValues(sealedHeaders, (value, name) => change(value, `${id}.headers.${name}`)),
+  }
+}
+
+export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
+  // Rows of earlier versions have these two in plain text.
+  const { urls: _, headers: __, ...rest } = stored as Partial<Destination> & StoredWebhook
+  return { ...rest, sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [] }
+}
+
+export function hiddenSettings({ urls, headers }: Destination): { urls: string[]; headers: Record<string, string> } {
+  return { urls: urls.map(hiddenUrl), headers: mapValues(headers, () => HIDDEN) }
+}
+
+export function changedSecrets(before: Destination, after: Destination): string[] {
+  const changed: string[] = []
+  if (before.sharedSecret !== after.sharedSecret) changed.push('sharedSecret')
+  if (JSON.stringify(before.signingSecrets) !== JSON.stringify(after.signingSecrets)) changed.push('signingSecrets')
+  const shown = ({ urls }: Destination): string => urls.map(hiddenUrl).join('\n')
+  if (before.urls.join('\n') !== after.urls.join('\n') && shown(before) === shown(after)) changed.push('urls')
+  for (const [name, value] of Object.entries(after.headers)) {
+    if (Object.hasOwn(before.headers, name) && before.headers[name] !== value) changed.push(`headers.${name}`)
+  }
+  return changed
+}
+
+function mapValues(of: Readonly<Record<string, string>>, change: (value: string, name: string) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, change(value, name)]))
+}

@@ -1,0 +1,122 @@
+// The settings that a webhook has beside those of every destination: which values are taken, and why others are not. The one judge of
+// URLs, headers and secrets at configuration; whether an address may be dialled is decided at the dial, by delivery. No sentence
+// here may quote a value, which may be a secret.
+
+import { parseSigningSecret } from '@switchyard/webhook'
+import { array, boolean, integer, nullable, record, string, withDefault } from '../../api/schema.ts'
+import { HIDDEN } from '../../secrets/hidden-url.ts'
+
+const KIB = 1024
+
+const MAX_URL_LENGTH = 2_048
+const MAX_HEADERS = 50
+const MAX_HEADER_NAME_LENGTH = 128
+const MAX_HEADER_VALUE_LENGTH = 4_096
+/** Of all names and values. Servers commonly refuse more than 16 KB of headers, and Switchyard's own come on top. */
+const MAX_HEADER_BYTES = 12 * KIB
+const MAX_SHARED_SECRET_LENGTH = 1_024
+
+const REFUSED_HEADERS = new Set([
+  // Switchyard's own
+  'host',
+  'content-length',
+  'content-type',
+  'user-agent',
+  'x-signature',
+  'x-attempt',
+  'x-replay',
+  'traceparent',
+  'tracestate',
+  // Of the connection, not of the message
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+])
+const REFUSED_HEADER_PREFIXES = ['webhook-', 'proxy-']
+
+/** RFC 9110, 5.6.2 */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+export function urlProblem(text: string): string | null {
+  // The URL parser drops or turns around what stands out of place (blanks, tabs, backslashes): what is kept must be what is dialled.
+  if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
+  if (!URL.canParse(text)) return 'must be a valid URL'
+  const url = new URL(text)
+  if (text.includes(HIDDEN)) return 'must have its own query: what is in it only stands for it where it is not shown'
+  if (text.includes('#')) return 'must not have a fragment (#…), which is never sent'
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password; set an Authorization header instead'
+  return null
+}
+
+export function headerNameProblem(name: string): string | null {
+  if (name.length > MAX_HEADER_NAME_LENGTH) return `must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`
+  if (!TOKEN.test(name)) return "must have a name of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
+  const lower = name.toLowerCase()
+  if (REFUSED_HEADERS.has(lower) || REFUSED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
+    return 'is a header that Switchyard or the connection sets itself'
+  }
+  return null
+}
+
+function headersProblem(headers: Record<string, string>): string | null {
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  if (new Set(names).size < names.length) return 'must not name a header twice; upper and lower case are the same'
+  const bytes = Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
+  return bytes > MAX_HEADER_BYTES ? `must have at most ${MAX_HEADER_BYTES} bytes of names and values in all` : null
+}
+
+function signingSecretProblem(secret: string): string | null {
+  try {
+    if (secret.startsWith('whsec_') && parseSigningSecret(secret).length > 0) return null
+  } catch {
+    // Told below, without the secret.
+  }
+  return 'must be whsec_ followed by base64'
+}
+
+export const WEBHOOK_SETTINGS = {
+  urls: array(string({ max: MAX_URL_LENGTH, format: 'uri', check: urlProblem }), {
+    min: 1,
+    max: 5,
+    identity: (url) => new URL(url).href,
+    description: 'Each message is posted to all of them at once; one success is enough.',
+  }),
+  headers: withDefault(
+    record(
+      string({
+        max: MAX_HEADER_VALUE_LENGTH,
+        check: (value) => {
+          if (value === HIDDEN) return 'must have a value: this one only stands for it where it is not shown'
+          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must have a value of visible ASCII characters, spaces and tabs'
+        },
+      }),
+      { max: MAX_HEADERS, name: headerNameProblem, whole: headersProblem, description: 'Added to every request.' },
+    ),
+    {},
+  ),
+  sharedSecret: withDefault(
+    nullable(string({ min: 1, max: MAX_SHARED_SECRET_LENGTH, writeOnly: true, description: 'Key of X-Signature; null for none.' })),
+    null,
+  ),
+  signingSecrets: withDefault(
+    array(string({ max: 200, check: signingSecretProblem }), {
+      max: 2,
+      writeOnly: true,
+      identity: (secret) => secret,
+      description: 'Keys of Standard Webhooks signatures, whsec_…; two while one is being replaced.',
+    }),
+    [],
+  ),
+}
+
+export const SHOWN_WEBHOOK_SETTINGS = {
+  urls: array(string({ description: 'A viewer sees (hidden) in the place of each value of a query.' })),
+  headers: record(string({ description: 'A viewer sees (hidden) in the place of each value.' })),
+  hasSharedSecret: boolean(),
+  hasSigningSecrets: boolean(),
+  signingSecretCount: integer(),
+}

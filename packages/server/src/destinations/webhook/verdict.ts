@@ -1,0 +1,14 @@
+// What a receiver's status means for a delivery.
+
+import type { Verdict } from '../kind.ts'
+
+/** Statuses below 500 that ask for another try. */
+const TEMPORARY_BELOW_500 = new Set([408, 425, 429])
+/** Not implemented, HTTP version not supported: asking again does not change either. */
+const PERMANENT_FROM_500 = new Set([501, 505])
+
+export function verdictOfStatus(status: number): Verdict {
+  if (status >= 200 && status < 300) return 'success'
+  if (status >= 500 && status < 600) return PERMANENT_FROM_500.has(status) ? 'permanent' : 'temporary'
+  return TEMPORARY_BELOW_500.has(status) ? 'temporary' : 'permanent'
+}
