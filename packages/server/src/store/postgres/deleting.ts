@@ -8,7 +8,9 @@
 import { randomUUID } from 'node:crypto'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
+import { endStep } from '../deletions/deletion-ends.ts'
 import type { DeletionQuestion } from '../deletions/deletion-question.ts'
+import { DeletionReads } from '../deletions/deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
 import { resolve } from '../port/from-stored.ts'
 import {
@@ -34,10 +36,8 @@ import type { SharedConfiguration } from './cluster/shared-configuration.ts'
 import type { Accepting } from './messages/accepting.ts'
 import type { Claiming } from './messages/claiming.ts'
 import { oweDeleteMessages } from './rows/delete-messages.ts'
-import { endStep } from './rows/deletion-ends.ts'
+import { deletionRows } from './rows/deletion-rows.ts'
 import { Purging, TAIL } from './rows/purging.ts'
-import { DeletionReads } from './rows/read-deletions.ts'
-import { listSuppressions } from './rows/read-suppressions.ts'
 import { OLDEST, rowIdAt } from './schema/ids.ts'
 import type { Parts } from './session/parts.ts'
 import { writeText } from './session/texts.ts'
@@ -67,7 +67,7 @@ export class Deleting implements DeletionStore {
   readonly #parts: Parts
   readonly #tools: Tools
   readonly #changes: SharedConfiguration
-  readonly #reads: DeletionReads
+  readonly #reads: DeletionReads<string>
   readonly #purging: Purging
   /** When this node learned of each request that it remembers. */
   readonly #learnedAt = new Map<string, number>()
@@ -81,7 +81,7 @@ export class Deleting implements DeletionStore {
     this.#parts = parts
     this.#tools = tools
     this.#changes = tools.changes
-    this.#reads = new DeletionReads(parts.database)
+    this.#reads = new DeletionReads(deletionRows((text, values) => parts.database.query(text, values), parts.names))
     this.#purging = new Purging(parts)
   }
 
@@ -96,7 +96,7 @@ export class Deleting implements DeletionStore {
     await this.#untilKnown(version)
     await this.#tools.claiming.free(origins, destinationIds)
     for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
-    const detail = await this.#reads.one(id)
+    const detail = await this.one(id)
     if (detail === undefined) throw new Error(`deletion ${id} is not there`)
     return detail
   }
@@ -147,19 +147,21 @@ export class Deleting implements DeletionStore {
   }
 
   async list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
-    return this.#reads.list(await this.#named(filter), page)
+    const question = await this.#named(filter)
+    return this.#snapshot((reads) => reads.list(question, page))
   }
 
   one(id: string): Promise<DeletionDetail | undefined> {
-    return this.#reads.one(id)
+    return this.#snapshot((reads) => reads.one(id))
   }
 
   async targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
-    return this.#reads.targets(id, await this.#named(filter), page)
+    const question = await this.#named(filter)
+    return this.#snapshot((reads) => reads.targets(id, question, page))
   }
 
   suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>> {
-    return listSuppressions(this.#parts.database, filter, page)
+    return this.#reads.suppressions(filter, page)
   }
 
   suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
@@ -209,7 +211,7 @@ export class Deleting implements DeletionStore {
     let after: string | null = OLDEST
     while (after !== null && !this.#parts.isClosed()) {
       const from: string = after
-      after = await this.#parts.database.transaction((ask) => endStep(ask, from, beforeMs, key))
+      after = await this.#parts.database.transaction((ask) => endStep(deletionRows(ask, this.#parts.names), from, beforeMs, key))
     }
   }
 
@@ -293,6 +295,12 @@ export class Deleting implements DeletionStore {
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
       pauseMs = Math.min(ASK_AGAIN_AT_MOST_MS, 2 * pauseMs)
     }
+  }
+
+  /** An answer of several questions is of one moment. */
+  #snapshot<T>(work: (reads: DeletionReads<string>) => Promise<T>): Promise<T> {
+    const { database, names } = this.#parts
+    return database.transaction((ask) => work(new DeletionReads(deletionRows(ask, names))), { readOnly: true })
   }
 
   // ── Names ──

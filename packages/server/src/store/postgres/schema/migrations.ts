@@ -97,7 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
     version bigint NOT NULL,
     PRIMARY KEY (source, user_digest)
   );
-  -- In the order in which they are listed: see read-suppressions.ts.
+  -- In the order in which they are listed: see deletion-rows.ts.
   CREATE INDEX suppressions_in_order ON suppressions (source, left(user_id, 200), user_digest);
   CREATE INDEX suppressions_by_version ON suppressions (version);
 

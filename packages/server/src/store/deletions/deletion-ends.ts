@@ -1,0 +1,33 @@
+// What becomes of deletion requests that have ended: their end is written down, so that no list has to count attempts for
+// it, and after the retention time users stand in them by pseudonym, one request per step. A delete message that failed
+// and is replayed opens its request again.
+
+import type { RowId } from '../port/model.ts'
+import type { DeletionRows } from './deletion-rows.ts'
+import { countTargets, stateOf } from './deletion-state.ts'
+import { pseudonymOf } from './pseudonyms.ts'
+
+/** Looks at the first request after `after`. Returns its number, or null when there was none. */
+export async function endStep<Id extends RowId>(
+  rows: DeletionRows<Id>,
+  after: Id,
+  beforeMs: number,
+  pseudonymKey: string,
+): Promise<Id | null> {
+  const row = await rows.nextNamed(after, beforeMs)
+  if (row === undefined) return null
+  const userIds = JSON.parse(row.userIds) as string[]
+  let { ended } = row
+  if (ended === null && row.isPurged) {
+    const state = stateOf(await countTargets(rows, row, userIds.length), row.isPurged)
+    if (state === 'finished' || state === 'failed') await rows.end(row.num, (ended = state))
+  }
+  if (ended !== null && row.createdAtMs < beforeMs) {
+    await rows.rename(
+      row.num,
+      userIds,
+      userIds.map((userId) => pseudonymOf(userId, pseudonymKey)),
+    )
+  }
+  return row.num
+}

@@ -1,0 +1,109 @@
+// The rows of deletion requests and suppressions in the database. Users stand in columns as texts.ts writes them, and in the JSON
+// of a request as they are.
+
+import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
+import { POSTGRES_ROWS, SKEW } from '../schema/ids.ts'
+import type { Names } from '../schema/names.ts'
+import { int8s, texts } from '../session/binary-arrays.ts'
+import type { Ask } from '../session/database.ts'
+import { readText, writeText } from '../session/texts.ts'
+
+const REQUESTS = `
+  SELECT num, id, created_at AS "createdAtMs", suppress, user_ids AS "userIds", sources, purged,
+         purge_cursor >= purge_end AS "isPurged", ended
+  FROM deletions`
+
+/** The attempts were all made after the request ($1), so older partitions need not be looked at. */
+const TARGETS = `
+  SELECT t.user_id AS "userId", t.source, t.destination, t.origin, t.final, coalesce(max(a.attempt), 0) AS attempts,
+         coalesce(sum(a.delivered), 0) AS delivered, coalesce(sum(a.failed + a.expired + a.cancelled), 0) AS failed
+  FROM deletion_targets t LEFT JOIN attempts a ON a.origin = t.origin AND a.id > $1::bigint - ${SKEW}
+  WHERE t.deletion = $1`
+/** By the key of deletion_targets, on which the other columns depend. */
+const EACH = 'GROUP BY t.deletion, t.user_digest, t.source, t.destination'
+
+/** By digest, as the key has them. */
+const OF_USERS = 't.user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::text[]) AS u))'
+
+/**
+ * As the index of the order of suppressions has it: users whose ids begin alike for so many characters come in the order of their
+ * digests.
+ */
+const PREFIX = 'left(p.user_id, 200)'
+
+export function deletionRows(ask: Ask, names: Names): DeletionRows<string> {
+  return {
+    order: POSTGRES_ROWS,
+    newest: async (last, limit) =>
+      (await ask<DeletionRow<string>>(`${REQUESTS} WHERE num <= $1 ORDER BY num DESC LIMIT $2`, [last, limit])).rows,
+    byId: async (id) => (await ask<DeletionRow<string>>(`${REQUESTS} WHERE id = $1`, [writeText(id)])).rows[0],
+    sourceIds: async (sources) => sources.map(await names.idsOf({ query: ask }, 'sources', sources)),
+    async progress(deletion) {
+      const { rows } = await ask<TargetProgress & { source: string; count: number }>(
+        `SELECT source, final, least(attempts, 1) AS attempts, least(delivered, 1) AS delivered, least(failed, 1) AS failed, count(*) AS count
+         FROM (${TARGETS} ${EACH}) e GROUP BY 1, 2, 3, 4, 5`,
+        [deletion],
+      )
+      return rows
+    },
+    async targets(deletion, userIds) {
+      const { rows } = await ask<TargetRow<string>>(
+        `SELECT e.*, d.id AS "destinationId" FROM (${TARGETS} AND ${OF_USERS} ${EACH}) e JOIN destinations d ON d.num = e.destination
+         ORDER BY e.destination`,
+        [deletion, userIds.map(writeText)],
+      )
+      return rows.map((row) => Object.assign(row, { userId: readText(row.userId) }))
+    },
+    async suppressions({ userId, sourceId }, source, user, limit) {
+      const conditions = [`(p.source, ${PREFIX}, p.user_digest) >= ($2::bigint, left($3::text, 200), digest_of($3))`]
+      const values: (string | number)[] = [limit, source, writeText(user)]
+      if (sourceId !== undefined) conditions.push(`s.id = $${values.push(writeText(sourceId))}`)
+      // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET keeps it so.
+      const from =
+        userId === undefined
+          ? 'sources s JOIN suppressions p ON p.source = s.num'
+          : `sources s CROSS JOIN LATERAL (
+               SELECT * FROM suppressions WHERE source = s.num AND user_digest = digest_of($${values.push(writeText(userId))}) OFFSET 0) p`
+      const { rows } = await ask<SuppressionRow<string>>(
+        `SELECT p.source, s.id AS "sourceId", p.user_id AS "userId", p.since FROM ${from}
+         WHERE ${conditions.join(' AND ')} ORDER BY p.source, ${PREFIX}, p.user_digest LIMIT $1`,
+        values,
+      )
+      return rows.map((row) => Object.assign(row, { userId: readText(row.userId) }))
+    },
+    areNamed: async () => (await ask('SELECT 1 FROM deletions WHERE NOT pseudonyms LIMIT 1')).rows.length > 0,
+    async nextNamed(after, beforeMs) {
+      // One that another node looks at now is left to it.
+      const { rows } = await ask<DeletionRow<string>>(
+        `${REQUESTS} WHERE NOT pseudonyms AND num > $1 AND (ended IS NULL OR created_at < $2) ORDER BY num LIMIT 1 FOR UPDATE SKIP LOCKED`,
+        [after, beforeMs],
+      )
+      return rows[0]
+    },
+    async end(deletion, ended) {
+      await ask('UPDATE deletions SET ended = $2 WHERE num = $1', [deletion, ended])
+    },
+    /** What the rows were before is in the server's files until it vacuums them, as with everything that is deleted there. */
+    async rename(deletion, userIds, pseudonyms) {
+      await ask('UPDATE deletions SET user_ids = $2, pseudonyms = true WHERE num = $1', [deletion, JSON.stringify(pseudonyms)])
+      // Taken out and put back: a user may be called what another is from now on, and a row would stand in the other's way.
+      const { rows } = await ask<{ user_id: string; source: string; destination: string; origin: string; final: string | null }>(
+        'DELETE FROM deletion_targets WHERE deletion = $1 RETURNING user_id, source, destination, origin, final',
+        [deletion],
+      )
+      const renamed = new Map(userIds.map((userId, at) => [userId, pseudonyms[at] as string]))
+      await ask(
+        `INSERT INTO deletion_targets (deletion, user_id, source, destination, origin, final)
+         SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])`,
+        [
+          deletion,
+          texts(rows.map(({ user_id }) => renamed.get(readText(user_id)) ?? user_id)),
+          int8s(rows.map(({ source }) => source)),
+          int8s(rows.map(({ destination }) => destination)),
+          int8s(rows.map(({ origin }) => origin)),
+          texts(rows.map(({ final }) => final)),
+        ],
+      )
+    },
+  }
+}
