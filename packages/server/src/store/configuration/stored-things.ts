@@ -24,12 +24,19 @@ export const NOTHING: Configuration = {
   tokens: new Map(),
 }
 
-/** The doc of a thing, with its secrets sealed. Tokens have columns instead, and only a hash. */
-export function docOf<K extends Kind>(kind: K, thing: Things[K], box: SecretBox): string {
-  return JSON.stringify(kind === 'destinations' ? sealDestination(thing as Destination, box) : thing)
+export const TABLES = { sources: 'sources', destinations: 'destinations', oauthApps: 'oauth_apps', tokens: 'tokens' } as const
+
+/** What a row holds beside its id, with secrets sealed. */
+export function columnsOf<K extends Kind>(kind: K, thing: Things[K], box: SecretBox): Record<string, string | number> {
+  if (kind === 'tokens') {
+    const { name, role, hash, createdAtMs } = thing as ControlToken
+    return { name, role, hash, created_at: createdAtMs }
+  }
+  return { doc: JSON.stringify(kind === 'destinations' ? sealDestination(thing as Destination, box) : thing) }
 }
 
-/** The doc of a deleted thing, for what still refers to it: nothing in it can be read with the key. */
-export function leftOf<K extends Kind>(kind: K, thing: Things[K]): string {
-  return JSON.stringify(kind === 'destinations' ? emptiedDestination(thing as Destination) : thing)
+/** The doc that is kept of a deleted thing because other rows refer to it: nothing in it can be decrypted. Null: the row is removed. */
+export function leftOf<K extends Kind>(kind: K, thing: Things[K]): string | null {
+  if (kind === 'destinations') return JSON.stringify(emptiedDestination(thing as Destination))
+  return kind === 'sources' ? JSON.stringify(thing) : null
 }

@@ -2,16 +2,17 @@
 
 import type { ConfigurationChange } from './configuration-rows.ts'
 
-/** How many were not suppressed before. */
+/** How many were not suppressed before. Throws for a source that is not there. */
 export async function suppress(
   change: ConfigurationChange,
   sourceIds: readonly string[],
   userIds: readonly string[],
   atMs: number,
 ): Promise<number> {
-  const { suppressions } = change.configuration
+  const { sources, suppressions } = change.configuration
   let added = 0
   for (const sourceId of new Set(sourceIds)) {
+    if (!sources.has(sourceId)) throw new Error(`unknown source ${sourceId}`)
     const before = suppressions.get(sourceId)
     for (const userId of new Set(userIds)) if (!before?.has(userId)) added++
   }

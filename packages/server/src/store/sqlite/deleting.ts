@@ -2,6 +2,7 @@
 // are taken up again at the next start. Users stand by pseudonym in what is kept for long; the key to those is here alone.
 
 import { randomUUID } from 'node:crypto'
+import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import type { DeletionQuestion } from '../deletions/deletion-question.ts'
 import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
@@ -18,21 +19,22 @@ import type {
   NewSuppressions,
   Page,
   PageRequest,
+  SecretStore,
   Shipment,
   Suppression,
   SuppressionFilter,
   Taker,
 } from '../store.ts'
-import type { Configuring } from './configuring.ts'
+import type { ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
-import { auditNote } from './rows/write-audit.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
 
 export interface DeletingParts {
   writer: GroupCommit
   reader: ReadingThread
-  configuring: Configuring
+  changes: ConfigurationFile
+  secrets: SecretStore
   nowMs: () => number
   taker: () => Taker | null
   deleted: DeletedUsers
@@ -51,34 +53,29 @@ export class Deleting implements DeletionStore {
     this.#parts = parts
   }
 
-  create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
-    return this.#parts.configuring.exclusive((configuration) => this.#createDeletion(resolve(wanted, configuration), audit))
-  }
-
-  async #createDeletion(deletion: NewDeletion, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
-    const { writer, reader, configuring, nowMs, taker, run, release } = this.#parts
-    const { sources, destinations } = configuring.configuration
-    const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
-    const userIds = [...new Set(deletion.userIds)]
-    const targets = sourceIds.map((sourceId) => ({
-      sourceId,
-      destinationIds: [...destinations.values()]
-        .filter(({ enabled, sourceIds: of }) => enabled && of.includes(sourceId))
-        .map(({ id }) => id),
-    }))
+  async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+    const { changes, reader, nowMs, taker, run, release } = this.#parts
     const id = `del_${randomUUID()}`
-    const atMs = nowMs()
-    const { num, end, held } = await writer.run('createDeletion', {
-      id,
-      deletion: { ...deletion, userIds },
-      atMs,
-      targets,
-      ...auditNote(audit?.({ ...deletion, userIds, id }, null), atMs),
+    const { deletion, targets, created } = await changes.change(async (change) => {
+      const { sources, destinations } = change.configuration
+      const asked = resolve(wanted, change.configuration)
+      const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }
+      const sourceIds = [...new Set(deletion.sourceIds ?? sources.keys())]
+      const targets = sourceIds.map((sourceId) => ({
+        sourceId,
+        destinationIds: [...destinations.values()]
+          .filter(({ enabled, sourceIds: of }) => enabled && of.includes(sourceId))
+          .map(({ id }) => id),
+      }))
+      const atMs = nowMs()
+      if (deletion.suppress) await suppress(change, sourceIds, deletion.userIds, atMs)
+      change.note(audit?.({ ...deletion, id }, null))
+      return { deletion, targets, created: change.run('createDeletion', { id, deletion, atMs, targets }) }
     })
-    if (deletion.suppress) configuring.suppress(sourceIds, userIds)
+    const { num, end, held } = await created
     // A claim that shared the commit may have been answered just before, and whoever asked has it only at the end of this turn.
     await new Promise(setImmediate)
-    run(this.purge({ ...deletion, num, userIds, end }))
+    run(this.purge({ ...deletion, num, end }))
     // Delivery knows of the deletion now, so the delete messages can be claimed. When this is answered, every message that was on its way to
     // the store has been stored, and will be purged, or has failed.
     await release(held)
@@ -105,25 +102,21 @@ export class Deleting implements DeletionStore {
   }
 
   suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
-    return this.#parts.configuring.exclusive((configuration) => this.#createSuppressions(resolve(wanted, configuration), audit))
+    return this.#parts.changes.change(async (change) => {
+      const suppressions = resolve(wanted, change.configuration)
+      const sourceIds = [...new Set(suppressions.sourceIds ?? change.configuration.sources.keys())]
+      const added = await suppress(change, sourceIds, [...new Set(suppressions.userIds)], this.#parts.nowMs())
+      if (added > 0) change.note(audit?.(suppressions, null))
+      return added
+    })
   }
 
-  async #createSuppressions(suppressions: NewSuppressions, audit?: Audit<NewSuppressions>): Promise<number> {
-    const { writer, configuring, nowMs } = this.#parts
-    const atMs = nowMs()
-    const userIds = [...new Set(suppressions.userIds)]
-    const sourceIds = [...new Set(suppressions.sourceIds ?? configuring.configuration.sources.keys())]
-    const added = await writer.run('createSuppressions', { userIds, sourceIds, atMs, ...auditNote(audit?.(suppressions, null), atMs) })
-    if (added > 0) configuring.suppress(sourceIds, userIds)
-    return added
-  }
-
-  async unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
-    const { writer, configuring, nowMs } = this.#parts
-    const note = auditNote(audit?.(null, { userId, sourceId }), nowMs())
-    const removed = await writer.run('deleteSuppression', { userId, sourceId, ...note })
-    if (removed > 0) configuring.unsuppress(userId, sourceId)
-    return removed
+  unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
+    return this.#parts.changes.change(async (change) => {
+      const removed = await unsuppress(change, userId, sourceId)
+      if (removed > 0) change.note(audit?.(null, { userId, sourceId }))
+      return removed
+    })
   }
 
   async pseudonym(userId: string): Promise<string> {
@@ -167,7 +160,7 @@ export class Deleting implements DeletionStore {
 
   /** Made when it is first needed. */
   #key(): Promise<string> {
-    this.#pseudonymKey ??= this.#parts.configuring.keepSecret('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
+    this.#pseudonymKey ??= this.#parts.secrets.keep('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
       this.#pseudonymKey = undefined
       throw error
     })

@@ -4,6 +4,7 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { inSteps } from '../../timing/in-steps.ts'
+import { Configuring } from '../configuration/configuring.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
@@ -24,7 +25,7 @@ import {
   type Store,
   type Taker,
 } from '../store.ts'
-import { Configuring } from './configuring.ts'
+import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { Deleting } from './deleting.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
@@ -79,7 +80,10 @@ class Sqlite implements SqliteStore {
   readonly #reader: ReadingThread
   readonly #retention: RetentionRuns
   readonly #path: string
+  readonly #file: ConfigurationFile
   readonly settings: Configuring
+  readonly secrets: Configuring
+  readonly oauth: Store['oauth']
   readonly replays: Replaying
   readonly deletions: Deleting
   readonly #seeds = new Map<string, Seed>()
@@ -94,13 +98,17 @@ class Sqlite implements SqliteStore {
   constructor(writer: GroupCommit, reader: ReadingThread, { path, secretBox, retentionDays }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
-    this.settings = new Configuring({
+    this.#file = new ConfigurationFile({
       writer,
       reader,
       secretBox,
       nowMs: () => this.#clock.wallMs(),
       onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
     })
+    const settings = createSettings(writer, reader)
+    this.settings = new Configuring(this.#file, settings, () => this.#clock.wallMs())
+    this.secrets = this.settings
+    this.oauth = settings
     this.replays = new Replaying({
       writer,
       reader,
@@ -111,7 +119,8 @@ class Sqlite implements SqliteStore {
     this.deletions = new Deleting({
       writer,
       reader,
-      configuring: this.settings,
+      changes: this.#file,
+      secrets: this.secrets,
       nowMs: () => this.#clock.wallMs(),
       taker: () => this.#taker,
       deleted: this.#deleted,
@@ -147,19 +156,18 @@ class Sqlite implements SqliteStore {
   }
 
   async load(): Promise<void> {
-    await this.settings.reload()
-    await this.settings.checkSecrets()
+    await this.#file.load()
     const { cancelling, purging } = await this.#reader.ask('configuration', 'unfinished')
     for (const destinationId of cancelling) this.#run(this.#cancel(destinationId))
     for (const purge of purging) this.#run(this.deletions.purge(purge))
   }
 
   configuration(): Configuration {
-    return this.settings.configuration
+    return this.#file.configuration
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
-    this.settings.listen(listener)
+    this.#file.listen(listener)
   }
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
@@ -327,17 +335,6 @@ class Sqlite implements SqliteStore {
       await this.#writer.run('addStats', { rows })
     },
     stats: (query) => this.#reader.ask('stats', 'series', query),
-  }
-
-  // ── OAuth and secrets ──
-
-  readonly oauth: Store['oauth'] = {
-    useAssertion: (assertion, nowMs) => this.#writer.run('useAssertion', { assertion, nowMs }),
-  }
-
-  readonly secrets: Store['secrets'] = {
-    keep: (name, fresh) => this.settings.keepSecret(name, fresh),
-    reseal: (box, audit, without) => this.settings.reseal(box, audit, without),
   }
 
   #seedOf(sourceId: string): Seed {

@@ -5,8 +5,8 @@
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
-import { docOf, type Kind, leftOf, type Things } from '../../configuration/stored-things.ts'
-import type { Configuration, ControlToken, NewAuditEntry } from '../../store.ts'
+import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../../configuration/stored-things.ts'
+import type { Configuration, NewAuditEntry } from '../../store.ts'
 import { writeAudit } from '../rows/audit-entries.ts'
 import { readSecrets, writeSetting } from '../rows/settings.ts'
 import type { Value } from '../session/connection.ts'
@@ -17,8 +17,6 @@ import type { State } from './stored-configuration.ts'
 
 /** What nodes listen on. The payload is the version. */
 export const CHANNEL = 'switchyard_configuration'
-
-const TABLES: Record<Kind, string> = { sources: 'sources', destinations: 'destinations', oauthApps: 'oauth_apps', tokens: 'tokens' }
 
 export class Change implements ConfigurationChange {
   readonly ask: Ask
@@ -42,32 +40,21 @@ export class Change implements ConfigurationChange {
     this.#version = before.version + 1
   }
 
-  async create<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
+  create<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
     const columns = { num: this.#parts.ids.next(), id: thing.id, ...this.#columns(kind, thing) }
     const names = Object.keys(columns)
-    await this.#write(
-      `INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
-      Object.values(columns),
-    )
+    const places = names.map((_, at) => `$${at + 1}`)
+    return this.#write(`INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${places.join(', ')})`, Object.values(columns))
   }
 
-  async update<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
-    const columns = this.#columns(kind, thing)
-    const names = Object.keys(columns)
-    await this.#write(`UPDATE ${TABLES[kind]} SET ${names.map((name, at) => `${name} = $${at + 2}`).join(', ')} WHERE id = $1`, [
-      thing.id,
-      ...Object.values(columns),
-    ])
+  update<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
+    return this.#update(kind, thing.id, this.#columns(kind, thing))
   }
 
-  async delete<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
-    const table = TABLES[kind]
-    if (kind === 'oauthApps' || kind === 'tokens') return this.#write(`DELETE FROM ${table} WHERE id = $1`, [thing.id])
-    await this.#write(`UPDATE ${table} SET version = $2, doc = $3, deleted = true WHERE id = $1`, [
-      thing.id,
-      this.#version,
-      leftOf(kind, thing),
-    ])
+  delete<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
+    const doc = leftOf(kind, thing)
+    if (doc !== null) return this.#update(kind, thing.id, { doc, deleted: true, version: this.#version })
+    return this.#write(`DELETE FROM ${TABLES[kind]} WHERE id = $1`, [thing.id])
   }
 
   /** For something that is not part of the configuration but that all nodes have to learn of. Returns the version at which they know it. */
@@ -131,12 +118,14 @@ export class Change implements ConfigurationChange {
     await this.ask(sql, values)
   }
 
+  #update(kind: Kind, id: string, columns: Record<string, Value>): Promise<void> {
+    const changes = Object.keys(columns).map((name, at) => `${name} = $${at + 2}`)
+    return this.#write(`UPDATE ${TABLES[kind]} SET ${changes.join(', ')} WHERE id = $1`, [id, ...Object.values(columns)])
+  }
+
   #columns<K extends Kind>(kind: K, thing: Things[K]): Record<string, Value> {
-    if (kind === 'tokens') {
-      const { name, role, hash, createdAtMs } = thing as ControlToken
-      return { name: writeText(name), role, hash, created_at: createdAtMs }
-    }
-    const doc = docOf(kind, thing, this.secretBox)
-    return kind === 'oauthApps' ? { doc } : { doc, version: this.#version }
+    const columns = columnsOf(kind, thing, this.secretBox)
+    if (kind === 'tokens') return { ...columns, name: writeText(thing.name) }
+    return kind === 'oauthApps' ? columns : { ...columns, version: this.#version }
   }
 }

@@ -10,12 +10,14 @@ import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
 import { ClaimReader } from './read-claims.ts'
 import { type AcceptCommand, AcceptWriter } from './write-accept.ts'
+import { CancelWriter } from './write-cancel.ts'
 import type { SettleCommand } from './write-settle.ts'
 
 export function messageCommands(parts: WriterParts) {
   const { database, ids, sources, destinations, keyAge, duplicates, counts, claims, settler, seed } = parts
   const accepting = new AcceptWriter(parts)
   const claiming = new ClaimReader(database, claims, sources, destinations)
+  const cancelling = new CancelWriter(parts)
   const sourceOrNone = (sourceId: string | null): number => (sourceId === null ? 0 : (sources.num(sourceId) ?? 0))
   return {
     accept: { run: (command: AcceptCommand, buffer: ArrayBuffer) => accepting.accept(command, buffer) },
@@ -33,6 +35,8 @@ export function messageCommands(parts: WriterParts) {
       outside: 'before',
       lazy: true,
     },
+    /** How many shipments were cancelled. */
+    cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => cancelling.step(destinationId, atMs) },
     tally: {
       run({ rejections, suppressed }: Tally) {
         for (const { sourceId, code, count, atMs, sample } of rejections) counts.reject(sourceOrNone(sourceId), code, count, atMs, sample)

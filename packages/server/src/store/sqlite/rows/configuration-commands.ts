@@ -1,57 +1,81 @@
-// The writing thread's commands about the configuration: sources, destinations, OAuth applications, tokens, secrets, settings.
+// The writing thread's commands about the configuration and what is stored beside it. Secrets come here sealed: this thread has no key.
 
-import type { StoredDestination } from '../../configuration/stored-destination.ts'
-import type { ControlToken, OAuthApp, Source, UsedAssertion } from '../../store.ts'
+import type { TABLES } from '../../configuration/stored-things.ts'
+import type { UsedAssertion } from '../../store.ts'
 import { writeSetting } from '../schema/settings.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { ControlWriter } from './write-control.ts'
-import { OAuthWriter } from './write-oauth.ts'
-import { type ResealedSetting, SecretsWriter } from './write-secrets.ts'
-import { TokenWriter } from './write-tokens.ts'
 
-export function configurationCommands(parts: WriterParts) {
-  const { database } = parts
-  const control = new ControlWriter(parts)
-  const oauth = new OAuthWriter(database)
-  const secrets = new SecretsWriter(database)
-  const tokens = new TokenWriter(database)
+interface Row {
+  table: (typeof TABLES)[keyof typeof TABLES]
+  id: string
+  columns: Record<string, string | number>
+}
+
+/** Each use removes more than it adds, so the table holds few assertions beside those that can still be used. */
+const FORGOTTEN_PER_USE = 100
+
+export function configurationCommands({ database }: WriterParts) {
   return {
-    putSource: { run: ({ source, create }: { source: Source; create: boolean }) => control.putSource(source, create) },
-    /** With the destinations and applications that named the source, without it. */
-    deleteSource: {
-      run({ id, destinations, apps }: { id: string; destinations: readonly StoredDestination[]; apps: readonly OAuthApp[] }) {
-        for (const destination of destinations) control.putDestination(destination, false)
-        for (const app of apps) oauth.put(app, false)
-        return control.delete('sources', id)
+    createRow: {
+      run({ table, id, columns }: Row): void {
+        const names = Object.keys(columns)
+        database
+          .prepare(`INSERT INTO ${table} (id, ${names.join(', ')}) VALUES (?${', ?'.repeat(names.length)})`)
+          .run(id, ...Object.values(columns))
       },
     },
-    putDestination: {
-      run: ({ destination, create }: { destination: StoredDestination; create: boolean }) => control.putDestination(destination, create),
-    },
-    deleteDestination: {
-      run({ id }: { id: string }) {
-        secrets.forget(id)
-        return control.delete('destinations', id)
+    updateRow: {
+      run({ table, id, columns }: Row): void {
+        const changes = Object.keys(columns).map((name) => `${name} = ?`)
+        database.prepare(`UPDATE ${table} SET ${changes.join(', ')} WHERE id = ?`).run(...Object.values(columns), id)
       },
     },
-    /** How many shipments were cancelled. */
-    cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => control.cancelStep(destinationId, atMs) },
-    putOAuthApp: { run: ({ app, create }: { app: OAuthApp; create: boolean }) => oauth.put(app, create) },
-    deleteOAuthApp: { run: ({ id }: { id: string }) => oauth.delete(id) },
-    /** Whether it was the first use. */
+    deleteRow: {
+      run({ table, id }: Omit<Row, 'columns'>): void {
+        database.prepare(`DELETE FROM ${table} WHERE id = ?`).run(id)
+      },
+    },
+    createSuppressions: {
+      run({ userIds, sourceIds, atMs }: { userIds: readonly string[]; sourceIds: readonly string[]; atMs: number }): void {
+        const insert = database.prepare(
+          'INSERT OR IGNORE INTO suppressions (source, user_id, since) SELECT num, ?, ? FROM sources WHERE id = ?',
+        )
+        for (const sourceId of sourceIds) for (const userId of userIds) insert.run(userId, atMs, sourceId)
+      },
+    },
+    deleteSuppressions: {
+      run({ userId, sourceIds }: { userId: string; sourceIds: readonly string[] }): void {
+        const remove = database.prepare('DELETE FROM suppressions WHERE user_id = ? AND source = (SELECT num FROM sources WHERE id = ?)')
+        for (const sourceId of sourceIds) remove.run(userId, sourceId)
+      },
+    },
+    /** Null removes it. */
+    setSetting: {
+      run({ name, value }: { name: string; value: string | null }): void {
+        if (value === null) database.prepare('DELETE FROM settings WHERE name = ?').run(name)
+        else writeSetting(database, name, value)
+      },
+    },
+    useToken: {
+      run({ id, atMs }: { id: string; atMs: number }): void {
+        database.prepare('UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?) WHERE id = ?').run(atMs, id)
+      },
+    },
+    /** Whether it was the first use: the primary key decides. */
     useAssertion: {
-      run: ({ assertion, nowMs }: { assertion: UsedAssertion; nowMs: number }) => oauth.useAssertion(assertion, nowMs),
+      run({ assertion: { appId, jti, keepUntilMs }, nowMs }: { assertion: UsedAssertion; nowMs: number }): boolean {
+        database
+          .prepare(
+            `DELETE FROM oauth_assertions WHERE (app, jti) IN
+               (SELECT app, jti FROM oauth_assertions WHERE expires_at < ? ORDER BY expires_at LIMIT ${FORGOTTEN_PER_USE})`,
+          )
+          .run(nowMs)
+        const { changes } = database
+          .prepare('INSERT INTO oauth_assertions (app, jti, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+          .run(appId, jti, keepUntilMs)
+        return changes === 1
+      },
     },
-    createToken: { run: ({ token }: { token: ControlToken }) => tokens.create(token) },
-    deleteToken: { run: ({ id }: { id: string }) => tokens.delete(id) },
-    useToken: { run: ({ id, atMs }: { id: string; atMs: number }) => tokens.use(id, atMs) },
-    /** Answers with what is stored under the name. */
-    keepSecret: { run: ({ name, sealed }: { name: string; sealed: string }) => secrets.keep(name, sealed) },
-    reseal: {
-      run: ({ destinations, settings }: { destinations: readonly StoredDestination[]; settings: readonly ResealedSetting[] }) =>
-        secrets.replace(destinations, settings),
-    },
-    setSetting: { run: ({ name, value }: { name: string; value: string }) => writeSetting(database, name, value) },
   } satisfies Record<string, WriterCommand>
 }

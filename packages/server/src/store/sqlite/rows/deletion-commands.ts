@@ -1,16 +1,14 @@
-// The writing thread's commands about deletions of users and their suppression.
+// The writing thread's commands about deletions of users.
 
 import type { NewDeletion } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { ControlWriter } from './write-control.ts'
 import { DeletionEnds } from './write-deletion-ends.ts'
 import { type DeletionTargets, DeletionWriter } from './write-deletions.ts'
 
 export function deletionCommands(parts: WriterParts) {
   const deletions = new DeletionWriter(parts)
   const ends = new DeletionEnds(parts.database)
-  const control = new ControlWriter(parts)
   parts.inTransaction.push(deletions)
   return {
     /** With its delete messages, which are held until they are released. */
@@ -20,13 +18,6 @@ export function deletionCommands(parts: WriterParts) {
     },
     /** `end`: what is purged was accepted before it. */
     purgeStep: { run: ({ deletion }: { deletion: number }) => deletions.purgeStep(deletion) },
-    createSuppressions: {
-      run: ({ userIds, sourceIds, atMs }: { userIds: readonly string[]; sourceIds: readonly string[]; atMs: number }) =>
-        deletions.suppress(userIds, sourceIds, atMs),
-    },
-    deleteSuppression: {
-      run: ({ userId, sourceId }: { userId: string; sourceId: string | null }) => control.deleteSuppression(userId, sourceId),
-    },
     /** The number of the deletion that was looked at; null when there is none after. */
     endDeletion: {
       run: ({ after, beforeMs, pseudonymKey }: { after: number; beforeMs: number; pseudonymKey: string }) =>

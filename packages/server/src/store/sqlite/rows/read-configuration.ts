@@ -1,9 +1,9 @@
 // What the store keeps in memory and reads at its start: the configuration, and work that a crash left in the middle.
 
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
+import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
 import type { Rows } from './rows.ts'
-import { SECRET_PREFIX } from './write-secrets.ts'
 
 export interface UnfinishedPurge extends NewDeletion {
   num: number

@@ -1,5 +1,5 @@
-// Deletion requests, inside the group's transaction: a delete message per user and source with destinations, suppression,
-// and the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
+// Deletion requests, inside the group's transaction: a delete message per user and source with destinations, and
+// the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
 // message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -45,7 +45,6 @@ export class DeletionWriter {
   readonly #insertSegment: StatementSync
   readonly #insertShipment: StatementSync
   readonly #insertTarget: StatementSync
-  readonly #insertSuppression: StatementSync
   readonly #selectBody: StatementSync
   readonly #updateBody: StatementSync
   readonly #forgetCall: StatementSync
@@ -62,7 +61,6 @@ export class DeletionWriter {
     this.#insertTarget = database.prepare(
       'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
     )
-    this.#insertSuppression = database.prepare('INSERT OR IGNORE INTO suppressions (source, user_id, since) VALUES (?, ?, ?)')
     this.#selectBody = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
     this.#updateBody = database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
     this.#forgetCall = database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?')
@@ -86,25 +84,12 @@ export class DeletionWriter {
     for (const { sourceId, destinationIds } of targets) {
       const source = sources.num(sourceId) as number
       for (const userId of userIds) {
-        if (suppress) this.#insertSuppression.run(source, userId, atMs)
         if (destinationIds.length === 0) continue
         const origins = this.#send(num, userId, source, destinationIds, atMs)
         for (const [at, id] of origins.entries()) held.push({ id, claim: claims.take(id), destinationId: destinationIds[at] as string })
       }
     }
     return { num, end, held }
-  }
-
-  /** How many were not suppressed before. */
-  suppress(userIds: readonly string[], sourceIds: readonly string[], atMs: number): number {
-    const { sources } = this.#parts
-    let added = 0
-    for (const sourceId of sourceIds) {
-      const source = sources.num(sourceId)
-      if (source === undefined) throw new Error(`unknown source ${sourceId}`)
-      for (const userId of userIds) added += Number(this.#insertSuppression.run(source, userId, atMs).changes)
-    }
-    return added
   }
 
   /** A segment of its own for each, so that a delete message is never in a batch with others. */

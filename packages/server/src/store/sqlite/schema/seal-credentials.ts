@@ -5,7 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
-import { SECRET_PREFIX } from '../rows/write-secrets.ts'
+import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
 import { openWriter } from './database.ts'
 
 /** Set by the step of the schema that this belongs to, and taken away at the end. */

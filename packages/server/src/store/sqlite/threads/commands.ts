@@ -6,17 +6,28 @@ import { bookCommands } from '../rows/book-commands.ts'
 import { configurationCommands } from '../rows/configuration-commands.ts'
 import { deletionCommands } from '../rows/deletion-commands.ts'
 import { replayCommands } from '../rows/replay-commands.ts'
-import type { Noted } from './protocol.ts'
+import type { Noted, WriterCommand } from './protocol.ts'
 import type { WriterParts } from './writer-parts.ts'
 
 export function createCommands(parts: WriterParts) {
-  return {
+  const single = {
     ...messageCommands(parts),
     ...configurationCommands(parts),
     ...deletionCommands(parts),
     ...replayCommands(parts),
     ...bookCommands(parts),
   }
+  /** Several commands as one: all are committed, or none. Answers with their answers. */
+  const together = {
+    async run({ kinds, commands }: { kinds: readonly string[]; commands: readonly Noted[] }, buffer: ArrayBuffer): Promise<unknown[]> {
+      const replies: unknown[] = []
+      for (const [at, kind] of kinds.entries()) {
+        replies.push(await (single as Record<string, WriterCommand>)[kind]?.run(commands[at] as never, buffer))
+      }
+      return replies
+    },
+  }
+  return { ...single, together }
 }
 
 type Commands = ReturnType<typeof createCommands>

@@ -1,19 +1,15 @@
-// What operators change, inside the group's transaction: sources and destinations, settings, suppressions, cancelling what
-// a deleted destination is owed.
+// Cancels what a deleted destination is still owed, inside the group's transaction.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
-import type { Source } from '../../store.ts'
-import type { Claims } from '../messages/claims.ts'
-import { absentIndexes, owedIndexes, type ShipmentRow } from '../messages/read-claims.ts'
-import type { StoredPart } from '../messages/stored-parts.ts'
-import type { SettleWriter } from '../messages/write-settle.ts'
 import type { Names } from '../schema/names.ts'
+import type { Claims } from './claims.ts'
+import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
+import type { StoredPart } from './stored-parts.ts'
+import type { SettleWriter } from './write-settle.ts'
 
 interface Parts {
   database: DatabaseSync
-  sources: Names
   destinations: Names
   claims: Claims
   settler: SettleWriter
@@ -22,36 +18,15 @@ interface Parts {
 /** Deliveries, each with a row of its own: some 5 ms of a commit that others wait for. */
 const CANCELLED_PER_STEP = 1_000
 
-export class ControlWriter {
+export class CancelWriter {
   readonly #parts: Parts
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
-  putSource(source: Source, create: boolean): void {
-    this.#put('sources', source, create)
-  }
-
-  putDestination(destination: StoredDestination, create: boolean): void {
-    this.#put('destinations', destination, create)
-  }
-
-  delete(table: 'sources' | 'destinations', id: string): boolean {
-    const { changes } = this.#parts.database.prepare(`UPDATE ${table} SET deleted = 1 WHERE id = ? AND deleted = 0`).run(id)
-    return changes === 1
-  }
-
-  deleteSuppression(userId: string, sourceId: string | null): number {
-    const { database, sources } = this.#parts
-    if (sourceId === null) return Number(database.prepare('DELETE FROM suppressions WHERE user_id = ?').run(userId).changes)
-    const source = sources.num(sourceId)
-    if (source === undefined) return 0
-    return Number(database.prepare('DELETE FROM suppressions WHERE user_id = ? AND source = ?').run(userId, source).changes)
-  }
-
-  /** Cancels some of what a deleted destination is owed; what is held is settled by its holder. */
-  cancelStep(destinationId: string, atMs: number): number {
+  /** Some of it: how many shipments, until there are none. What is held is settled by its holder. */
+  step(destinationId: string, atMs: number): number {
     const { database, destinations, claims, settler } = this.#parts
     const destination = destinations.num(destinationId)
     if (destination === undefined) return 0
@@ -87,13 +62,6 @@ export class ControlWriter {
       }
     }
     return rows.length
-  }
-
-  #put(table: 'sources' | 'destinations', thing: { id: string }, create: boolean): void {
-    const { database } = this.#parts
-    const doc = JSON.stringify(thing)
-    if (create) database.prepare(`INSERT INTO ${table} (id, doc) VALUES (?, ?)`).run(thing.id, doc)
-    else database.prepare(`UPDATE ${table} SET doc = ? WHERE id = ?`).run(doc, thing.id)
   }
 
   #allOf(segment: number): number[] {

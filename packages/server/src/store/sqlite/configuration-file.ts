@@ -1,0 +1,178 @@
+// The configuration in memory and in the file. Changes are made one at a time. A change collects what it writes, because `work` runs on the
+// main thread, which has the key of the secrets; the writing thread then commits all of it as one command. What was written is
+// applied in memory, too: read from the file again, it would take long.
+
+import type { SecretBox } from '../../secrets/secret-box.ts'
+import { createTurns } from '../../timing/turns.ts'
+import type { ConfigurationChange, ConfigurationChanges, SettingRows } from '../configuration/configuration-rows.ts'
+import { KnownConfiguration } from '../configuration/known-configuration.ts'
+import { openDestination, type StoredDestination } from '../configuration/stored-destination.ts'
+import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../configuration/stored-things.ts'
+import type { Configuration, NewAuditEntry } from '../store.ts'
+import { auditNote } from './rows/write-audit.ts'
+import type { Kind as CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
+import type { GroupCommit } from './threads/group-commit.ts'
+import type { Noted } from './threads/protocol.ts'
+import type { ReadingThread } from './threads/reading-thread.ts'
+
+export interface ConfigurationFileParts {
+  writer: GroupCommit
+  reader: ReadingThread
+  secretBox: SecretBox
+  nowMs: () => number
+  /** What a deleted destination is still owed is to be cancelled. */
+  onDestinationDeleted: (id: string) => void
+}
+
+export class ConfigurationFile implements ConfigurationChanges {
+  readonly #parts: ConfigurationFileParts
+  readonly #inTurn = createTurns()
+  readonly #known: KnownConfiguration
+  #secretBox: SecretBox
+
+  constructor(parts: ConfigurationFileParts) {
+    this.#parts = parts
+    this.#known = new KnownConfiguration(parts.onDestinationDeleted)
+    this.#secretBox = parts.secretBox
+  }
+
+  get configuration(): Configuration {
+    return this.#known.now
+  }
+
+  listen(listener: (configuration: Configuration) => void): void {
+    this.#known.listen(listener)
+  }
+
+  change<T>(work: (change: Change) => Promise<T>): Promise<T> {
+    const { writer, reader, nowMs } = this.#parts
+    return this.#inTurn(async () => {
+      const change = new Change(this.configuration, this.#secretBox, reader)
+      const result = await work(change)
+      const { kinds, commands, entry } = change
+      if (kinds.length === 0) return result
+      const replies = await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) })
+      this.#secretBox = change.nextBox
+      this.#known.become(change.next)
+      for (const [at, answer] of change.answers.entries()) answer(replies[at])
+      return result
+    })
+  }
+
+  /** At the start. Throws SecretBoxError for secrets that the key does not open. */
+  async load(): Promise<void> {
+    const { reader } = this.#parts
+    const { sources, destinations, suppressions, oauthApps, tokens } = await reader.ask('configuration', 'all')
+    const suppressed = new Map<string, Set<string>>()
+    for (const { sourceId, userId } of suppressions) {
+      const users = suppressed.get(sourceId) ?? new Set()
+      suppressed.set(sourceId, users.add(userId))
+    }
+    this.#known.become({
+      sources: new Map(sources.map((source) => [source.id, source])),
+      destinations: new Map(destinations.map((destination) => [destination.id, openDestination(destination, this.#secretBox)])),
+      suppressions: suppressed,
+      oauthApps: new Map(oauthApps.map((app) => [app.id, app])),
+      tokens: new Map(tokens.map((token) => [token.id, token])),
+    })
+    for (const { name, value } of await reader.ask('configuration', 'secrets')) this.#secretBox.open(value, name)
+  }
+}
+
+export class Change implements ConfigurationChange {
+  readonly configuration: Configuration
+  readonly secretBox: SecretBox
+  readonly #reader: ReadingThread
+  /** What is known, and with which key secrets are sealed, after the commit. */
+  next: Configuration
+  nextBox: SecretBox
+  entry: NewAuditEntry | undefined
+  /** What the writing thread is to do, and who is told its answers. */
+  readonly kinds: string[] = []
+  readonly commands: Noted[] = []
+  readonly answers: ((reply: unknown) => void)[] = []
+
+  constructor(before: Configuration, secretBox: SecretBox, reader: ReadingThread) {
+    this.configuration = before
+    this.next = before
+    this.secretBox = secretBox
+    this.nextBox = secretBox
+    this.#reader = reader
+  }
+
+  create<K extends Kind>(kind: K, thing: Things[K]): void {
+    this.#put(kind, thing)
+    void this.run('createRow', { table: TABLES[kind], id: thing.id, columns: columnsOf(kind, thing, this.secretBox) })
+  }
+
+  update<K extends Kind>(kind: K, thing: Things[K]): void {
+    this.#put(kind, thing)
+    void this.run('updateRow', { table: TABLES[kind], id: thing.id, columns: columnsOf(kind, thing, this.secretBox) })
+  }
+
+  delete<K extends Kind>(kind: K, thing: Things[K]): void {
+    const { [kind]: things } = this.next
+    this.next = { ...this.next, [kind]: new Map<string, unknown>([...things].filter(([id]) => id !== thing.id)) }
+    const [table, doc] = [TABLES[kind], leftOf(kind, thing)]
+    if (doc === null) void this.run('deleteRow', { table, id: thing.id })
+    else void this.run('updateRow', { table, id: thing.id, columns: { doc, deleted: 1 } })
+  }
+
+  suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {
+    const suppressions = new Map(this.next.suppressions)
+    for (const id of sourceIds) suppressions.set(id, new Set([...(suppressions.get(id) ?? []), ...userIds]))
+    this.next = { ...this.next, suppressions }
+    void this.run('createSuppressions', { userIds, sourceIds, atMs })
+  }
+
+  unsuppress(sourceIds: readonly string[], userId: string): void {
+    const suppressions = new Map(this.next.suppressions)
+    for (const id of sourceIds) {
+      const users = new Set(suppressions.get(id))
+      users.delete(userId)
+      if (users.size === 0) suppressions.delete(id)
+      else suppressions.set(id, users)
+    }
+    this.next = { ...this.next, suppressions }
+    void this.run('deleteSuppressions', { userId, sourceIds })
+  }
+
+  secrets(): Promise<{ name: string; value: string }[]> {
+    return this.#reader.ask('configuration', 'secrets')
+  }
+
+  setSecret(name: string, sealed: string | null): void {
+    void this.run('setSetting', { name, value: sealed })
+  }
+
+  useKey(box: SecretBox, destinations: readonly StoredDestination[]): void {
+    this.nextBox = box
+    for (const stored of destinations)
+      void this.run('updateRow', { table: TABLES.destinations, id: stored.id, columns: { doc: JSON.stringify(stored) } })
+  }
+
+  note(entry: NewAuditEntry | undefined): void {
+    this.entry = entry
+  }
+
+  /** Another command in the transaction of the change. It answers after the commit, so `work` must not wait for it. */
+  run<K extends CommandKind>(kind: K, command: CommandOf<K>): Promise<ReplyOf<K>> {
+    this.kinds.push(kind)
+    this.commands.push(command)
+    return new Promise((resolve) => this.answers.push(resolve as (reply: unknown) => void))
+  }
+
+  #put<K extends Kind>(kind: K, thing: Things[K]): void {
+    this.next = { ...this.next, [kind]: new Map<string, unknown>([...this.next[kind], [thing.id, thing]]) }
+  }
+}
+
+export function createSettings(writer: GroupCommit, reader: ReadingThread): SettingRows {
+  return {
+    getSetting: (name) => reader.ask('configuration', 'setting', name),
+    setSetting: (name, value) => writer.run('setSetting', { name, value }),
+    tokenUses: () => reader.ask('configuration', 'tokenUses'),
+    useToken: (id, atMs) => writer.run('useToken', { id, atMs }),
+    useAssertion: (assertion, nowMs) => writer.run('useAssertion', { assertion, nowMs }),
+  }
+}
