@@ -142,3 +142,15 @@ export async function says(service: Pick<Service, 'url' | 'token'>, ...args: str
 export async function asJson<T>(service: Pick<Service, 'url' | 'token'>, ...args: string[]): Promise<T> {
   return JSON.parse(await says(service, '--json', ...args)) as T
 }
+
+export interface Named {
+  id: string
+  name: string
+  [field: string]: unknown
+}
+
+/** A source of its own for a test, so that tests do not see each other's messages. */
+export async function newSource(service: Pick<Service, 'url' | 'token'>, name: string): Promise<{ id: string; key: string }> {
+  const { id, writeKeys } = await asJson<Named & { writeKeys: string[] }>(service, 'sources', 'create', name)
+  return { id, key: writeKeys[0] as string }
+}

@@ -37,6 +37,7 @@ const FIRST = [
   'e2e/dashboard/hostile-text.test.ts',
   'e2e/cluster/rolling-restart.test.ts',
   'e2e/command-line.test.ts',
+  'e2e/command-line-resources.test.ts',
   'e2e/on-postgresql.test.ts',
   'e2e/packages.test.ts',
   'packages/server/src/store-migration/move-store.test.ts',
