@@ -1,5 +1,5 @@
 // The description of the API and what the service serves are one: every path that is served is described, every path that
-// is described answers as it says, and the page made from it can be read by anybody and loads nothing from anywhere.
+// is described answers as it says.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ function isOwnPath({ method, url }: Served): boolean {
 }
 
 /** Where somebody is sent on. */
-const REDIRECTS = new Set(['/docs'])
+const REDIRECTS = new Set(['/docs', '/docs/api'])
 /** The dashboard: pages for people and the files that they load, no part of the API. */
 const DASHBOARD = new Set([...PAGE_PATHS, ...FILE_PATHS])
 
@@ -96,7 +96,6 @@ test('paths besides the control API answer as described', async () => {
     ['get', '/healthz', '/healthz', 200],
     ['get', '/readyz', '/readyz', 200],
     ['get', '/metrics', '/metrics', 200],
-    ['get', '/docs/api', '/docs/api', 200],
     ['get', '/docs/openapi.json', '/docs/openapi.json', 200],
   ]
   for (const [method, path, described, status, init = {}] of cases) {
@@ -119,39 +118,7 @@ function contentOf(path: string, method: string, status: number): Record<string,
   return (response as { content: Record<string, { schema: object }> }).content
 }
 
-test('the page is for everybody, loads nothing, and runs only its own script', async () => {
-  const response = await fetch(`${service.url}/docs/api`)
-  const page = await response.text()
-  assert.equal(response.status, 200)
-  const policy = response.headers.get('content-security-policy') ?? ''
-  assert.match(policy, /default-src 'none'/)
-  assert.doesNotMatch(policy, /unsafe/)
-  assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
-  const loaded = [...page.matchAll(/<(?:script|link|img|iframe|source|object|embed)\b[^>]*(?:src|href)="([^"]*)"/g)].map(
-    ([, address]) => address,
-  )
-  assert.ok(
-    loaded.every((address) => address?.startsWith('data:')),
-    loaded.join(),
-  )
-  assert.equal(page.match(/<script\b/g)?.length, 1)
-  assert.doesNotMatch(page, /\son[a-z]+="|style="|javascript:|@import|url\(/)
-})
-
-test('the page shows every operation, error and setting, and each link in it leads somewhere', async () => {
-  const page = await (await fetch(`${service.url}/docs/api`)).text()
-  const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id as string)
-  assert.equal(new Set(ids).size, ids.length, 'an id is there twice')
-  const places = new Set(ids)
-  for (const methods of Object.values(document.paths))
-    for (const operation of Object.values(methods))
-      assert.ok(places.has(String(operation['operationId'])), String(operation['operationId']))
-  for (const [, target] of page.matchAll(/href="#([^"]*)"/g)) assert.ok(places.has(target as string), `#${target} leads nowhere`)
-  assert.ok(places.has('error-store_unavailable') && places.has('error-event_required') && places.has('setting-SWITCHYARD_PORT'))
-  assert.doesNotMatch(page, /undefined|\[object Object\]|%ORIGIN%|%STYLE%|%SCRIPT%|%ICON%/)
-})
-
-test('too many pipelined requests for a page close that connection, and nothing else', async () => {
+test('too many pipelined requests for a public file close that connection, and nothing else', async () => {
   const { hostname, port } = new URL(service.url)
   const socket = connect(Number(port), hostname)
   let answered = ''
@@ -162,7 +129,7 @@ test('too many pipelined requests for a page close that connection, and nothing 
   })
   const failed: string[] = []
   socket.on('error', (error) => failed.push(error.message))
-  socket.write(`GET /docs/api HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n\r\n`.repeat(1_700))
+  socket.write(`GET /docs/openapi.json HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n\r\n`.repeat(1_700))
   await new Promise((resolve) => socket.once('close', resolve))
   assert.ok(!failed.includes('too many answers'))
   assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
@@ -185,7 +152,7 @@ test('paths that cannot be meant are refused in the one shape, before and after 
     ['/api/sources/%ff', 400, 'invalid_request'],
     [`/api/sources/${'x'.repeat(5_000)}`, 400, 'invalid_request'],
     ['/docs/nothing', 404, 'not_found'],
-    ['/docs/api?x=1', 200, ''],
+    ['/docs/openapi.json?x=1', 200, ''],
     ['/healthz/', 404, 'not_found'],
   ] as const) {
     const answer = await exchange(`GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\nconnection: close\r\n\r\n`)

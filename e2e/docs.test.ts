@@ -34,7 +34,7 @@ const IS_READY = `document.readyState === 'complete' && document.querySelector('
 /** One page of each sidebar names the others. */
 async function pages(tab: Tab): Promise<string[]> {
   const found = new Set(['/docs/'])
-  for (const from of ['/docs/', '/docs/decisions/']) {
+  for (const from of ['/docs/', '/docs/reference/http', '/docs/decisions/']) {
     await tab.visit(from)
     for (const path of await tab.page.evaluate<string[]>(LINKS)) found.add(path)
   }
@@ -106,15 +106,19 @@ suite('documentation', { concurrency: 2 }, () => {
     other.check()
   })
 
-  test('the reference of the API is a click away, and leads back', async () => {
+  test('the address of the reference leads into the site; an operation is found by its path, and leads to its error codes', async () => {
     await using tab = await open(WIDE)
-    await tab.visit('/docs/')
-    await tab.page.locator('.VPNavBar').getByRole('link', { name: 'API reference' }).click()
-    await tab.page.waitForURL(`${service.url}/docs/api`)
-    await tab.page.locator('#filter').fill('replay')
-    await tab.until(`/\\d/.test(document.querySelector('#found').textContent)`)
-    await tab.page.getByRole('link', { name: 'Documentation' }).click()
-    await tab.page.waitForURL(`${service.url}/docs/`)
+    await tab.visit('/docs/api')
+    await tab.page.waitForURL(`${service.url}/docs/reference/http`)
+    await tab.page.getByRole('button', { name: 'Search' }).click()
+    await tab.page.locator('#localsearch-input').fill('/api/sources/{id}/write-keys')
+    await tab.page.locator('#localsearch-list a').first().click()
+    await tab.page.waitForURL(/\/docs\/reference\/http\/sources#post-apisourcesidwrite-keys$/)
+    const command = tab.page.locator('.vp-code', { hasText: 'sources/SOURCE_ID/write-keys' }).first()
+    assert.match((await command.textContent()) ?? '', /^curl "\$SWITCHYARD_URL\/api\/sources\/SOURCE_ID\/write-keys"/)
+    await tab.page.locator('main').getByRole('link', { name: 'too_many_write_keys' }).click()
+    await tab.page.waitForURL(`${service.url}/docs/reference/errors#too_many_write_keys`)
+    await tab.until(`document.getElementById('too_many_write_keys').getBoundingClientRect().top < innerHeight`)
     tab.check()
   })
 
@@ -132,6 +136,8 @@ suite('documentation', { concurrency: 2 }, () => {
       ['/docs/', WIDE, 'light'],
       ['/docs/guide/oauth', NARROW, 'dark'],
       ['/docs/operations/alerts', WIDE, 'light'],
+      ['/docs/reference/http', NARROW, 'light'],
+      ['/docs/reference/http/destinations', WIDE, 'dark'],
     ] as const) {
       await using tab = await open(width, theme)
       await tab.visit(path)

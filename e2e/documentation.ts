@@ -51,6 +51,11 @@ export function proseOf(markdown: string): string {
   return markdown.replaceAll(/^ *(`{3,})[^\n]*\n[\s\S]*?\n *\1 *$/gm, '').replaceAll(/`[^`\n]*`/g, '')
 }
 
+/** Anchors in a page that are not headings. */
+function anchorsOf(markdown: string): string[] {
+  return [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)
+}
+
 /** As GitHub names headings: small, without punctuation, a number behind what was there before. */
 export function headingsOf(markdown: string): Set<string> {
   const names = new Set<string>()
@@ -83,7 +88,8 @@ export function brokenLinksOf(file: string): string[] {
     const target = path === '' ? join(ROOT, file) : join(ROOT, dirname(file), path)
     if (!existsSync(target)) return [`${file}: ${href} is not there`]
     if (heading === undefined || !target.endsWith('.md')) return []
-    return headingsOf(readFileSync(target, 'utf8')).has(heading) ? [] : [`${file}: ${href} has no such heading`]
+    const text = readFileSync(target, 'utf8')
+    return headingsOf(text).has(heading) || anchorsOf(text).includes(heading) ? [] : [`${file}: ${href} has no such heading`]
   })
 }
 

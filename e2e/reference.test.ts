@@ -5,10 +5,14 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { REFUSALS } from '@switchyard/protocol'
-import { errorsOf, operationsOf, type ReferenceDocument } from '../packages/server/src/docs/reference-document.ts'
+import { HTTP_API } from '../docs/.vitepress/contents.ts'
+import { SETTINGS } from '../packages/server/src/config.ts'
 import { ERROR_ADVICE } from '../packages/server/src/error-advice.ts'
 import { API_ERRORS } from '../packages/server/src/errors.ts'
 import { describedApi } from '../scripts/reference/api.ts'
+import { curlOf } from '../scripts/reference/curl.ts'
+import { httpPages, nameOf } from '../scripts/reference/http.ts'
+import { errorsOf, type OpenApi, operationsOf } from '../scripts/reference/openapi.ts'
 import { REFERENCE_PAGES, writtenText } from '../scripts/reference.ts'
 
 for (const page of REFERENCE_PAGES) {
@@ -20,6 +24,57 @@ for (const page of REFERENCE_PAGES) {
   })
 }
 
+test('the HTTP API has the pages that its description has tags, in the folder and in the table of contents', () => {
+  const pages = httpPages().map(({ path, title }) => [path.replace(/^docs\/reference\/|\.md$/g, ''), title])
+  assert.deepEqual(HTTP_API.pages, pages)
+  const files = globSync('http{.md,/*.md}', { cwd: join(import.meta.dirname, '..', 'docs', 'reference') })
+  assert.deepEqual(new Set(files.map((file) => file.replaceAll('\\', '/').replace(/\.md$/, ''))), new Set(pages.map(([name]) => name)))
+})
+
+test('every operation is on one page of the HTTP API, with its command; every error code and every setting is on its page', () => {
+  const [overview = '', ...texts] = httpPages().map((page) => page.render())
+  for (const operation of operationsOf(describedApi())) {
+    const name = nameOf(operation)
+    const isAlias = operation['x-alias-of'] !== undefined
+    const place = isAlias ? `| \`${name}\` |` : `\n## \`${name}\`\n`
+    assert.equal(texts.filter((text) => text.includes(place)).length, 1, name)
+    assert.equal(overview.includes(`[\`${name}\`]`), !isAlias, name)
+    if (!isAlias)
+      assert.ok(
+        texts.some((text) => text.includes(`\`\`\`sh\n${curlOf(operation)}\n`)),
+        name,
+      )
+  }
+  const written = (path: string): string => writtenText({ path, render: () => '' }) ?? ''
+  for (const code of [...Object.keys(API_ERRORS), ...Object.keys(REFUSALS)])
+    assert.equal(written('docs/reference/errors.md').split(`<a id="${code}"></a>`).length, 2, code)
+  for (const { variable } of Object.values(SETTINGS))
+    assert.ok(written('docs/reference/config.md').includes(`| \`${variable}\` |`), variable)
+})
+
+test('a command can be pasted into a shell whatever its example holds', () => {
+  const command = curlOf({
+    method: 'post',
+    path: '/things/{id}',
+    operationId: 'postThing',
+    tags: ['Things'],
+    summary: '',
+    security: [{ controlToken: [] }],
+    parameters: [{ name: 'id', in: 'path', required: true, description: '', schema: {}, example: 'THING_ID' }],
+    requestBody: { required: true, content: { 'application/json': { example: { it: "isn't" } } } },
+    responses: {},
+  })
+  assert.equal(
+    command,
+    [
+      `curl "$SWITCHYARD_URL/things/THING_ID"`,
+      `-H "Authorization: Bearer $SWITCHYARD_TOKEN"`,
+      `-H 'Content-Type: application/json'`,
+      `-d '{"it":"isn'\\''t"}'`,
+    ].join(' \\\n  '),
+  )
+})
+
 /** Given before it is known which operation is asked for. */
 const OF_ANY_REQUEST = {
   not_found: 'a path that is not there',
@@ -28,7 +83,7 @@ const OF_ANY_REQUEST = {
 }
 
 test('every error code is given by an operation that says so, or by any request', () => {
-  const document: ReferenceDocument = describedApi()
+  const document: OpenApi = describedApi()
   const given = new Set([
     ...operationsOf(document).flatMap((operation) => errorsOf(document, operation).flatMap(({ codes }) => codes)),
     ...Object.keys(OF_ANY_REQUEST),

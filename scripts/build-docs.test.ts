@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'
 import { before, test } from 'node:test'
-import { DOCS, SECTIONS, unwritten } from '../docs/.vitepress/contents.ts'
+import { DOCS, HTTP_API, SECTIONS, unwritten } from '../docs/.vitepress/contents.ts'
 import { configureMarkdown, escapeBraces, githubSlug, htmlOrText } from '../docs/.vitepress/markdown.ts'
 import { buildDocs } from './build-docs.ts'
 
@@ -28,7 +28,7 @@ before(async () => {
 
 test('every page of the table of contents is written, and every file is in the table', () => {
   assert.deepEqual(unwritten(), [], 'pages that are not written')
-  const listed = new Set(SECTIONS.flatMap(({ folder, pages: own }) => own.map(([name]) => `${folder}/${name}.md`)))
+  const listed = new Set([...SECTIONS, HTTP_API].flatMap(({ folder, pages: own }) => own.map(([name]) => `${folder}/${name}.md`)))
   const others = sources.filter((file) => !listed.has(file) && !file.startsWith('decisions/'))
   assert.deepEqual(others, ['index.md'])
 })
@@ -67,7 +67,7 @@ test('headings are called in addresses what GitHub calls them', () => {
   for (const [heading, slug] of [
     ['1. Make a pair of keys', '1-make-a-pair-of-keys'],
     ['What it does, and doesn’t', 'what-it-does-and-doesnt'],
-    ['`GET /docs/api`', 'get-docsapi'],
+    ['`GET /api/sources/{id}`', 'get-apisourcesid'],
     ['a_b – c', 'a_b--c'],
   ] as const)
     assert.equal(githubSlug(heading), slug)
@@ -88,8 +88,9 @@ test('what the sources have between angle brackets, and in braces, can be read i
 })
 
 test('a table, a list of codes and a command come out whole', () => {
-  const http = visible(pages.get('reference/http') ?? '')
-  for (const text of ['GET /docs/api', 'POST /v1/batch', 'store_unavailable']) assert.ok(http.includes(text), text)
+  const http = visible(pages.get('reference/http/tracking') ?? '')
+  for (const text of ['POST /v1/batch', 'POST /v1/import', 'curl "$SWITCHYARD_URL/v1/track"', 'store_unavailable'])
+    assert.ok(http.includes(text), text)
   const cells = pages.get('reference/config')?.match(/<td/g)?.length ?? 0
   assert.ok(cells > 30, `${cells} cells in the settings`)
 })
@@ -122,7 +123,8 @@ test('every link and anchor within the site leads somewhere', () => {
       const { pathname, hash } = new URL(href.replaceAll('&amp;', '&'), `http://site/docs/${address}`)
       const target = pathname.replace(/^\/docs\//, '')
       followed += 1
-      if (target === 'api' || (hash === '' && existsSync(join(DIST, decodeURIComponent(target))) && /\.\w+$/.test(target))) continue
+      if (target === 'openapi.json' || (hash === '' && existsSync(join(DIST, decodeURIComponent(target))) && /\.\w+$/.test(target)))
+        continue
       const page = pages.get(target)
       const id = decodeURIComponent(hash.slice(1))
       if (page === undefined) dead.push(`${address}: ${href}`)

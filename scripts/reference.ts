@@ -7,7 +7,7 @@ import { commandLinePage } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
 import { dashboardTypes } from './reference/dashboard-types.ts'
 import { errorsPage } from './reference/errors.ts'
-import { httpPage } from './reference/http.ts'
+import { httpPages } from './reference/http.ts'
 import { metricsPage } from './reference/metrics.ts'
 
 export interface ReferencePage {
@@ -17,7 +17,7 @@ export interface ReferencePage {
 }
 
 export const REFERENCE_PAGES: readonly ReferencePage[] = [
-  { path: 'docs/reference/http.md', render: httpPage },
+  ...httpPages(),
   { path: 'docs/reference/errors.md', render: errorsPage },
   { path: 'docs/reference/config.md', render: configPage },
   { path: 'docs/reference/cli.md', render: commandLinePage },

@@ -3,7 +3,7 @@
 
 import { bundledThemes, type ShikiTransformer } from 'shiki'
 
-export const THEMES = { light: 'github-light-high-contrast', dark: 'github-dark' } as const
+export const THEMES = { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } as const
 
 /** What stands in a page as `import 'virtual:code-colours.css'`. */
 export const STYLESHEET = 'virtual:code-colours.css'

@@ -5,13 +5,15 @@ import { copyFileSync, globSync, mkdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { defineConfig } from 'vitepress'
 import { coloursByClass, STYLESHEET, stylesheet, THEMES } from './code-colours.ts'
-import { API_REFERENCE, DOCS, decisions, itemsOf, SECTIONS, unwritten } from './contents.ts'
+import { DOCS, decisions, HTTP_API, itemsOf, OPENAPI, SECTIONS, unwritten } from './contents.ts'
 import { configureMarkdown, githubSlug } from './markdown.ts'
 
 const sidebar = [
   ...SECTIONS.map((section) => ({ text: section.title, items: itemsOf(section) })).filter(({ items }) => items.length > 0),
-  { text: 'More', items: [API_REFERENCE, { text: 'Decisions', link: '/decisions/' }] },
+  { text: 'More', items: [{ text: 'Decisions', link: '/decisions/' }] },
 ]
+
+const BACK = { text: 'Back', items: [{ text: 'Documentation', link: '/' }] }
 
 /** Where a word of the navigation leads: to the first page of its section. */
 const firstOf = (title: string): string => sidebar.find(({ text }) => text === title)?.items[0]?.link ?? '/'
@@ -66,15 +68,13 @@ export default defineConfig({
     nav: [
       { text: 'Guide', link: firstOf('Start') === '/' ? firstOf('Guide') : firstOf('Start'), activeMatch: '^/guide/' },
       { text: 'Operations', link: firstOf('Operations'), activeMatch: '^/operations/' },
-      { text: 'Reference', link: firstOf('Reference'), activeMatch: '^/reference/' },
-      API_REFERENCE,
+      { text: 'HTTP API', link: '/reference/http', activeMatch: '^/reference/http' },
+      { text: 'Reference', link: '/reference/cli', activeMatch: '^/reference/(?!http)' },
     ],
     sidebar: {
       '/': sidebar,
-      '/decisions/': [
-        { text: 'Decisions', link: '/decisions/', items: decisions() },
-        { text: 'Back', items: [{ text: 'Documentation', link: '/' }] },
-      ],
+      '/reference/http': [{ text: HTTP_API.title, items: [...itemsOf(HTTP_API), OPENAPI] }, BACK],
+      '/decisions/': [{ text: 'Decisions', link: '/decisions/', items: decisions() }, BACK],
     },
     outline: { level: [2, 3], label: 'On this page' },
     search: { provider: 'local' },

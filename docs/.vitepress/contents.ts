@@ -54,7 +54,7 @@ export const SECTIONS: readonly Section[] = [
     title: 'Reference',
     folder: 'reference',
     pages: [
-      ['http', 'HTTP'],
+      ['http', 'HTTP API'],
       ['cli', 'Command line'],
       ['config', 'Settings'],
       ['errors', 'Errors'],
@@ -64,8 +64,35 @@ export const SECTIONS: readonly Section[] = [
   },
 ]
 
-/** The interactive reference is a page of the service, not of the site: a link to it leaves the site. */
-export const API_REFERENCE = { text: 'API reference', link: '/api', target: '_self' }
+/** Has a sidebar of its own, as the decisions do. Its pages are written by scripts/reference.ts, one per tag of the API. */
+export const HTTP_API: Section = {
+  title: 'HTTP API',
+  folder: 'reference',
+  pages: [
+    ['http', 'Overview'],
+    ['http/tracking', 'Tracking'],
+    ['http/oauth-2-0', 'OAuth 2.0'],
+    ['http/sources', 'Sources'],
+    ['http/destinations', 'Destinations'],
+    ['http/messages', 'Messages'],
+    ['http/deliveries', 'Deliveries'],
+    ['http/replays', 'Replays'],
+    ['http/deletions', 'Deletions'],
+    ['http/suppressions', 'Suppressions'],
+    ['http/oauth-applications', 'OAuth applications'],
+    ['http/tokens', 'Tokens'],
+    ['http/session', 'Session'],
+    ['http/audit', 'Audit'],
+    ['http/books', 'Books'],
+    ['http/operating', 'Operating'],
+    ['http/live', 'Live'],
+    ['http/description', 'Description'],
+    ['http/service', 'Service'],
+  ],
+}
+
+/** Served by the service, not a page of the site: a link to it leaves the site, and has its whole path. */
+export const OPENAPI = { text: 'OpenAPI document', link: '/docs/openapi.json', target: '_self' }
 
 interface Item {
   text: string
@@ -80,9 +107,9 @@ export function itemsOf({ folder, pages }: Section): Item[] {
 
 /** Pages that the table has and the folder does not, while they are being written. */
 export function unwritten(): string[] {
-  return SECTIONS.flatMap(({ folder, pages }) => pages.map(([name]) => `${folder}/${name}`)).filter(
-    (page) => !existsSync(join(DOCS, `${page}.md`)),
-  )
+  return [...SECTIONS, HTTP_API]
+    .flatMap(({ folder, pages }) => pages.map(([name]) => `${folder}/${name}`))
+    .filter((page) => !existsSync(join(DOCS, `${page}.md`)))
 }
 
 /** Decisions are files with a number and a heading, and there are more of them with time. */

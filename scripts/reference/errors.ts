@@ -20,14 +20,16 @@ export function errorsPage(): string {
     SHAPE,
     '```',
     '',
-    'Codes are stable: programs may rely on them. Sentences are for people and may get better. [http.md](http.md) says which codes each',
-    'operation gives. The one exception is `POST /oauth2/token`, whose errors have the shape of RFC 6749.',
+    'Codes are stable: programs may rely on them. Sentences are for people and may get better. The pages of the [HTTP API](http.md) say which',
+    'codes each operation gives. The one exception is `POST /oauth2/token`, whose errors have the shape of RFC 6749.',
     '',
     '## Of requests',
     '',
+    'The HTTP status is below the code.',
+    '',
     table(
-      ['Code', 'Status', 'Meaning', 'What to do'],
-      requests.map((name) => [code(name), String(API_ERRORS[name][0]), API_ERRORS[name][1], ERROR_ADVICE[name]]),
+      ['Code', 'Meaning, and what to do'],
+      requests.map((name) => [`${named(name)}<br>${API_ERRORS[name][0]}`, `${API_ERRORS[name][1]}<br>${ERROR_ADVICE[name]}`]),
     ),
     '',
     '## Of single messages',
@@ -36,8 +38,8 @@ export function errorsPage(): string {
     'index and code; it is 400 only when none was good. `invalid_request` and `message_too_large`, above, are given for single messages, too.',
     '',
     table(
-      ['Code', 'Meaning', 'What to do'],
-      messages.map((name) => [code(name), REFUSALS[name], ERROR_ADVICE[name]]),
+      ['Code', 'Meaning, and what to do'],
+      messages.map((name) => [named(name), `${REFUSALS[name]}<br>${ERROR_ADVICE[name]}`]),
     ),
     '',
     '## Why a delivery is not there yet',
@@ -59,4 +61,9 @@ export function errorsPage(): string {
     ),
     '',
   ].join('\n')
+}
+
+/** With an anchor: the operations of the HTTP API link to their codes. */
+function named(name: string): string {
+  return `<a id="${name}"></a>${code(name)}`
 }

@@ -1,178 +1,312 @@
-// The HTTP interface, from the description of the API that the service gives out.
+// The HTTP API, from the same description that the service publishes as OpenAPI: an overview and one page per tag. A schema that only
+// one page uses is on that page; the others are in the overview.
 
+import { describedApi } from './api.ts'
+import { curlOf } from './curl.ts'
+import { code, fence, heading, table } from './markdown.ts'
 import {
-  answersOf,
   errorsOf,
+  type OpenApi,
   type OperationNode,
   operationsOf,
-  type ReferenceDocument,
+  otherResponsesOf,
+  type ResponseNode,
   resolved,
   type SchemaNode,
   schemaName,
-} from '../../packages/server/src/docs/reference-document.ts'
-import { describedApi } from './api.ts'
-import { code, heading, table } from './markdown.ts'
+} from './openapi.ts'
+import { exampleOf, fieldTable, meaningText, type SchemaLink, typeText } from './schema.ts'
 
-export function httpPage(): string {
-  const document: ReferenceDocument = describedApi()
+const SOURCE = 'the routes of the service'
+const COMMON_ERRORS = 'Errors of every operation'
+const MAX_OPEN_LINES = 16
+
+interface HttpPage {
+  /** From the repository's root. */
+  path: string
+  /** As the table of contents has it. */
+  title: string
+  render(): string
+}
+
+interface Part {
+  name: string
+  slug: string
+  description: string
+  operations: readonly OperationNode[]
+}
+
+/** What is the same for everything on a page. */
+interface Page {
+  document: OpenApi
+  link: SchemaLink
+  commonErrors: ReadonlySet<string>
+}
+
+export function httpPages(): HttpPage[] {
+  const document: OpenApi = describedApi()
   const operations = operationsOf(document)
-  const common = commonErrors(document, operations.filter(isWithToken))
-  const parts = document.tags.flatMap(({ name, description }) => [
-    `## ${name}\n\n${description}`,
-    ...operations.filter(({ tags }) => tags[0] === name).map((operation) => operationText(document, operation, common)),
-  ])
-  const schemas = Object.entries(document.components.schemas).map(([name, schema]) => schemaText(document, name, schema as SchemaNode))
-  return `${[
-    heading('HTTP', 'the routes of the service').trimEnd(),
-    'A running service shows the same at `/docs/api`, with commands to copy, and gives it to machines at `/api/openapi.json` and `/docs/openapi.json`.',
-    document.info.description,
-    `Operations under \`/api\` that take a token can also be refused with ${[...common].map(code).join(', ')}. [errors.md](errors.md) explains the codes.`,
-    ...parts,
-    '## Schemas',
-    ...schemas,
-  ].join('\n\n')}\n`
-}
-
-function isWithToken({ security }: OperationNode): boolean {
-  return security.some((scheme) => 'controlToken' in scheme)
-}
-
-/** What all of them can be refused with: said once. */
-function commonErrors(document: ReferenceDocument, operations: readonly OperationNode[]): Set<string> {
-  const [first = new Set<string>(), ...rest] = operations.map(
-    (operation) => new Set(errorsOf(document, operation).flatMap(({ codes }) => codes)),
-  )
-  return new Set([...first].filter((each) => rest.every((codes) => codes.has(each))))
-}
-
-function operationText(document: ReferenceDocument, operation: OperationNode, common: ReadonlySet<string>): string {
-  const { method, path, summary, description, parameters = [], requestBody } = operation
-  const title = `### ${code(`${method.toUpperCase()} ${path}`)}`
-  const alias = operation['x-alias-of']
-  if (alias !== undefined) return `${title}\n\n${summary}.`
-  const role = operation['x-role'] === undefined ? '' : ` Role: ${code(operation['x-role'])}.`
-  const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  const parts = document.tags.map(({ name, description }) => ({
+    name,
+    slug: name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'),
+    description,
+    operations: operations.filter(({ tags }) => tags[0] === name),
+  }))
+  const shared = sharedSchemas(document, parts)
   return [
-    title,
-    `${summary}.${role}`,
+    { path: 'docs/reference/http.md', title: 'Overview', render: () => overview(document, parts, shared) },
+    ...parts.map((part) => ({
+      path: `docs/reference/http/${part.slug}.md`,
+      title: part.name,
+      render: () => partPage(document, part, shared),
+    })),
+  ]
+}
+
+// ── Overview ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const SETUP = `export SWITCHYARD_URL=http://127.0.0.1:8080
+export SWITCHYARD_WRITE_KEY=…
+export SWITCHYARD_TOKEN=sy_…`
+
+const SEND = `curl "$SWITCHYARD_URL/v1/track" \\
+  -u "$SWITCHYARD_WRITE_KEY:" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"userId":"u-1","event":"Order Completed"}'`
+
+const LOOK_UP = `curl "$SWITCHYARD_URL/api/messages?limit=1" \\
+  -H "Authorization: Bearer $SWITCHYARD_TOKEN"`
+
+function overview(document: OpenApi, parts: readonly Part[], shared: ReadonlySet<string>): string {
+  const link: SchemaLink = (name) => `#${name.toLowerCase()}`
+  return joined([
+    heading('HTTP API', SOURCE).trimEnd(),
+    document.info.description,
+    '[Errors](errors.md) lists every error code with what to do about it. A running service publishes this reference for programs, as OpenAPI 3.1, at `/docs/openapi.json`, and with a control token at `/api/openapi.json`.',
+    '## Try it',
+    'The examples take the address of the service and the credentials from the environment. The service prints a write key at every start, and the token at its first start.',
+    fence('sh', SETUP),
+    'Send a message:',
+    fence('sh', SEND),
+    'See what became of it:',
+    fence('sh', LOOK_UP),
+    '## Authentication',
+    table(['Scheme', 'Meaning'], Object.entries(document.components.securitySchemes).map(schemeRow)),
+    '## Operations',
+    ...parts.flatMap(({ name, slug, description, operations }) => [
+      `### [${name}](http/${slug}.md)`,
+      description,
+      operations
+        .filter(isOwn)
+        .map((operation) => `- [${code(nameOf(operation))}](http/${slug}.md#${anchorOf(operation)})<br>${operation.summary}.`)
+        .join('\n'),
+    ]),
+    '## Schemas',
+    ...[...shared].flatMap((name) => schemaText(document, name, link)),
+  ])
+}
+
+function schemeRow([name, scheme]: [
+  string,
+  { type?: string; scheme?: string; in?: string; name?: string; description?: string },
+]): string[] {
+  const how =
+    scheme.type === 'http'
+      ? scheme.scheme === 'basic'
+        ? 'Basic authentication'
+        : code('Authorization: Bearer …')
+      : scheme.type === 'apiKey'
+        ? `${scheme.in ?? ''} ${code(scheme.name ?? '')}`
+        : 'OAuth 2.0, client credentials'
+  return [`${code(name)}<br>${how}`, scheme.description ?? '']
+}
+
+// ── A page per tag ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+function partPage(document: OpenApi, { name, description, operations }: Part, shared: ReadonlySet<string>): string {
+  // Those that a link of the page leads to; the set grows while its schemas are written, as they link to others.
+  const linked = new Set<string>()
+  const link: SchemaLink = (schema) => {
+    if (!shared.has(schema)) linked.add(schema)
+    return `${shared.has(schema) ? '../http.md' : ''}#${schema.toLowerCase()}`
+  }
+  const own = operations.filter(isOwn)
+  const commonErrors = commonErrorsOf(document, own)
+  const page: Page = { document, link, commonErrors }
+  const written = own.flatMap((operation) => operationText(page, operation, operations))
+  const schemas: string[] = []
+  for (const schema of linked) schemas.push(...schemaText(document, schema, link))
+  return joined([
+    heading(`HTTP API: ${name}`, SOURCE).trimEnd(),
+    description,
+    ...written,
+    ...(commonErrors.size === 0 ? [] : [`## ${COMMON_ERRORS}`, commonErrorsText(page, own)]),
+    ...(schemas.length === 0 ? [] : ['## Schemas', ...schemas]),
+  ])
+}
+
+function operationText(page: Page, operation: OperationNode, all: readonly OperationNode[]): string[] {
+  const { summary, description, parameters = [], requestBody } = operation
+  const role = operation['x-role']
+  const aliases = all.filter((other) => other['x-alias-of'] === operation.path)
+  const [type = '', media] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  return [
+    `## ${code(nameOf(operation))}`,
+    `${summary}.${role === undefined ? '' : ` Requires the role ${code(role)}.`}`,
     ...(description === undefined ? [] : [description]),
-    ...(parameters.length === 0
+    fence('sh', curlOf(operation)),
+    ...(aliases.length === 0
       ? []
       : [
           table(
-            ['Parameter', 'In', 'Type', 'Meaning'],
-            parameters.map(({ name, in: place, required, description, schema }) => [
-              code(name),
-              place,
-              typeText(schema) + (required ? ', required' : ''),
-              [description, limitsText(schema)].filter((part) => part !== '').join(' '),
-            ]),
+            ['Other path', 'Meaning'],
+            aliases.map((alias) => [code(nameOf(alias)), alias.summary]),
           ),
         ]),
-    ...(media?.schema === undefined
-      ? []
-      : [`Body${type === 'application/json' ? '' : ` (${type ?? ''})`}:`, fieldTable(document, media.schema)]),
-    ...answersOf(document, operation).map(({ status, response }) => answerText(document, status, response, summary)),
-    ...errorText(document, operation, common),
-  ].join('\n\n')
-}
-
-function answerText(
-  document: ReferenceDocument,
-  status: string,
-  { description, content }: OperationNode['responses'][string],
-  summary: string,
-): string {
-  const [type, media] = Object.entries(content ?? {})[0] ?? []
-  const schema = media?.['x-event-data'] ?? media?.schema
-  const form = type === undefined || type === 'application/json' ? '' : ` (${type})`
-  const shape = schema === undefined || type === 'text/html' ? '' : ` ${shortText(document, schema)}`
-  const about = description === `${summary}.` ? '' : ` ${description}`
-  return `Answer ${code(status)}${form}:${about}${shape}`
-}
-
-/** The names alone: the fields of an answer are under Schemas where they have a name, and speak for themselves elsewhere. */
-function shortText(document: ReferenceDocument, schema: SchemaNode): string {
-  if (schemaName(schema) !== undefined) return typeText(schema)
-  const { properties } = schema
-  if (properties === undefined) return ''
-  return `\`{ ${Object.entries(properties)
-    .map(([name, field]) => (schemaName(field.items ?? field) === undefined ? name : `${name}: ${plainType(field)}`))
-    .join(', ')} }\``
-}
-
-function plainType(field: SchemaNode): string {
-  return field.items === undefined ? (schemaName(field) ?? '') : `[${schemaName(field.items) ?? ''}]`
-}
-
-function errorText(document: ReferenceDocument, operation: OperationNode, common: ReadonlySet<string>): string[] {
-  const rows = errorsOf(document, operation)
-    .map(({ status, codes }) => ({ status, codes: isWithToken(operation) ? codes.filter((each) => !common.has(each)) : codes }))
-    .filter(({ codes }) => codes.length > 0)
-  if (rows.length === 0) return []
-  return [`Errors: ${rows.map(({ status, codes }) => `${status} ${codes.map(code).join(', ')}`).join(' · ')}`]
-}
-
-function schemaText(document: ReferenceDocument, name: string, schema: SchemaNode): string {
-  const about = schema.description === undefined ? [] : [schema.description]
-  const variants = schema.oneOf === undefined ? [] : [`One of ${schema.oneOf.map((one) => typeText(one)).join(', ')}.`]
-  return [`### ${name}`, ...about, ...variants, ...(schema.properties === undefined ? [] : [fieldTable(document, schema)])].join('\n\n')
-}
-
-function fieldTable(document: ReferenceDocument, schema: SchemaNode): string {
-  const rows = fieldRows(resolved(document, schema), '')
-  return rows.length === 0 ? 'An object.' : table(['Field', 'Type', 'Meaning'], rows)
-}
-
-function fieldRows({ properties = {}, required = [] }: SchemaNode, prefix: string): string[][] {
-  const rows: string[][] = []
-  for (const [name, field] of Object.entries(properties)) {
-    const path = prefix + name
-    const marks = [required.includes(name) ? ', required' : '', field.writeOnly ? ', write-only' : ''].join('')
-    const meaning = [field.description ?? '', limitsText(field)].filter((part) => part !== '').join(' ')
-    rows.push([code(path), typeText(field) + marks, meaning])
-    rows.push(...fieldRows(field.items ?? field, field.items === undefined ? `${path}.` : `${path}[].`))
-  }
-  return rows
-}
-
-function typeText(schema: SchemaNode): string {
-  const name = schemaName(schema)
-  if (name !== undefined) return `[${name}](#${name.toLowerCase()})`
-  if (schema.oneOf !== undefined) return schema.oneOf.map((one) => typeText(one)).join(' or ')
-  const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['anything'])
-  return types
-    .map((type) => {
-      if (type === 'array') return `list of ${schema.items === undefined ? 'anything' : typeText(schema.items)}`
-      if (type === 'object' && typeof schema.additionalProperties === 'object') return `object of ${typeText(schema.additionalProperties)}`
-      return type === 'string' && schema.format === 'date-time' ? 'time' : type === 'integer' ? 'whole number' : type
-    })
-    .join(' or ')
-}
-
-function limitsText(schema: SchemaNode): string {
-  const { enum: values, default: fallback, minimum, maximum, minLength, maxLength, minItems, maxItems } = schema
-  const parts = [
-    ...(values === undefined
-      ? []
-      : [
-          `one of ${values
-            .filter((value) => value !== null)
-            .map((value) => code(typeof value === 'string' ? value : JSON.stringify(value)))
-            .join(', ')}`,
-        ]),
-    ...(schema.const === undefined ? [] : [`always ${code(JSON.stringify(schema.const))}`]),
-    ...range(minimum, maximum, ''),
-    ...range(minLength, maxLength, ' characters'),
-    ...range(minItems, maxItems, ' entries'),
-    ...(fallback === undefined ? [] : [`default ${code(JSON.stringify(fallback))}`]),
+    ...(parameters.length === 0 ? [] : [parameterTable(page, parameters)]),
+    ...(media?.schema === undefined ? [] : [`**Body**${formText(type)}`, fieldTable(resolved(page.document, media.schema), page.link)]),
+    ...otherResponsesOf(page.document, operation).flatMap(({ status, response }, at) =>
+      responseText(page, status, response, summary).concat(at === 0 ? exampleText(page.document, response) : []),
+    ),
+    ...errorText(page, operation),
   ]
-  return parts.length === 0 ? '' : `(${parts.join('; ')})`
 }
 
-function range(least: number | undefined, most: number | undefined, things: string): string[] {
-  if (least === undefined && most === undefined) return []
-  if (most === undefined && least === 1 && things !== '') return ['not empty']
-  if (most === undefined) return [`at least ${least ?? 0}${things}`]
-  return [least === undefined ? `at most ${most}${things}` : `${least} to ${most}${things}`]
+function parameterTable({ link }: Page, parameters: NonNullable<OperationNode['parameters']>): string {
+  return table(
+    ['Parameter', 'Meaning'],
+    parameters.map(({ name, in: place, required, description, schema }) => [
+      `${code(name)}<br>${typeText(schema, link)}, ${place}${required ? ', required' : ''}`,
+      meaningText({ ...schema, description }),
+    ]),
+  )
+}
+
+function responseText({ link }: Page, status: string, { description, content }: ResponseNode, summary: string): string[] {
+  const [type = 'application/json', media] = Object.entries(content ?? {})[0] ?? []
+  const event = media?.['x-event-data']
+  const schema = event ?? media?.schema
+  const isNamed = schema !== undefined && schemaName(schema) !== undefined
+  const about = description === `${summary}.` ? '' : ` ${description}`
+  return [
+    `**Response ${code(status)}**${formText(type)}${about}${isNamed ? ` ${typeText(schema, link)}` : ''}`,
+    ...(event === undefined ? [] : ['Data of each event:']),
+    ...(schema?.properties === undefined ? [] : fieldsText(fieldTable(schema, link))),
+  ]
+}
+
+/** A long table is folded: a page would be mostly tables otherwise. */
+function fieldsText(fields: string): string[] {
+  return fields.split('\n').length > MAX_OPEN_LINES ? folded('Fields of the response', fields) : [fields]
+}
+
+function folded(summary: string, content: string): string[] {
+  return [`<details>\n<summary>${summary}</summary>`, content, '</details>']
+}
+
+function exampleText(document: OpenApi, { content }: ResponseNode): string[] {
+  const media = content?.['application/json']
+  const example = media?.example ?? exampleOf(document, media?.schema ?? { type: 'object' })
+  if (JSON.stringify(example) === '{}') return []
+  return folded('Example response', fence('json', JSON.stringify(example, null, 2)))
+}
+
+function schemaText(document: OpenApi, name: string, link: SchemaLink): string[] {
+  const schema = resolved<SchemaNode>(document, { $ref: `#/components/schemas/${name}` })
+  return [
+    `### ${name}`,
+    ...(schema.description === undefined ? [] : [schema.description]),
+    ...(schema.oneOf === undefined ? [] : [`One of ${schema.oneOf.map((one) => typeText(one, link)).join(', ')}.`]),
+    ...(schema.properties === undefined ? [] : [fieldTable(schema, link)]),
+  ]
+}
+
+// ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The errors that all operations with authentication have: a page has them once. */
+function commonErrorsOf(document: OpenApi, operations: readonly OperationNode[]): Set<string> {
+  const [first, ...others] = operations.filter(isAuthenticated).map((operation) => codesOf(document, operation))
+  if (first === undefined || others.length === 0) return new Set()
+  return new Set(first.filter((each) => others.every((codes) => codes.includes(each))))
+}
+
+function commonErrorsText({ document, commonErrors }: Page, operations: readonly OperationNode[]): string {
+  const rows = errorsOf(document, operations.find(isAuthenticated) as OperationNode)
+    .map(({ status, codes }) => [status, codes.filter((each) => commonErrors.has(each))] as const)
+    .filter(([, codes]) => codes.length > 0)
+  return table(
+    ['Status', 'Codes'],
+    rows.map(([status, codes]) => [status, codeLinks(codes)]),
+  )
+}
+
+function errorText({ document, commonErrors }: Page, operation: OperationNode): string[] {
+  const hasCommon = isAuthenticated(operation) && commonErrors.size > 0
+  const rows = errorsOf(document, operation)
+    .map(({ status, codes }) => ({ status, codes: hasCommon ? codes.filter((each) => !commonErrors.has(each)) : codes }))
+    .filter(({ codes }) => codes.length > 0)
+    .map(({ status, codes }) => `${status} ${codeLinks(codes)}`)
+  if (hasCommon) rows.push(`[${COMMON_ERRORS.toLowerCase()}](#${COMMON_ERRORS.toLowerCase().replaceAll(' ', '-')})`)
+  return rows.length === 0 ? [] : [`**Errors** ${rows.join(' · ')}`]
+}
+
+function codeLinks(codes: readonly string[]): string {
+  return codes.map((each) => `[${code(each)}](../errors.md#${each})`).join(', ')
+}
+
+function codesOf(document: OpenApi, operation: OperationNode): string[] {
+  return errorsOf(document, operation).flatMap(({ codes }) => codes)
+}
+
+function isAuthenticated({ security }: OperationNode): boolean {
+  return security.length > 0
+}
+
+// ── Names and links ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function nameOf({ method, path }: OperationNode): string {
+  return `${method.toUpperCase()} ${path}`
+}
+
+/** As GitHub and the site name the heading of an operation. */
+function anchorOf(operation: OperationNode): string {
+  return nameOf(operation)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 _-]/g, '')
+    .replaceAll(' ', '-')
+}
+
+/** Not just another path of an operation. */
+function isOwn(operation: OperationNode): boolean {
+  return operation['x-alias-of'] === undefined
+}
+
+function formText(type: string): string {
+  return type === 'application/json' ? '' : ` (${type})`
+}
+
+/** Schemas that operations of several tags use, directly or through others. */
+function sharedSchemas(document: OpenApi, parts: readonly Part[]): Set<string> {
+  const seen = new Set<string>()
+  const shared = new Set<string>()
+  for (const { operations } of parts) {
+    const own = new Set<string>()
+    addReferences(document, operations, own)
+    for (const name of own) (seen.has(name) ? shared : seen).add(name)
+  }
+  return shared
+}
+
+function addReferences({ components }: OpenApi, node: unknown, names: Set<string>): void {
+  for (const [, kind = '', name = ''] of JSON.stringify(node).matchAll(/"#\/components\/(schemas|responses)\/([^"]+)"/g)) {
+    if (kind === 'schemas') {
+      if (names.has(name)) continue
+      names.add(name)
+    }
+    addReferences({ components } as OpenApi, components[kind as 'schemas' | 'responses'][name], names)
+  }
+}
+
+function joined(blocks: readonly string[]): string {
+  return `${blocks.join('\n\n')}\n`
 }

@@ -14,6 +14,10 @@ export function code(text: string): string {
   return `\`${text}\``
 }
 
+export function fence(language: string, text: string): string {
+  return `\`\`\`${language}\n${text}\n\`\`\``
+}
+
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 }

@@ -179,14 +179,19 @@ test('no path leads out of the build', async (t) => {
   }
 })
 
-test('without a build /docs says so and leads to the reference; a build is there as soon as it is made, and so is the next', async (t) => {
+test('without a build every page says so and where else the reference is; a build is there as soon as it is made, and so is the next', async (t) => {
   const { app, folder, place } = serve(t, { isBuilt: false })
   const before = await app.inject({ url: '/docs/' })
   assert.equal(before.statusCode, 200)
   assert.match(before.body, /npm run build:docs/)
-  assert.match(before.body, /href="\/docs\/api"/)
+  assert.match(before.body, /docs\/reference\/http\.md[^]*href="\/docs\/openapi\.json"/)
   assert.match(String(before.headers['content-security-policy']), /script-src 'self';/)
-  assert.equal((await app.inject({ url: '/docs/guide/concepts', headers: BROWSER })).statusCode, 404)
+  for (const url of ['/docs/guide/concepts', '/docs/reference/http']) {
+    const shown = await app.inject({ url, headers: BROWSER })
+    assert.deepEqual([shown.statusCode, shown.body], [404, before.body], url)
+    const { statusCode, body } = await app.inject({ url })
+    assert.deepEqual([statusCode, JSON.parse(body)], [404, { success: false, code: 'not_found' }], url)
+  }
   build(folder)
   assert.match((await app.inject({ url: '/docs/' })).body, /<title>Home/)
   assert.match(String((await app.inject({ url: '/docs/' })).headers['content-security-policy']), /script-src 'self' 'sha256-/)

@@ -12,8 +12,9 @@ export interface SiteDeps {
 }
 
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Switchyard</title>
-<p>The documentation has not been built. After <code>npm start</code> that takes a moment: reload. Else run <code>npm run build:docs</code>.</p>
-<p>It can be read as files, too: they are in <code>docs/</code>. The API is described at <a href="/docs/api">/docs/api</a>.</p></html>`
+<p>The documentation has not been built yet. After <code>npm start</code> this takes a moment: reload this page. Otherwise run <code>npm run build:docs</code>.</p>
+<p>Its sources can be read as Markdown files in <code>docs/</code>; the HTTP API is in <code>docs/reference/http.md</code>, and as OpenAPI at
+<a href="/docs/openapi.json">/docs/openapi.json</a>.</p></html>`
 
 export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
   const files = new BuiltFiles(folder, { follow: true })
@@ -33,7 +34,7 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
   async function sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
     const page = files.get('404.html')
     // A program that mistypes an address is told so in the shape that it knows.
-    if (page === undefined || !(request.headers.accept ?? '').includes('text/html')) return reply.callNotFound()
+    if (page === undefined || !isForPeople(request)) return reply.callNotFound()
     const { headers, body } = await answerOf(page, { 'accept-encoding': request.headers['accept-encoding'] }, ASKED_ANEW)
     return reply
       .code(404)
@@ -45,8 +46,11 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
   app.get('/docs/*', async (request, reply) => {
     const { '*': name } = request.params as { '*': string }
     if (files.all().size === 0) {
-      if (name !== '') return reply.callNotFound()
-      return reply.headers({ ...guards(policy()), 'content-type': HTML, 'cache-control': ASKED_ANEW }).send(NOT_BUILT)
+      if (name !== '' && !isForPeople(request)) return reply.callNotFound()
+      return reply
+        .code(name === '' ? 200 : 404)
+        .headers({ ...guards(policy()), 'content-type': HTML, 'cache-control': ASKED_ANEW })
+        .send(NOT_BUILT)
     }
     const page = files.get(name === '' || name.endsWith('/') ? `${name}index.html` : `${name}.html`)
     if (page !== undefined && !/(^|\/)(index|404)$/.test(name)) return send(request, reply, page, ASKED_ANEW)
@@ -71,7 +75,11 @@ function rightPlace(files: ReadonlyMap<string, BuiltFile>, name: string): string
   return files.has(`${bare}/index.html`) ? `${encodeURI(bare)}/` : undefined
 }
 
-function queryOf({ url }: FastifyRequest): string {
+function isForPeople({ headers }: FastifyRequest): boolean {
+  return (headers.accept ?? '').includes('text/html')
+}
+
+export function queryOf({ url }: FastifyRequest): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at)
 }

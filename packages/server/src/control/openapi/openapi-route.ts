@@ -1,5 +1,5 @@
 // The route that gives out the description of all routes, its own among them. It needs a token as everything under /api
-// does; the reference at /docs/api has the same document for everybody.
+// does; /docs/openapi.json has the same document for everybody.
 
 import { anyObject } from '../../api/schema.ts'
 import { type Route, route } from '../route.ts'

@@ -29,11 +29,6 @@ export function serviceOperations(): Operation[] {
       description: 'SWITCHYARD_METRICS says who may read it: everybody, who has a control token, or nobody.',
       errors: ['unauthorized'],
     },
-    get('/docs/api', 'getDocsApi', 'The reference, for people', {
-      description: 'One page.',
-      type: 'text/html',
-      schema: { type: 'string' },
-    }),
     get('/docs/openapi.json', 'getDocsOpenapiJson', 'The reference, for machines: the same as /api/openapi.json, without a token', {
       description: 'OpenAPI 3.1.',
       type: 'application/json',
@@ -109,9 +104,6 @@ function tokenOperation(): Operation {
       },
       refusal(400, '`invalid_request`, `unsupported_grant_type`, `invalid_scope`'),
       refusal(401, '`invalid_client`: the assertion is not good, was used before, or its application is not known.'),
-      refusal(413, '`invalid_request`: the body is too large.'),
-      refusal(415, '`invalid_request`: the body is not a form, or is compressed.'),
-      refusal(503, '`temporarily_unavailable`: try again after the time in Retry-After.'),
       refusal(413, '`invalid_request`: the body is too large.'),
       refusal(415, '`invalid_request`: the body is not a form, or is compressed.'),
       refusal(500, '`server_error`: the service failed; its log says how.'),

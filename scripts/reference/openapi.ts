@@ -1,6 +1,6 @@
-// The parts of an OpenAPI document that the page reads, and how it finds its way in them. What they say is not known here.
+// The parts of an OpenAPI document that the reference reads, and how to look them up.
 
-export interface ReferenceDocument {
+export interface OpenApi {
   info: { title: string; version: string; summary: string; description: string }
   tags: readonly { name: string; description: string }[]
   paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -58,21 +58,21 @@ export interface OperationNode {
   responses: Readonly<Record<string, ResponseNode>>
 }
 
-export function operationsOf(document: ReferenceDocument): OperationNode[] {
+export function operationsOf(document: OpenApi): OperationNode[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, node]) => Object.assign({ method, path }, node as Omit<OperationNode, 'method' | 'path'>)),
   )
 }
 
-/** What a reference stands for, or the thing itself. */
-export function resolved<T extends { $ref?: string }>({ components }: ReferenceDocument, node: T): T {
+/** The component that a `$ref` names, or the node itself. */
+export function resolved<T extends { $ref?: string }>({ components }: OpenApi, node: T): T {
   const [, kind, name] = /^#\/components\/(schemas|responses)\/(.+)$/.exec(node.$ref ?? '') ?? []
   if (kind === undefined || name === undefined) return node
   return (components[kind as 'schemas' | 'responses'][name] as T | undefined) ?? node
 }
 
-/** The codes of an operation's refusals, by status. */
-export function errorsOf(document: ReferenceDocument, { responses }: OperationNode): { status: string; codes: string[] }[] {
+/** The error codes of an operation, by status. */
+export function errorsOf(document: OpenApi, { responses }: OperationNode): { status: string; codes: string[] }[] {
   return Object.entries(responses).flatMap(([status, node]) => {
     const schema = resolved(document, node).content?.['application/json']?.schema
     const codes = schema?.allOf?.flatMap(({ properties }) => properties?.['code']?.enum ?? []) ?? []
@@ -80,8 +80,8 @@ export function errorsOf(document: ReferenceDocument, { responses }: OperationNo
   })
 }
 
-/** The answers that are not of the errors' one shape. */
-export function answersOf(document: ReferenceDocument, operation: OperationNode): { status: string; response: ResponseNode }[] {
+/** The responses that do not have the shape common to all errors. */
+export function otherResponsesOf(document: OpenApi, operation: OperationNode): { status: string; response: ResponseNode }[] {
   const errors = new Set(errorsOf(document, operation).map(({ status }) => status))
   return Object.entries(operation.responses)
     .filter(([status]) => !errors.has(status))

@@ -1,11 +1,9 @@
-// The command that makes a request, to be pasted into a shell. The address stands as ORIGIN until the page knows its own.
+// The command that makes a request, to be pasted into a shell. Address and credentials come from the same environment variables as in
+// the guides, so that the commands work wherever the service is.
 
-import type { Media, OperationNode, SchemaNode } from './reference-document.ts'
+import type { Media, OperationNode, SchemaNode } from './openapi.ts'
 
-/** Cannot be in a document by chance; what takes its place is escaped by whoever puts it there. */
-export const ORIGIN = '%ORIGIN%'
-
-const MAX_LINE = 44
+const MAX_LINE = 60
 
 export function curlOf({ method, path, parameters = [], requestBody, security, responses }: OperationNode): string {
   const schemes = new Set(security.flatMap((scheme) => Object.keys(scheme)))
@@ -14,16 +12,16 @@ export function curlOf({ method, path, parameters = [], requestBody, security, r
   const query = parameters.filter((known) => known.in === 'query' && (known.required || known.example !== undefined))
   const asked = query.map(({ name, example }) => `${name}=${example ?? name.toUpperCase()}`).join('&')
   return [
-    `curl ${outputFlag(responses['200']?.content)}'${ORIGIN}${address}${asked === '' ? '' : `?${asked}`}'`,
+    `curl ${outputFlag(responses['200']?.content)}"$SWITCHYARD_URL${address}${asked === '' ? '' : `?${asked}`}"`,
     // With data, curl sends POST by itself.
     ...(method === 'get' || (method === 'post' && data.length > 0) ? [] : [`-X ${method.toUpperCase()}`]),
-    ...(schemes.has('controlToken') ? [`-H "Authorization: Bearer $TOKEN"`] : []),
-    ...(schemes.has('writeKey') ? [`-u "$WRITE_KEY:"`] : []),
+    ...(schemes.has('controlToken') ? [`-H "Authorization: Bearer $SWITCHYARD_TOKEN"`] : []),
+    ...(schemes.has('writeKey') ? [`-u "$SWITCHYARD_WRITE_KEY:"`] : []),
     ...data,
   ].join(' \\\n  ')
 }
 
-/** Events at once, and a file into a file. */
+/** Events are shown as they arrive, and a file is saved. */
 function outputFlag(content: Readonly<Record<string, Media>> = {}): string {
   if ('text/event-stream' in content) return '-N '
   return 'application/octet-stream' in content ? '-o FILE ' : ''
@@ -36,7 +34,7 @@ function dataLines(content: Readonly<Record<string, Media>>): string[] {
   return [`-H 'Content-Type: application/json'`, `-d ${quoted(jsonText(media.example))}`]
 }
 
-/** What may be left out is. */
+/** Optional fields are left out. */
 function formLines({ properties = {}, required = [] }: SchemaNode): string[] {
   return Object.entries(properties)
     .filter(([name]) => required.includes(name))
@@ -45,7 +43,7 @@ function formLines({ properties = {}, required = [] }: SchemaNode): string[] {
     )
 }
 
-/** On one line where it fits beside the words. */
+/** On one line if it is short. */
 function jsonText(value: unknown): string {
   const short = JSON.stringify(value)
   return short.length <= MAX_LINE ? short : JSON.stringify(value, null, 2)
