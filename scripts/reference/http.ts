@@ -191,7 +191,8 @@ function responseText({ link }: Page, status: string, { description, content }: 
   return [
     `**Response ${code(status)}**${formText(type)}${about}${isNamed ? ` ${typeText(schema, link)}` : ''}`,
     ...(event === undefined ? [] : ['Data of each event:']),
-    ...(schema?.properties === undefined ? [] : fieldsText(fieldTable(schema, link))),
+    ...(schema?.oneOf === undefined ? [] : ['One of these objects:']),
+    ...[schema?.oneOf ?? schema ?? []].flat().flatMap((one) => (one.properties === undefined ? [] : fieldsText(fieldTable(one, link)))),
   ]
 }
 
