@@ -9,11 +9,12 @@ import { createReplayRunner, type ReplayRunner } from '../../replaying/replay-ru
 import { accept, claim, counts, DAY_MS, ledgerOf, messageIdsOf, newWay, settle, settleAll, tracks, until } from '../conformance/ground.ts'
 import { createJob, finish, listed, matching, step } from '../conformance/replay-ground.ts'
 import { LEAD_MS } from '../replays/replay-states.ts'
+import { Replaying } from '../replays/replaying.ts'
 import { InvalidCursor, type ReplayJob, type ReplayStepResult } from '../store.ts'
 import { openBareNode } from './fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'
-import { Replaying } from './replaying.ts'
+import { replayJobRows } from './replays/replay-jobs.ts'
 import type { PostgresStore } from './store.ts'
 
 const KILLED_NODE = fileURLToPath(new URL('./fixtures/replay-node.ts', import.meta.url))
@@ -261,7 +262,7 @@ suite('nodes that replay together', () => {
     const { destinationId } = await failed(250)
     const node = await openBareNode(database.url, 400)
     t.after(() => node.close())
-    const replaying = new Replaying(node.parts)
+    const replaying = new Replaying(replayJobRows(node.parts), { ...node.parts, wake: () => {} })
     const { id } = await replaying.create({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: null })
     const before = node.parts.database.roundTrips
     const result = await replaying.step({ id, position: 0, limit: 1_000, maxWaiting: 1_000, runner: 'a runner' })

@@ -8,7 +8,8 @@ import { within } from '../../timing/within.ts'
 import { Configuring } from '../configuration/configuring.ts'
 import { DeletedUsers } from '../deletions/deleted-users.ts'
 import { RetentionRuns } from '../history/retention.ts'
-import { type Configuration, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
+import { Replaying } from '../replays/replaying.ts'
+import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
 import { SharedConfiguration } from './cluster/shared-configuration.ts'
@@ -18,7 +19,8 @@ import { Accepting } from './messages/accepting.ts'
 import { Cancelling } from './messages/cancelling.ts'
 import { Claiming } from './messages/claiming.ts'
 import { Settling } from './messages/settling.ts'
-import { Replaying } from './replaying.ts'
+import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
+import { writeOutcomes } from './replays/replay-outcomes.ts'
 import { AuditLog } from './rows/audit-log.ts'
 import { Books } from './rows/books.ts'
 import { Deliveries } from './rows/deliveries.ts'
@@ -150,7 +152,7 @@ class Postgres implements PostgresStore {
   readonly #messages: Messages
   readonly #deliveries: Deliveries
   readonly deletions: Deleting
-  readonly replays: Replaying
+  readonly replays: ReplayStore
   readonly #retention: Retention
   readonly #stats: Stats
   readonly #auditLog: AuditLog
@@ -196,7 +198,8 @@ class Postgres implements PostgresStore {
     const onState = options.onState ?? (() => {})
     const onCommit = options.onCommit ?? (() => {})
     this.#claiming = new Claiming(parts, { database: fast, membership })
-    this.replays = new Replaying(parts)
+    this.replays = new Replaying(replayJobRows(parts), { ...parts, wake: (destinationId) => this.#taker?.wake(destinationId) })
+    const replaying = { outcomes: writeOutcomes }
     this.#accepting = new Accepting(parts, {
       database: fast,
       membership,
@@ -205,8 +208,8 @@ class Postgres implements PostgresStore {
       onState,
       onCommit,
     })
-    this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying: this.replays, onCommit })
-    this.#cancelling = new Cancelling(parts, { replaying: this.replays })
+    this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying, onCommit })
+    this.#cancelling = new Cancelling(parts, { replaying })
     this.#books = new Books(parts)
     this.#messages = new Messages(parts)
     this.#deliveries = new Deliveries(parts)
@@ -226,7 +229,7 @@ class Postgres implements PostgresStore {
       drop: {
         messages: (beforeMs) => this.#retention.drop(beforeMs),
         audit: (beforeMs) => this.#auditLog.drop(beforeMs),
-        replayJobs: (beforeMs) => this.replays.drop(beforeMs),
+        replayJobs: (beforeMs) => dropReplays(parts, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
         stats: (minutesBeforeMs, hoursBeforeMs) => this.#stats.drop(minutesBeforeMs, hoursBeforeMs),
       },

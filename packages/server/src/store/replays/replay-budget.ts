@@ -25,17 +25,12 @@ export class ReplayBudget<Id extends RowId> {
   /** Of the destination whose turn it is. */
   room = 0
   readonly limit: number
-  readonly job: Id
-  /** Of the job: what it made has a higher number. */
-  readonly bound: Id
   readonly skipped = new Map<ReplaySkipReason, number>()
   /** To be owed, by destination and segment. */
   readonly owed = new Map<string, { destination: Id; segment: Id; entries: { index: number; replayOf: string }[] }>()
   readonly #queued = new Set<string>()
 
-  constructor({ num, bound }: { num: Id; bound: Id }, limit: number) {
-    this.job = num
-    this.bound = bound
+  constructor(limit: number) {
     this.limit = Math.min(limit, REPLAYED_PER_STEP)
   }
 

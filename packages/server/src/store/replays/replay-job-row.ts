@@ -1,6 +1,7 @@
 // Rows of replay jobs, and what they mean. The columns are the same wherever they are stored; only the names of rows differ.
 
 import { newId } from '../configuration/new-id.ts'
+import type { RowOrder } from '../encoding/row-port.ts'
 import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
@@ -61,12 +62,33 @@ export function replayJobOf(row: ReplayJobRow<RowId>): ReplayJob {
   }
 }
 
+/** The rows of a period, by their names, below the bound that fixed the job's set. */
+export function rowRange<Id extends RowId>(
+  order: RowOrder<Id>,
+  { fromMs, toMs }: { fromMs: number | null; toMs: number | null },
+  bound: Id,
+): { first: Id; last: Id } {
+  const lastInTime = toMs === null ? order.newest : order.before(order.at(toMs + 1))
+  const lastInSet = order.before(bound)
+  return { first: fromMs === null ? order.oldest : order.at(fromMs), last: lastInTime < lastInSet ? lastInTime : lastInSet }
+}
+
+export interface ReplayProgress {
+  replayed: number
+  skipped: string
+  /** Never less than what is done. */
+  total: number
+  state: ReplayJobState
+  finishedAtMs: number | null
+}
+
 /** What a job has come to when a step has done what it could. */
 export function progressOf<Id extends RowId>(
   row: ReplayJobRow<Id>,
   budget: ReplayBudget<Id>,
   isOver: boolean,
-): { replayed: number; skipped: string; done: number } {
+  atMs: number,
+): ReplayProgress {
   const skipped: Record<string, number> = { ...(JSON.parse(row.skipped) as ReplayJob['skipped']) }
   for (const [reason, count] of budget.skipped) skipped[reason] = (skipped[reason] ?? 0) + count
   const replayed = row.replayed + budget.replayed
@@ -74,5 +96,12 @@ export function progressOf<Id extends RowId>(
   // Rows that retention has dropped since they were counted.
   const missing = row.total - done()
   if (isOver && missing > 0) skipped['message_gone'] = (skipped['message_gone'] ?? 0) + missing
-  return { replayed, skipped: JSON.stringify(skipped), done: done() }
+  return {
+    replayed,
+    skipped: JSON.stringify(skipped),
+    // Rows that were not yet committed when the job's were counted are of its set as well: see replaying.ts.
+    total: Math.max(row.total, done()),
+    state: isOver ? 'finished' : row.state,
+    finishedAtMs: isOver ? atMs : null,
+  }
 }

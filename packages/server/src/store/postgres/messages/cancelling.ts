@@ -4,7 +4,7 @@
 
 import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
-import type { Replaying } from '../replaying.ts'
+import type { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { owedIndexes, type StoredPart } from '../rows/rows.ts'
 import { int4s, int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
@@ -36,11 +36,11 @@ interface TakenRow {
 
 export class Cancelling {
   readonly #parts: Parts
-  readonly #replaying: Pick<Replaying, 'outcomes'>
+  readonly #replaying: { outcomes: typeof writeOutcomes }
   #resuming: Promise<void> | null = null
   #lookAtMs = 0
 
-  constructor(parts: Parts, { replaying }: { replaying: Pick<Replaying, 'outcomes'> }) {
+  constructor(parts: Parts, { replaying }: { replaying: { outcomes: typeof writeOutcomes } }) {
     this.#parts = parts
     this.#replaying = replaying
   }

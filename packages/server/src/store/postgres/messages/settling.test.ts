@@ -5,7 +5,7 @@ import { NotHeld, type Shipment } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import type { Replaying } from '../replaying.ts'
+import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { RowIds } from '../schema/ids.ts'
 import { Names } from '../schema/names.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
@@ -93,7 +93,7 @@ test('a settlement whose answer was lost is known to be made, however late and h
     database: { query } as unknown as Database,
     membership: { holder: '1700000000000000000' } as Membership,
     claiming: { holds: () => true, ended: () => {}, bytesOf: () => 1 } as unknown as Claiming,
-    replaying: {} as Replaying,
+    replaying: { outcomes: writeOutcomes },
     onCommit: () => {},
   })
   await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))

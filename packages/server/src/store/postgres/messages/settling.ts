@@ -8,7 +8,7 @@ import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow, recordRows, refuseUneven } from '../../encoding/settlement.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
-import type { Replaying } from '../replaying.ts'
+import type { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { storedParts } from '../rows/rows.ts'
 import { bools, int4s, int8s, texts } from '../session/binary-arrays.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
@@ -22,7 +22,7 @@ interface Tools {
   database: Database
   membership: Membership
   claiming: Claiming
-  replaying: Replaying
+  replaying: { outcomes: typeof writeOutcomes }
   onCommit: (commitMs: number, settlements: number) => void
 }
 

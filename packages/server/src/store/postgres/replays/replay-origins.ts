@@ -1,19 +1,12 @@
-// From the names of many deliveries to what they stand for and how they ended, in a few questions however many they are. As
-// origins.ts does for one.
+// From the names of many deliveries to what they stand for, in a few questions however many they are. As origins.ts does for one.
 
-import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
-import type { FinalStateName } from '../../store.ts'
+import type { StoredDelivery } from '../../replays/replay-rows.ts'
 import { LOOKED_AT } from '../messages/origins.ts'
 import { owedIndexes, type Routes } from '../rows/rows.ts'
 import { rowAndIndex, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 
-export interface NamedDelivery {
-  origin: string
-  index: number
-  destination: string
-  segment: string
-}
+type NamedDelivery = StoredDelivery<string>
 
 /** In the order of the names; undefined where there is no such delivery. */
 export async function resolveNamed(ask: Ask, deliveryIds: readonly string[]): Promise<(NamedDelivery | undefined)[]> {
@@ -52,26 +45,4 @@ export async function resolveNamed(ask: Ask, deliveryIds: readonly string[]): Pr
     }
   }
   return named.map((name) => name && found.get(keyOf(name)))
-}
-
-/** What ended of deliveries, by their origins, and what it took to read. */
-export interface Finals {
-  states: Map<number, FinalStateName>
-  bytes: number
-}
-
-export async function finalsOf(ask: Ask, origins: readonly string[]): Promise<Map<string, Finals>> {
-  const finals = new Map<string, Finals>(origins.map((origin) => [origin, { states: new Map(), bytes: 0 }]))
-  if (finals.size === 0) return finals
-  const { rows } = await ask<{ origin: string; doc: string }>(
-    `SELECT a.origin, a.doc FROM unnest($1::bigint[]) AS n (origin) JOIN attempts a ON a.origin = n.origin AND a.id > n.origin - ${SKEW}
-     WHERE a.delivered + a.failed + a.expired + a.cancelled > 0 ORDER BY a.id`,
-    [[...finals.keys()]],
-  )
-  for (const { origin, doc } of rows) {
-    const own = finals.get(origin) as Finals
-    own.bytes += doc.length
-    for (const [state, , indexes] of (JSON.parse(doc) as AttemptDoc).f) for (const index of indexes) own.states.set(index, state)
-  }
-  return finals
 }

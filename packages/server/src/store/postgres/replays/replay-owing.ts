@@ -1,20 +1,11 @@
 // Owes deliveries once more, inside the transaction that has found they can be: the replays, their shipments and what the books
 // are told, each in one statement however many there are. A delete message that is owed again opens its request again.
 
-import { MESSAGES_PER_SHIPMENT } from '../../replays/replay-budget.ts'
+import type { OwedAgain } from '../../replays/replay-rows.ts'
 import { LEDGER } from '../messages/owing.ts'
 import { storedParts } from '../rows/rows.ts'
 import { type RowIds, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
-
-/** Messages of one segment, owed to one destination. */
-export interface OwedAgain {
-  destination: string
-  segment: string
-  /** Of the segment, as stored. */
-  bytes: number
-  entries: readonly { index: number; replayOf: string }[]
-}
 
 interface NewReplay {
   origin: string
@@ -24,26 +15,20 @@ interface NewReplay {
   replayOf: string
 }
 
-/** Answers with the origins of the shipments. In each, every delivery has its own name. */
 export async function oweAgain(
   ask: Ask,
   ids: RowIds,
-  all: readonly OwedAgain[],
+  all: readonly OwedAgain<string>[],
   { job, atMs }: { job: string | null; atMs: number },
 ): Promise<string[]> {
-  if (all.length === 0) return []
   const replays: NewReplay[] = []
   const shipments: { id: string; destination: string; bytes: number; count: number; parts: string }[] = []
   const owed = new Map<string, number>()
   for (const { destination, segment, bytes, entries } of all) {
-    const sorted = [...entries].sort((a, b) => a.index - b.index)
-    for (let at = 0; at < sorted.length; at += MESSAGES_PER_SHIPMENT) {
-      const some = sorted.slice(at, at + MESSAGES_PER_SHIPMENT)
-      const origin = ids.next()
-      for (const { index, replayOf } of some) replays.push({ origin, destination, segment, index, replayOf })
-      const parts = storedParts([{ origin, segment, indexes: some.map(({ index }) => index) }])
-      shipments.push({ id: origin, destination, bytes, count: some.length, parts })
-    }
+    const origin = ids.next()
+    for (const { index, replayOf } of entries) replays.push({ origin, destination, segment, index, replayOf })
+    const parts = storedParts([{ origin, segment, indexes: entries.map(({ index }) => index) }])
+    shipments.push({ id: origin, destination, bytes, count: entries.length, parts })
     owed.set(destination, (owed.get(destination) ?? 0) + entries.length)
   }
   await ask(INSERT_REPLAYS, [
@@ -52,7 +37,7 @@ export async function oweAgain(
     replays.map(({ destination }) => destination),
     replays.map(({ segment }) => segment),
     replays.map(({ replayOf }) => replayOf),
-    Math.floor(atMs),
+    atMs,
     job,
   ])
   await ask(INSERT_SHIPMENTS, [

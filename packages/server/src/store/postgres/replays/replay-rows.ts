@@ -1,27 +1,194 @@
-// Replay jobs as rows, and which rows a job is made for. What a settling transaction has appended and no step has added up yet is
-// counted with the job, in one snapshot.
+// The rows that one transaction asks for to owe deliveries again. They are held until its commit: see each.
 
-import type { ReplayJobRow } from '../../replays/replay-job-row.ts'
-import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
+import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
+import type { JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import { LEAD_MS } from '../../replays/replay-states.ts'
+import type { ReplayStep } from '../../store.ts'
+import { POSTGRES_ROWS, type RowIds, rowAndIndex, SKEW } from '../schema/ids.ts'
+import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
+import type { Ask } from '../session/database.ts'
+import { readText, writeText } from '../session/texts.ts'
+import { resolveNamed } from './replay-origins.ts'
+import { foldOutcomes } from './replay-outcomes.ts'
+import { oweAgain } from './replay-owing.ts'
 
-export type JobRow = ReplayJobRow<string>
-
-const sum = (column: string): string => `j.${column} + coalesce(o.${column}, 0) AS ${column}`
-
-/** To be followed by WHERE. */
-export const SELECT_JOBS = `
-  SELECT j.num, j.id, j.created_at, j.finished_at, j.state, j.rate, j.doc, j.bound, j.total, j.position, j.replayed, j.skipped,
-         ${['delivered', 'failed', 'expired', 'cancelled'].map(sum).join(', ')}
-  FROM replay_jobs j LEFT JOIN LATERAL (
-    SELECT sum(delivered) AS delivered, sum(failed) AS failed, sum(expired) AS expired, sum(cancelled) AS cancelled
-    FROM replay_outcomes WHERE job = j.num) o ON true`
-
-/** The rows of a period, by their names, below the bound that fixed the job's set. */
-export function rowRange(fromMs: number | null, toMs: number | null, bound: string): { first: string; last: string } {
-  const [lastInTime, lastInSet] = [toMs === null ? NEWEST : rowIdBefore(rowIdAt(toMs + 1)), rowIdBefore(bound)]
-  return { first: fromMs === null ? OLDEST : rowIdAt(fromMs), last: lastInTime < lastInSet ? lastInTime : lastInSet }
+export async function jobStanding<T extends JobStanding>(
+  ask: Ask,
+  { id, runner }: Pick<ReplayStep, 'id' | 'runner'>,
+  columns = 'state, position',
+): Promise<T | undefined> {
+  const { rows } = await ask<T>(
+    `SELECT ${columns}, coalesce(leader <> $2 AND leader_until > clock_timestamp(), false) AS led FROM replay_jobs WHERE id = $1`,
+    [writeText(id), runner ?? null],
+  )
+  return rows[0]
 }
 
-function rowIdBefore(id: string): string {
-  return String(BigInt(id) - 1n)
+export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
+  return {
+    order: POSTGRES_ROWS,
+
+    async job(step) {
+      // Named statements are planned once, maybe when a day has no rows yet: the plan must be one for when it has many.
+      await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [ADVISORY_LOCKS.replaySteps])
+      await ask('SELECT 1 FROM replay_jobs WHERE id = $1 FOR UPDATE', [writeText(step.id)])
+      // A statement of its own, so that its clock is that of after the wait.
+      return jobStanding<ReplayJobRow<string> & JobStanding>(ask, step, '*')
+    },
+
+    async parts(job) {
+      await foldOutcomes(ask, job)
+      const { rows } = await ask<Omit<PartRow<string>, 'over' | 'held'> & { deleted: boolean | null; doc: string | null }>(
+        `SELECT nullif(p.destination, 0) AS destination, p.state, p.next, p.place, p.waiting, d.deleted, d.doc
+         FROM replay_parts p LEFT JOIN destinations d ON d.num = p.destination WHERE p.job = $1 AND NOT p.over ORDER BY p.turn, p.destination`,
+        [job],
+      )
+      return rows.map((part) =>
+        Object.assign(part, {
+          held: part.deleted === false && part.doc !== null && !(JSON.parse(part.doc) as { enabled: boolean }).enabled,
+        }),
+      )
+    },
+
+    async saveParts({ num, position }, parts) {
+      await ask(SAVE_PARTS, [
+        num,
+        position + 1,
+        parts.map(({ destination }) => destination ?? '0'),
+        parts.map(({ state }) => state),
+        parts.map(({ next }) => String(next)),
+        parts.map(({ place }) => place),
+        parts.map(({ over }) => over),
+        parts.map(({ owed }) => owed),
+      ])
+    },
+
+    async saveJob({ num, state }, progress, runner) {
+      const { rows } = await ask<ReplayJobRow<string>>(SAVE, [
+        num,
+        progress === undefined ? 0 : 1,
+        progress?.replayed ?? null,
+        progress?.skipped ?? null,
+        progress?.total ?? null,
+        progress?.state ?? state,
+        progress?.finishedAtMs ?? null,
+        runner ?? null,
+        LEAD_MS / 1_000,
+      ])
+      return rows[0] as ReplayJobRow<string>
+    },
+
+    async failures({ destination, state, first, last, limit }) {
+      const { rows } = await ask<{ id: string; origin: string; index: number; segment: string; reason: string | null }>(FAILURES, [
+        destination,
+        state,
+        first,
+        last,
+        limit,
+      ])
+      return rows.map((row) => Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) }))
+    },
+
+    attempts: async ({ destination, first, last, limit }) =>
+      (await ask<{ id: string; origin: string; segment: string; doc: string | null }>(ATTEMPTS, [destination, first, last, limit])).rows,
+
+    named: (deliveryIds) => resolveNamed(ask, deliveryIds),
+
+    async docs(origins) {
+      const { rows } = await ask<{ origin: string; doc: string }>(
+        `SELECT a.origin, a.doc FROM unnest($1::bigint[]) AS n (origin) JOIN attempts a ON a.origin = n.origin AND a.id > n.origin - ${SKEW}
+         WHERE a.delivered + a.failed + a.expired + a.cancelled > 0 ORDER BY a.id`,
+        [origins],
+      )
+      return rows
+    },
+
+    async destinations(nums) {
+      const { rows } = await ask<{ num: string; id: string; deleted: boolean }>(
+        'SELECT num, id, deleted FROM destinations WHERE num = ANY($1::bigint[]) ORDER BY num FOR SHARE',
+        [nums],
+      )
+      return rows
+    },
+
+    async sameMessages(deliveries, { num, bound }) {
+      const { rows } = await ask<Omit<SameMessage<string>, 'parent'> & { parent: string | null }>(SAME_MESSAGES, [
+        deliveries.map(({ segment }) => segment),
+        deliveries.map(({ index }) => index),
+        deliveries.map(({ destination }) => destination),
+        deliveries.map(({ origin }) => origin),
+        num,
+        bound,
+      ])
+      return rows.map(({ standing, ofJob, newest, parent }) => ({ standing, ofJob, newest, parent: rowAndIndex(parent ?? '') }))
+    },
+
+    async segments(seqs) {
+      const sorted = [...seqs].sort()
+      const { rows } = await ask<{ seq: string; bytes: number }>(
+        `SELECT seq, octet_length(body) AS bytes FROM segments
+         WHERE seq = ANY($1::bigint[]) AND seq >= $2 AND seq <= $3 ORDER BY seq FOR KEY SHARE`,
+        [sorted, sorted[0] as string, sorted.at(-1) as string],
+      )
+      return rows
+    },
+
+    async bodies(seqs) {
+      const { rows } = await ask<{ seq: string; absent: number[]; body: Buffer }>(
+        "SELECT seq, coalesce(absent, '{}') AS absent, body FROM segments WHERE seq = ANY($1::bigint[])",
+        [seqs],
+      )
+      return rows
+    },
+
+    hasDeletions: async () => (await ask('SELECT 1 FROM deletions LIMIT 1')).rows.length > 0,
+
+    owe: (shipments, job, atMs) => oweAgain(ask, ids, shipments, { job, atMs }),
+  }
+}
+
+const SAVE = {
+  name: 'replay_save',
+  text: `
+  UPDATE replay_jobs SET position = position + $2::integer, replayed = coalesce($3, replayed), skipped = coalesce($4, skipped),
+    total = coalesce($5, total), state = $6, finished_at = $7, leader = coalesce($8, leader),
+    leader_until = CASE WHEN $8::text IS NULL THEN leader_until ELSE clock_timestamp() + make_interval(secs => $9) END
+  WHERE num = $1 RETURNING *`,
+}
+
+const SAVE_PARTS = {
+  name: 'replay_save_parts',
+  text: `
+  UPDATE replay_parts p SET state = n.state, next = n.next, place = n.place, over = n.over, waiting = p.waiting + n.owed, turn = $2
+  FROM unnest($3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[], $8::integer[])
+    AS n (destination, state, next, place, over, owed)
+  WHERE p.job = $1 AND p.destination = n.destination`,
+}
+
+const FAILURES = {
+  name: 'replay_failures',
+  text: `SELECT id, origin, idx AS index, segment, reason FROM failures
+         WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $5`,
+}
+
+const ATTEMPTS = {
+  name: 'replay_delivered',
+  text: `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN doc END AS doc FROM attempts
+         WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4`,
+}
+
+// A replay of a message comes after the message was accepted, which says in what days to look. Each is asked by index, one
+// candidate at a time: comparisons that no hash can make keep the planner from reading all replays there are.
+const SAME = `FROM replays r WHERE r.segment = c.segment AND r.idx = c.idx AND r.destination = c.destination AND r.origin > c.segment - ${SKEW}`
+
+const SAME_MESSAGES = {
+  name: 'replay_same_messages',
+  text: `
+  SELECT
+    EXISTS (SELECT 1 ${SAME} AND ${STANDS} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS standing,
+    EXISTS (SELECT 1 ${SAME} AND r.origin > $6::bigint - ${SKEW} AND r.job = $5) AS "ofJob",
+    (SELECT max(r.origin) ${SAME}) AS newest,
+    (SELECT r.replay_of FROM replays r WHERE r.origin = c.origin AND r.idx = c.idx) AS parent
+  FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS c (segment, idx, destination, origin, n)
+  ORDER BY c.n`,
 }

@@ -25,6 +25,15 @@ export interface ReplayCandidate {
 
 /** What a step has read already. */
 export class StepBudget extends ReplayBudget<number> {
+  readonly job: number
+  readonly bound: number
+
+  constructor({ num, bound }: { num: number; bound: number }, limit: number) {
+    super(limit)
+    this.job = num
+    this.bound = bound
+  }
+
   mayBePurged: boolean | undefined
   readonly bodies = new Map<number, { has(index: number): boolean }>()
   readonly finals = new Map<number, ReadonlyMap<number, FinalStateName>>()

@@ -182,7 +182,7 @@ export class ReplayWriter {
   }
 
   #save(row: ReplayJobRow<number>, budget: StepBudget, isOver: boolean, atMs: number): void {
-    const { replayed, skipped } = progressOf(row, budget, isOver)
+    const { replayed, skipped } = progressOf(row, budget, isOver, atMs)
     this.#parts.database
       .prepare('UPDATE replay_jobs SET position = ?, replayed = ?, skipped = ?, state = ?, finished_at = ? WHERE num = ?')
       .run(row.position + 1, replayed, skipped, isOver ? 'finished' : row.state, isOver ? atMs : null, row.num)

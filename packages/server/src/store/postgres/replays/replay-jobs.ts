@@ -1,0 +1,198 @@
+// Replay jobs as rows, the counting of what one would be made for, and the transactions in which deliveries are owed again. What a
+// settling transaction has appended and no step has added up yet is counted with the job, in one snapshot.
+
+import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
+import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
+import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
+import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
+import { writeAudit } from '../rows/audit-entries.ts'
+import { POSTGRES_ROWS } from '../schema/ids.ts'
+import type { Parts } from '../session/parts.ts'
+import { writeText } from '../session/texts.ts'
+import { resolveNamed } from './replay-origins.ts'
+import { foldOutcomes } from './replay-outcomes.ts'
+import { jobStanding, replayRows } from './replay-rows.ts'
+
+const JOBS_PER_STEP = 100
+const NONE: RowCount<string> = { seen: 0, newest: null, total: 0, replayed: 0 }
+
+const sum = (column: string): string => `j.${column} + coalesce(o.${column}, 0) AS ${column}`
+
+/** To be followed by WHERE. */
+const SELECT_JOBS = `
+  SELECT j.num, j.id, j.created_at, j.finished_at, j.state, j.rate, j.doc, j.bound, j.total, j.position, j.replayed, j.skipped,
+         ${['delivered', 'failed', 'expired', 'cancelled'].map(sum).join(', ')}
+  FROM replay_jobs j LEFT JOIN LATERAL (
+    SELECT sum(delivered) AS delivered, sum(failed) AS failed, sum(expired) AS expired, sum(cancelled) AS cancelled
+    FROM replay_outcomes WHERE job = j.num) o ON true`
+
+/** Whether a delivery of the same message came after it and is pending or was delivered. */
+const REPLAYED = `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination
+  AND r.origin > d.origin AND ${STANDS})`
+const SUPERSEDED = `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination
+  AND r.origin > d.origin AND r.state = ANY($5::text[]))`
+
+export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJobRows<string> {
+  return {
+    order: POSTGRES_ROWS,
+
+    /** Also where another node's clock is ahead of this one's by a little. */
+    async bound() {
+      const now = ids.next()
+      const { rows } = await database.query<{ bound: string }>(
+        `SELECT greatest($1::bigint, (SELECT max(id) + 1 FROM failures WHERE id >= $1), (SELECT max(id) + 1 FROM attempts WHERE id >= $1)) AS bound`,
+        [now],
+      )
+      return rows[0]?.bound ?? now
+    },
+
+    async countFailures({ destinationId, state, reason, instead, first, last, limit }) {
+      const destination = await names.find(database, 'destinations', destinationId)
+      if (destination === undefined) return NONE
+      const { rows } = await database.query<RowCount<string>>(
+        `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
+                count(*) FILTER (WHERE matches AND (${REPLAYED} OR ${SUPERSEDED})) AS replayed
+         FROM (SELECT id, destination, origin, idx, segment, $6::text IS NULL OR reason = $6 AS matches
+               FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $7) d`,
+        [destination, state, first, last, instead, reason === null ? null : writeText(reason), limit],
+      )
+      return rows[0] ?? NONE
+    },
+
+    /** Which messages an attempt delivered is in its doc, and that is read only where something of the segment was sent again. */
+    async countDelivered({ destinationId, first, last, limit }) {
+      const destination = await names.find(database, 'destinations', destinationId)
+      if (destination === undefined) return NONE
+      const { rows } = await database.query<Omit<RowCount<string>, 'replayed'>>(
+        `SELECT count(*) AS seen, max(id) AS newest, coalesce(sum(delivered), 0) AS total
+         FROM (SELECT id, delivered FROM attempts WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4) d`,
+        [destination, first, last, limit],
+      )
+      const { newest } = rows[0] ?? NONE
+      if (rows[0] === undefined || newest === null) return NONE
+      const { rows: repeated } = await database.query<{ doc: string; indexes: number[] }>(
+        `SELECT d.doc, r.indexes FROM attempts d CROSS JOIN LATERAL (
+           SELECT array_agg(r.idx) AS indexes FROM replays r
+           WHERE r.segment = d.segment AND r.destination = d.destination AND r.origin > d.origin AND ${STANDS}) r
+         WHERE d.destination = $1 AND d.id >= $2 AND d.id <= $3 AND d.delivered > 0 AND r.indexes IS NOT NULL`,
+        [destination, first, newest],
+      )
+      let replayed = 0
+      for (const { doc, indexes } of repeated) {
+        const again = new Set(indexes)
+        for (const [state, , of] of (JSON.parse(doc) as AttemptDoc).f) {
+          if (state === 'delivered') replayed += of.filter((index) => again.has(index)).length
+        }
+      }
+      return { ...rows[0], replayed }
+    },
+
+    countNamed: (deliveryIds) =>
+      database.transaction(
+        async (ask) => {
+          const found = (await resolveNamed(ask, deliveryIds)).filter((delivery) => delivery !== undefined)
+          if (found.length === 0) return []
+          const { rows } = await ask<{ destinationId: string; replayed: boolean }>(
+            `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
+             FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS d (segment, idx, destination, origin, n)
+             JOIN destinations t ON t.num = d.destination ORDER BY d.n`,
+            [
+              found.map(({ segment }) => segment),
+              found.map(({ index }) => index),
+              found.map(({ destination }) => destination),
+              found.map(({ origin }) => origin),
+            ],
+          )
+          return rows
+        },
+        { readOnly: true },
+      ),
+
+    async newest(state, last, limit) {
+      const { rows } = await database.query<ReplayJobRow<string>>(
+        `${SELECT_JOBS} WHERE j.num <= $1 ${state === undefined ? '' : 'AND j.state = $3'} ORDER BY j.num DESC LIMIT $2`,
+        [last, limit, ...(state === undefined ? [] : [state])],
+      )
+      return rows
+    },
+
+    async one(id) {
+      const { rows } = await database.query<ReplayJobRow<string>>(`${SELECT_JOBS} WHERE j.id = $1`, [writeText(id)])
+      return rows[0]
+    },
+
+    async insert({ job, bound, first, destinationIds }, audit) {
+      const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
+      const destinations: string[] = []
+      for (const each of destinationIds ?? []) destinations.push((await names.find(database, 'destinations', each)) as string)
+      await database.transaction(async (ask) => {
+        const num = ids.next()
+        const doc = JSON.stringify({ selection, createdBy })
+        await ask('INSERT INTO replay_jobs (num, id, created_at, state, rate, doc, bound, total) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)', [
+          num,
+          id,
+          createdAtMs,
+          state,
+          ratePerSecond,
+          doc,
+          bound,
+          total,
+        ])
+        const parts = destinationIds === null ? { nums: ['0'], next: '0' } : { nums: destinations, next: first }
+        await ask('INSERT INTO replay_parts (job, destination, next) SELECT $1, unnest($2::bigint[]), $3', [num, parts.nums, parts.next])
+        await writeAudit(ask, ids, audit, createdAtMs)
+      })
+    },
+
+    change: (id, before, after, atMs, audit) =>
+      database.transaction(async (ask) => {
+        const { rows } = await ask(
+          `UPDATE replay_jobs SET state = $4, rate = $5, finished_at = $6
+           WHERE id = $1 AND state = $2 AND rate IS NOT DISTINCT FROM $3 RETURNING 1`,
+          [writeText(id), before.state, before.ratePerSecond, after.state, after.ratePerSecond, after.finishedAtMs],
+        )
+        if (rows.length > 0) await writeAudit(ask, ids, audit, atMs)
+        return rows.length > 0
+      }),
+
+    replay: (deliveryId, atMs, audit) =>
+      database.transaction(async (ask) => {
+        const reply = await replayOne(replayRows(ask, ids), deliveryId, atMs)
+        if (reply.ok) await writeAudit(ask, ids, audit, atMs)
+        return reply
+      }),
+
+    async step(step) {
+      // Asked without waiting for anybody: most who are refused are refused here.
+      const refusal = refusalOf(await jobStanding((text, values) => database.query(text, values), step), step)
+      return refusal ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
+    },
+  }
+}
+
+/** Some of the jobs that were over by then; how many. The newest stays, as wherever else jobs are kept. */
+export async function dropReplays({ database, isClosed }: Parts, beforeMs: number): Promise<number> {
+  const { rows } = await database.query<{ dropped: number }>(
+    `WITH gone AS (
+       DELETE FROM replay_jobs WHERE num IN (
+         SELECT num FROM replay_jobs WHERE finished_at < $1 AND num < (SELECT max(num) FROM replay_jobs)
+         ORDER BY num LIMIT ${JOBS_PER_STEP} FOR UPDATE SKIP LOCKED)
+       RETURNING num
+     ), parts AS (DELETE FROM replay_parts WHERE job IN (SELECT num FROM gone))
+     SELECT count(*) AS dropped FROM gone`,
+    [Math.floor(beforeMs)],
+  )
+  const dropped = rows[0]?.dropped ?? 0
+  if (dropped > 0) return dropped
+  // What was appended for jobs that make no steps any more.
+  const { rows: appended } = await database.query<{ job: string }>('SELECT DISTINCT job FROM replay_outcomes')
+  for (const { job } of appended) {
+    if (isClosed()) break
+    await database.transaction(async (ask) => {
+      await ask('SELECT 1 FROM replay_jobs WHERE num = $1 FOR UPDATE', [job])
+      // Of a job that is gone, nothing is left but this.
+      await foldOutcomes(ask, job)
+    })
+  }
+  return 0
+}

@@ -1,0 +1,136 @@
+// Whether deliveries can be sent again, and which of a message's deliveries speaks for all: for many at once, in a few questions. Asked
+// inside the transaction that acts on the answers, which keeps what was found from being taken away before its commit: a destination's row
+// is held against its deletion, and a segment's against being dropped.
+
+import type { FinalStateName, RowId } from '../port/model.ts'
+import type { ReplaySkipReason } from '../port/replays.ts'
+import type { Repeatable } from './replay-budget.ts'
+import { endsOf, type StoredMessages, storedMessages } from './replay-ends.ts'
+import type { DeliveryName, ReplayRows, SameMessage, StoredDelivery } from './replay-rows.ts'
+
+export interface ReplayCandidate<Id extends RowId> extends StoredDelivery<Id> {
+  state: FinalStateName
+  /** By its id, and not by what became of it. */
+  named: boolean
+}
+
+/** With what it took to read, which is the step's to answer for. Undefined: there was too much to read for one step. */
+export type Verdict<Id extends RowId> = { found: ReplaySkipReason | Pick<Repeatable<Id>, 'newest'>; bytes: number } | undefined
+
+/** Of stored bodies, read for one answer. The first is read whatever its size. */
+const BYTES_AT_ONCE = 1024 * 1024
+
+/** Of one transaction: what is read once is not read again. */
+export class ReplayJudge<Id extends RowId> {
+  readonly #rows: ReplayRows<Id>
+  readonly #job: { num: Id; bound: Id }
+  /** Ids of the destinations. Null: it is deleted. */
+  readonly #destinations = new Map<Id, string | null>()
+  /** Sizes of the segments that are held. Null: it is gone. */
+  readonly #segments = new Map<Id, number | null>()
+  readonly #bodies = new Map<Id, StoredMessages>()
+  #mayBePurged: boolean | undefined
+
+  constructor(rows: ReplayRows<Id>, job: { num: Id; bound: Id }) {
+    this.#rows = rows
+    this.#job = job
+  }
+
+  /** Of a segment that was found to be there, as stored. */
+  bytesOf(segment: Id): number {
+    return this.#segments.get(segment) ?? 0
+  }
+
+  /** Of a destination that was found to be there. */
+  idOf(destination: Id): string {
+    return this.#destinations.get(destination) as string
+  }
+
+  /**
+   * Of the deliveries of one message to one destination, at most one is pending, and one that was delivered later speaks for all before
+   * it. Where all have failed the newest is the one that is repeated, whichever of them was come upon first.
+   */
+  async judge(candidates: readonly ReplayCandidate<Id>[]): Promise<Verdict<Id>[]> {
+    if (candidates.length === 0) return []
+    await this.#lookAtDestinations(candidates)
+    const same = await this.#rows.sameMessages(candidates, this.#job)
+    const parents = await this.#parents(candidates, same)
+    const verdicts = candidates.map(({ origin, destination }, at): NonNullable<Verdict<Id>> => {
+      const { standing, ofJob, newest } = same[at] as SameMessage<Id>
+      if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
+      // However it has ended since: a job sends a message once.
+      if (standing || ofJob) return { found: 'already_replayed', bytes: 0 }
+      const parent = parents.get(at)
+      // Delivered once more though it had been before: to send all of those again is not what "all that was delivered" means.
+      if (parent?.wasDelivered) return { found: 'already_replayed', bytes: parent.bytes }
+      return { found: { newest: newest !== null && newest > origin ? newest : origin }, bytes: parent?.bytes ?? 0 }
+    })
+    const segments = new Set<Id>()
+    for (const [at, { segment }] of candidates.entries()) if (typeof verdicts[at]?.found === 'object') segments.add(segment)
+    await this.#hold(segments)
+    const mayBePurged = await this.#readBodies(segments)
+    return verdicts.map((verdict, at): Verdict<Id> => {
+      const { found, bytes } = verdict
+      if (typeof found !== 'object') return verdict
+      const { segment, index } = candidates[at] as ReplayCandidate<Id>
+      if (this.#segments.get(segment) == null) return { found: 'message_gone', bytes }
+      if (!mayBePurged) return verdict
+      const body = this.#bodies.get(segment)
+      return body && { found: body.has(index) ? found : 'message_gone', bytes: bytes + body.bytes }
+    })
+  }
+
+  async #lookAtDestinations(candidates: readonly ReplayCandidate<Id>[]): Promise<void> {
+    const unknown = new Set<Id>()
+    for (const { destination } of candidates) if (!this.#destinations.has(destination)) unknown.add(destination)
+    if (unknown.size === 0) return
+    for (const num of unknown) this.#destinations.set(num, null)
+    for (const { num, id, deleted } of await this.#rows.destinations([...unknown])) this.#destinations.set(num, deleted ? null : id)
+  }
+
+  async #parents(
+    candidates: readonly ReplayCandidate<Id>[],
+    same: readonly SameMessage<Id>[],
+  ): Promise<Map<number, { wasDelivered: boolean; bytes: number }>> {
+    const parents = new Map<number, DeliveryName<Id>>()
+    for (const [at, { state, named }] of candidates.entries()) {
+      const parent = state === 'delivered' && !named ? same[at]?.parent : undefined
+      if (parent !== undefined) parents.set(at, parent)
+    }
+    const ends = await endsOf(
+      this.#rows,
+      [...parents.values()].map(({ row }) => row),
+    )
+    const answers = new Map<number, { wasDelivered: boolean; bytes: number }>()
+    for (const [at, { row, index }] of parents) {
+      const own = ends.get(row)
+      answers.set(at, { wasDelivered: own?.states.get(index) === 'delivered', bytes: own?.bytes ?? 0 })
+      // Read once for all that repeat a delivery of the same origin.
+      if (own) own.bytes = 0
+    }
+    return answers
+  }
+
+  async #hold(segments: ReadonlySet<Id>): Promise<void> {
+    const unknown = [...segments].filter((segment) => !this.#segments.has(segment))
+    if (unknown.length === 0) return
+    for (const segment of unknown) this.#segments.set(segment, null)
+    for (const { seq, bytes } of await this.#rows.segments(unknown)) this.#segments.set(seq, bytes)
+  }
+
+  /** Whether bodies have to be asked: only where there are deletion requests, and no more than fits in a step. */
+  async #readBodies(segments: ReadonlySet<Id>): Promise<boolean> {
+    this.#mayBePurged ??= await this.#rows.hasDeletions()
+    if (!this.#mayBePurged) return false
+    const wanted: Id[] = []
+    let bytes = 0
+    for (const segment of segments) {
+      if (this.#bodies.has(segment) || this.#segments.get(segment) == null) continue
+      if (bytes >= BYTES_AT_ONCE) break
+      wanted.push(segment)
+      bytes += this.bytesOf(segment)
+    }
+    for (const [segment, body] of await storedMessages(this.#rows, wanted)) this.#bodies.set(segment, body)
+    return true
+  }
+}

@@ -1,0 +1,151 @@
+// What owes deliveries again, each in one transaction: one delivery by its id, or a step of a job. A step looks at the next of the job's
+// deliveries, owes again those that are not yet, counts the rest as skipped, and moves on, all or nothing. Killed anywhere, a job goes on
+// where it stood, and what was owed is owed once.
+//
+// Steps go one at a time: two jobs made for the same deliveries would otherwise both find that a message is not pending. And one runner
+// leads a job, from its first step until LEAD_MS after its last: the pace that it keeps in memory is then that of all nodes. A leader that
+// dies is followed by another when its time is over, which is later than any second that it has released something in; so no rate is
+// exceeded by that either. Which job is stepped when is the runner's knowledge.
+
+import type { RowId } from '../port/model.ts'
+import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
+import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
+import { endsOf, storedMessages } from './replay-ends.ts'
+import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'
+import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
+import type { JobStanding, OwedAgain, PartRow, ReplayReply, ReplayRows, StepRefusal, StepReply } from './replay-rows.ts'
+import { type Walk, walkOf } from './replay-walk.ts'
+
+/** Destinations that one step asks for deliveries. The others have their turn in the next. */
+const PARTS_PER_STEP = 16
+/** Deliveries looked at beyond what may be owed, in the first page of a part. */
+const MORE_LOOKS = 16
+
+/** One delivery, whatever was replayed before: somebody asks for just that. */
+export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, deliveryId: string, atMs: number): Promise<ReplayReply> {
+  const [delivery] = await rows.named([deliveryId])
+  if (delivery === undefined) return { ok: false, reason: 'not_found' }
+  const { origin, index, destination, segment } = delivery
+  const [held] = await rows.segments([segment])
+  const isIn = (await storedMessages(rows, [segment])).get(segment)?.has(index) ?? false
+  const hasEnded = (await endsOf(rows, [origin])).get(origin)?.states.has(index)
+  if (!hasEnded) return { ok: false, reason: isIn ? 'still_pending' : 'not_found' }
+  if (!isIn || held === undefined) return { ok: false, reason: 'message_gone' }
+  const [to] = await rows.destinations([destination])
+  if (to === undefined || to.deleted) return { ok: false, reason: 'destination_gone' }
+  const owed = { destination, segment, bytes: held.bytes, entries: [{ index, replayOf: `${origin}-${index}` }] }
+  const [id] = await rows.owe([owed], null, atMs)
+  return { ok: true, deliveryId: `${id}-${index}`, destinationId: to.id }
+}
+
+export function refusalOf(job: JobStanding | undefined, { position }: ReplayStep): StepRefusal | undefined {
+  if (job?.state !== 'running') return { ok: false, reason: 'not_running' }
+  // Whoever is behind because another leads is told that.
+  if (job.led) return { ok: false, reason: 'led' }
+  return job.position === position ? undefined : { ok: false, reason: 'moved' }
+}
+
+export async function makeStep<Id extends RowId>(rows: ReplayRows<Id>, step: ReplayStep, nowMs: () => number): Promise<StepReply> {
+  const job = await rows.job(step)
+  const refusal = refusalOf(job, step)
+  return refusal ?? new Step(rows, job as ReplayJobRow<Id>, step).make(step, nowMs)
+}
+
+class Step<Id extends RowId> {
+  readonly #rows: ReplayRows<Id>
+  readonly #job: ReplayJobRow<Id>
+  readonly #judge: ReplayJudge<Id>
+  readonly #budget: ReplayBudget<Id>
+
+  constructor(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, { limit }: ReplayStep) {
+    this.#rows = rows
+    this.#job = job
+    this.#judge = new ReplayJudge(rows, job)
+    this.#budget = new ReplayBudget(limit)
+  }
+
+  async make({ maxWaiting, runner }: ReplayStep, nowMs: () => number): Promise<StepReply> {
+    const job = this.#job
+    const budget = this.#budget
+    const parts = await this.#rows.parts(job.num)
+    const walked: (PartRow<Id> & { owed: number })[] = []
+    let isCut = false
+    for (const part of parts) {
+      if (budget.isSpent) break
+      budget.room = part.destination === null ? REPLAYED_PER_STEP : maxWaiting - part.waiting
+      if (budget.room <= 0 || part.held) continue
+      if (walked.length === PARTS_PER_STEP) {
+        isCut = true
+        break
+      }
+      const before = budget.replayed
+      const now = { ...part, over: false }
+      await this.#walk(walkOf(this.#rows, job, part.destination), now)
+      walked.push({ ...now, owed: part.destination === null ? 0 : budget.replayed - before })
+    }
+    const atMs = Math.floor(nowMs())
+    const owed = [...budget.owed.values()]
+    if (owed.length > 0)
+      await this.#rows.owe(
+        owed.flatMap((of) => this.#shipments(of)),
+        job.num,
+        atMs,
+      )
+    if (walked.length > 0) await this.#rows.saveParts(job, walked)
+    const left = parts.length - walked.filter(({ over }) => over).length
+    const hasMoved = budget.looks < LOOKS_PER_STEP || left < parts.length || left === 0
+    const saved = await this.#rows.saveJob(job, hasMoved ? progressOf(job, budget, left === 0, atMs) : undefined, runner)
+    return {
+      ok: true,
+      job: replayJobOf(saved),
+      replayed: budget.replayed,
+      blocked: left > 0 && !budget.isSpent && !isCut,
+      destinationIds: [...new Set(owed.map(({ destination }) => this.#judge.idOf(destination)))],
+    }
+  }
+
+  #shipments({ destination, segment, entries }: Omit<OwedAgain<Id>, 'bytes'>): OwedAgain<Id>[] {
+    const sorted = [...entries].sort((a, b) => a.index - b.index)
+    const bytes = this.#judge.bytesOf(segment)
+    const shipments: OwedAgain<Id>[] = []
+    for (let at = 0; at < sorted.length; at += MESSAGES_PER_SHIPMENT) {
+      shipments.push({ destination, segment, bytes, entries: sorted.slice(at, at + MESSAGES_PER_SHIPMENT) })
+    }
+    return shipments
+  }
+
+  /** Until the part is at its end or the step has done what it may. */
+  async #walk(walk: Walk<Id>, part: PartRow<Id>): Promise<void> {
+    const budget = this.#budget
+    for (let size = Math.min(budget.limit - budget.replayed, budget.room) + MORE_LOOKS; ; size *= 4) {
+      const { looks, after } = await walk.page(part, Math.min(size, budget.looks))
+      const verdicts = await this.#judge.judge(looks.flatMap(({ what }) => (typeof what === 'object' ? what : [])))
+      let judged = 0
+      for (const { what, bytes, after: next } of looks) {
+        if (budget.isSpent) return
+        if (typeof what === 'string') budget.skip(what)
+        if (typeof what === 'object') {
+          const verdict = verdicts[judged++]
+          if (verdict === undefined || !this.#consider(what, verdict.found)) return
+          budget.bytes -= verdict.bytes
+        }
+        budget.looks--
+        budget.bytes -= bytes
+        Object.assign(part, next)
+      }
+      if (after === null) {
+        part.over = true
+        return
+      }
+      Object.assign(part, after)
+      if (budget.isSpent) return
+    }
+  }
+
+  /** Owes it again or skips it. False: it would be owed again, and there is no room for it now. */
+  #consider(candidate: ReplayCandidate<Id>, found: ReplaySkipReason | { newest: Id }): boolean {
+    if (typeof found === 'object' && !this.#budget.hasQueued(candidate)) return this.#budget.owe({ ...candidate, ...found })
+    this.#budget.skip(typeof found === 'object' ? 'already_replayed' : found)
+    return true
+  }
+}

@@ -1,0 +1,168 @@
+// Replays as the port has them: one delivery, and jobs of many.
+//
+// A job is made for the rows below a bound, which lies after all rows that are committed when it is created: what comes to its state later
+// has a higher name, and so have the failures of what it sends. They are counted before the job is written, in pages that keep nobody from
+// writing. Where many nodes write, a row gets its name before its commit, so some with lower names may be committed after they were counted.
+// Those are of the set too, if the job comes upon them: then the total grows by them, so that what is done never exceeds it. One that is
+// committed behind the place where the job stands is left to the next job. Names of nodes whose clocks differ may let a job come upon what
+// itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
+
+import { ROWS_PER_PAGE, rowCursorOf } from '../history/paging.ts'
+import type { Audit } from '../port/audit.ts'
+import type { Configuration, RowId } from '../port/model.ts'
+import type {
+  NewReplayJob,
+  ReplayCount,
+  ReplayJob,
+  ReplayJobChange,
+  ReplayResult,
+  ReplaySelection,
+  ReplayStep,
+  ReplayStepResult,
+  ReplayStore,
+} from '../port/replays.ts'
+import { newReplayJob, replayJobOf, rowRange } from './replay-job-row.ts'
+import type { CountedRows, ReplayJobRows, RowCount } from './replay-rows.ts'
+import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from './replay-states.ts'
+
+const NAMES_PER_PAGE = 200
+/** Rows with what they delivered, which may be read too. */
+const ATTEMPTS_PER_PAGE = 5_000
+
+export interface ReplayingParts {
+  nowMs: () => number
+  configuration: () => Configuration
+  /** New work came to the store. */
+  wake: (destinationId: string) => void
+}
+
+export class Replaying<Id extends RowId> implements ReplayStore {
+  readonly #jobs: ReplayJobRows<Id>
+  readonly #parts: ReplayingParts
+
+  constructor(jobs: ReplayJobRows<Id>, parts: ReplayingParts) {
+    this.#jobs = jobs
+    this.#parts = parts
+  }
+
+  async replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult> {
+    const reply = await this.#jobs.replay(deliveryId, this.#nowMs(), audit?.({ deliveryId }, null))
+    if (!reply.ok) return reply
+    const { destinationId, ...result } = reply
+    this.#parts.wake(destinationId)
+    return result
+  }
+
+  async count(selection: ReplaySelection): Promise<ReplayCount> {
+    return this.#count(selection, await this.#jobs.bound())
+  }
+
+  async create(asked: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
+    const { order } = this.#jobs
+    const { selection } = asked
+    const bound = await this.#jobs.bound()
+    const { total, byDestination } = await this.#count(selection, bound)
+    const job = newReplayJob(asked, total, this.#nowMs())
+    const isNamed = 'deliveryIds' in selection
+    await this.#jobs.insert(
+      {
+        job,
+        bound,
+        first: isNamed ? order.oldest : rowRange(order, selection, bound).first,
+        destinationIds: isNamed ? null : byDestination.map(({ destinationId }) => destinationId),
+      },
+      audit?.(job, null),
+    )
+    return job
+  }
+
+  async update(
+    id: string,
+    change: ReplayJobChange,
+    audit?: Audit<ReplayJob>,
+  ): Promise<{ ok: true; job: ReplayJob } | { ok: false; reason: 'not_found' | 'over' }> {
+    for (;;) {
+      const before = await this.one(id)
+      if (before === undefined) return { ok: false, reason: 'not_found' }
+      const state = change.state === undefined ? before.state : REPLAY_TRANSITIONS[before.state][change.state]
+      const ratePerSecond = change.ratePerSecond === undefined ? before.ratePerSecond : change.ratePerSecond
+      if (state === before.state && ratePerSecond === before.ratePerSecond) return { ok: true, job: before }
+      if (state === null || IS_REPLAY_OVER[before.state]) return { ok: false, reason: 'over' }
+      const atMs = this.#nowMs()
+      const after: ReplayJob = { ...before, state, ratePerSecond, finishedAtMs: IS_REPLAY_OVER[state] ? atMs : null }
+      const isChanged = await this.#jobs.change(id, before, after, atMs, audit?.(after, before))
+      if (isChanged) return { ok: true, job: (await this.one(id)) ?? after }
+      // A step, or another change, came in between: it is looked at anew.
+    }
+  }
+
+  list: ReplayStore['list'] = async ({ state }, { limit, cursor }) => {
+    const { order } = this.#jobs
+    const [start] = rowCursorOf(order, 'r', cursor, [order.newest])
+    const rows = await this.#jobs.newest(state, start, limit + 1)
+    return { data: rows.slice(0, limit).map(replayJobOf), next: rows.length > limit ? JSON.stringify(['r', rows[limit]?.num]) : null }
+  }
+
+  async one(id: string): Promise<ReplayJob | undefined> {
+    const row = await this.#jobs.one(id)
+    return row && replayJobOf(row)
+  }
+
+  async step(step: ReplayStep): Promise<ReplayStepResult> {
+    const reply = await this.#jobs.step(step)
+    if (!reply.ok) return reply
+    const { destinationIds, ...result } = reply
+    for (const destinationId of destinationIds) this.#parts.wake(destinationId)
+    return result
+  }
+
+  async #count(selection: ReplaySelection, bound: Id): Promise<ReplayCount> {
+    if ('deliveryIds' in selection) return this.#countNamed(selection.deliveryIds)
+    const { order } = this.#jobs
+    const { destinationId: only, states, reason, toMs } = selection
+    const { first, last } = rowRange(order, selection, bound)
+    // Whether a later one is of the set can be told by its state alone only where nothing else decides.
+    const instead = reason === null && toMs === null ? states.filter((state) => state !== 'delivered') : []
+    const counted: ReplayCount['byDestination'] = []
+    for (const destinationId of only === null ? this.#parts.configuration().destinations.keys() : [only]) {
+      const own = { destinationId, total: 0, alreadyReplayed: 0 }
+      for (const state of states) {
+        // What was delivered has no reason.
+        if (state === 'delivered' && reason !== null) continue
+        const limit = state === 'delivered' ? ATTEMPTS_PER_PAGE : ROWS_PER_PAGE
+        for (let from: Id | null = first; from !== null; ) {
+          const page: CountedRows<Id> = { destinationId, first: from, last, limit }
+          const { seen, newest, total, replayed }: RowCount<Id> = await (state === 'delivered'
+            ? this.#jobs.countDelivered(page)
+            : this.#jobs.countFailures({ ...page, state, reason, instead }))
+          own.total += total
+          own.alreadyReplayed += replayed
+          from = seen < limit || newest === null ? null : order.after(newest)
+        }
+      }
+      if (own.total > 0) counted.push(own)
+    }
+    return summed(counted)
+  }
+
+  /** Those of them that there are. */
+  async #countNamed(deliveryIds: readonly string[]): Promise<ReplayCount> {
+    const counts = new Map<string, ReplayCount['byDestination'][number]>()
+    for (let at = 0; at < deliveryIds.length; at += NAMES_PER_PAGE) {
+      for (const { destinationId, replayed } of await this.#jobs.countNamed(deliveryIds.slice(at, at + NAMES_PER_PAGE))) {
+        const own = counts.get(destinationId) ?? { destinationId, total: 0, alreadyReplayed: 0 }
+        counts.set(destinationId, { destinationId, total: own.total + 1, alreadyReplayed: own.alreadyReplayed + (replayed ? 1 : 0) })
+      }
+    }
+    return { ...summed([...counts.values()]), total: deliveryIds.length }
+  }
+
+  #nowMs(): number {
+    return Math.floor(this.#parts.nowMs())
+  }
+}
+
+function summed(byDestination: ReplayCount['byDestination']): ReplayCount {
+  const sum = (of: 'total' | 'alreadyReplayed'): number => byDestination.reduce((all, own) => all + own[of], 0)
+  return { total: sum('total'), alreadyReplayed: sum('alreadyReplayed'), byDestination }
+}
