@@ -23,15 +23,15 @@ import {
 } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
 import { owedIndexes, type Routes } from '../rows/rows.ts'
-import { bools, byteas, int4s, int8s, texts, uuids } from '../session/binary-arrays.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/texts.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
 import { keyBytes, openSeed } from './message-keys.ts'
-import { MARKER, SOURCE_COUNTS } from './owing.ts'
+import { LEDGER, MARKER, SOURCE_COUNTS } from './owing.ts'
 import { recordRepeats } from './repeats.ts'
 
 interface Tools {
@@ -62,14 +62,26 @@ interface Item {
   configuration: Configuration
 }
 
+interface PlannedSegment {
+  seq: string
+  /** Its `num`. */
+  source: string
+  item: Item
+  routes: string
+}
+
 interface Planned {
   id: string
   item: Item
   segment: string
   destinationId: string
+  /** Its `num`. */
+  destination: string
   indexes: readonly number[] | null
   count: number
   own: boolean
+  /** Who holds it from the start, or '0'. */
+  holder: string
 }
 
 const GROUP_BYTES = 4 * 1024 * 1024
@@ -79,55 +91,94 @@ const DAY_MS = 86_400_000
 const TURN_MS = 60_000
 const TALLY_AGAIN_MS = 1_000
 
-const ACCEPT = {
+const KEYS = new Columns<{ key: Uint8Array | null; segment: string; index: number }>({
+  key: ['uuid', ({ key }) => key],
+  segment: ['bigint', ({ segment }) => segment],
+  idx: ['integer', ({ index }) => index],
+})
+
+const SEGMENTS = new Columns<PlannedSegment>({
+  seq: ['bigint', ({ seq }) => seq],
+  source: ['bigint', ({ source }) => source],
+  received_at: ['bigint', ({ item }) => Math.floor(item.batch.content.receivedAtMs)],
+  count: ['integer', ({ item }) => item.batch.messageIds.length],
+  browser: ['boolean', ({ item }) => item.batch.content.browser],
+  ip: ['text', ({ item }) => item.batch.content.ip],
+  trace: ['text', ({ item }) => writeTrace(item.batch.content.trace)],
+  routes: ['text', ({ routes }) => routes],
+  keys: ['bytea', ({ item: { keys } }) => new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)],
+  body: ['bytea', ({ item }) => packBody(item.batch.body)],
+})
+
+const SHIPMENTS = new Columns<Planned>({
+  holder: ['bigint', ({ holder }) => holder],
+  id: ['bigint', ({ id }) => id],
+  segment: ['bigint', ({ segment }) => segment],
+  destination: ['bigint', ({ destination }) => destination],
+  count: ['integer', ({ count }) => count],
+  bytes: ['integer', ({ item }) => item.batch.body.length],
+  indexes: ['text', ({ indexes }) => (indexes === null ? null : `{${indexes.join(',')}}`)],
+  parts: ['text', ({ id, segment, indexes }) => `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}]]`],
+})
+
+const BOOKS = new Columns<{ id: string; subject: string }>({
+  id: ['bigint', ({ id }) => id],
+  subject: ['bigint', ({ subject }) => subject],
+})
+
+const ACCEPT = statement({
   name: 'accept',
-  text: `
+  parameters: {
+    holder: 'value',
+    day: 'value',
+    isTurning: 'value',
+    keys: KEYS,
+    segments: SEGMENTS,
+    shipments: SHIPMENTS,
+    destinations: BOOKS,
+    sources: BOOKS,
+  },
+  text: ({ holder, day, isTurning, keys, segments, shipments, destinations, sources }) => `
 WITH k AS MATERIALIZED (
-  SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::integer[]) AS k (key, segment, idx)
+  SELECT * FROM ${keys.as('k')}
 ), turning AS (
-  INSERT INTO message_keys (day, key, segment) SELECT $5::integer - 1, k.key, k.segment FROM k WHERE $6 AND k.key IS NOT NULL
+  INSERT INTO message_keys (day, key, segment) SELECT ${day}::integer - 1, k.key, k.segment FROM k WHERE ${isTurning} AND k.key IS NOT NULL
   ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
 ), new AS (
   INSERT INTO message_keys (day, key, segment)
-  SELECT $5, k.key, k.segment FROM k
+  SELECT ${day}, k.key, k.segment FROM k
   -- Not as NOT EXISTS, which may be planned as one pass over all keys of a day.
-  WHERE k.key IS NOT NULL AND (SELECT y.segment FROM message_keys y WHERE y.key = k.key AND y.day = $5 - 1 LIMIT 1) IS NULL
-    AND (NOT $6 OR EXISTS (SELECT FROM turning t WHERE t.key = k.key))
+  WHERE k.key IS NOT NULL AND (SELECT y.segment FROM message_keys y WHERE y.key = k.key AND y.day = ${day} - 1 LIMIT 1) IS NULL
+    AND (NOT ${isTurning} OR EXISTS (SELECT FROM turning t WHERE t.key = k.key))
   -- In one order everywhere, so that two nodes do not wait for each other in a ring.
   ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
 ), dup AS MATERIALIZED (
   SELECT k.segment, array_agg(k.idx ORDER BY k.idx) AS absent FROM k LEFT JOIN new ON new.key = k.key WHERE new.key IS NULL GROUP BY k.segment
 ), s AS MATERIALIZED (
-  SELECT s.*, d.absent, coalesce(cardinality(d.absent), 0) AS gone
-  FROM unnest($7::bigint[], $8::bigint[], $9::bigint[], $10::integer[], $11::boolean[], $12::text[], $13::text[], $14::text[], $15::bytea[], $16::bytea[])
-    AS s (seq, source, received_at, count, browser, ip, trace, routes, keys, body)
-  LEFT JOIN dup d ON d.segment = s.seq
+  SELECT s.*, d.absent, coalesce(cardinality(d.absent), 0) AS gone FROM ${segments.as('s')} LEFT JOIN dup d ON d.segment = s.seq
 ), seg AS (
-  INSERT INTO segments (seq, source, received_at, count, browser, absent, ip, trace, routes, keys, body)
-  SELECT seq, source, received_at, count, browser, absent, ip, trace, routes, keys, body FROM s WHERE count = 0 OR gone < count
+  INSERT INTO segments (absent, ${segments.names}) SELECT absent, ${segments.names} FROM s WHERE count = 0 OR gone < count
 ), p AS MATERIALIZED (
   SELECT p.*, CASE WHEN d.absent IS NULL THEN 0 WHEN p.indexes IS NULL THEN cardinality(d.absent)
     ELSE (SELECT count(*) FROM unnest(d.absent) a WHERE a = ANY (p.indexes::integer[])) END AS gone
-  FROM unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::integer[], $22::integer[], $23::text[], $24::text[])
-    AS p (holder, id, segment, destination, count, bytes, indexes, parts)
-  LEFT JOIN dup d ON d.segment = p.segment
+  FROM ${shipments.as('p')} LEFT JOIN dup d ON d.segment = p.segment
 ), ship AS (
   INSERT INTO shipments (holder, id, destination, claim, count, bytes, parts)
   SELECT holder, id, destination, CASE WHEN holder = 0 THEN 0 ELSE 1 END, count - gone, bytes, parts FROM p WHERE count > gone
 ), books AS (
   INSERT INTO deltas (id, kind, subject, counts)
-  SELECT b.id, 0, b.subject, ARRAY[o.owed, 0, o.owed, 0, 0, 0]
-  FROM unnest($25::bigint[], $26::bigint[]) AS b (id, subject)
+  SELECT b.id, ${LEDGER}, b.subject, ARRAY[o.owed, 0, o.owed, 0, 0, 0]
+  FROM ${destinations.as('b')}
   JOIN (SELECT destination, sum(count - gone)::bigint AS owed FROM p GROUP BY destination) o ON o.destination = b.subject AND o.owed > 0
   UNION ALL
-  SELECT b.id, 1, b.subject, ARRAY[c.accepted, c.duplicates, 0, 0]
-  FROM unnest($27::bigint[], $28::bigint[]) AS b (id, subject)
+  SELECT b.id, ${SOURCE_COUNTS}, b.subject, ARRAY[c.accepted, c.duplicates, 0, 0]
+  FROM ${sources.as('b')}
   JOIN (SELECT source, sum(count - gone)::bigint AS accepted, sum(gone)::bigint AS duplicates FROM s GROUP BY source) c ON c.source = b.subject
 )
 SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', absent)) FROM dup) AS dups,
-  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = $1) THEN refuse('this node was given up')
-       WHEN EXISTS (SELECT FROM destinations WHERE num = ANY ($26::bigint[]) AND deleted) THEN refuse('destination gone') END AS refused`,
-}
+  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was given up')
+       WHEN EXISTS (SELECT FROM destinations WHERE num = ANY (${destinations.array('subject')}) AND deleted) THEN refuse('destination gone') END AS refused`,
+})
 
 const DESTINATION_GONE = 'destination gone'
 
@@ -331,16 +382,13 @@ export class Accepting {
 
 /** One statement's worth: the names that its rows get, its values, and what its answer means. */
 class Group {
-  readonly #items: readonly Item[]
   readonly #parts: Parts
   readonly #membership: Membership
-  readonly #segments: string[] = []
+  readonly #segments: PlannedSegment[] = []
   readonly #planned: Planned[] = []
-  readonly #routes: string[] = []
   readonly ownedIds: string[] = []
 
   constructor(items: readonly Item[], parts: Parts, membership: Membership) {
-    this.#items = items
     this.#parts = parts
     this.#membership = membership
     for (const item of items) this.#name(item)
@@ -355,7 +403,6 @@ class Group {
     const { ids, names, configuration } = this.#parts
     const { plan, messageIds } = item.batch
     const segment = ids.next()
-    this.#segments.push(segment)
     const routes: Routes = { s: [] }
     const skips: Skip[] = [...plan.skips]
     for (const [at, { destinationId, indexes }] of plan.shipments.entries()) {
@@ -370,7 +417,8 @@ class Group {
       const own = item.wanted[at]?.own ?? false
       const id = ids.next()
       if (own) this.ownedIds.push(id)
-      this.#planned.push({ id, item, segment, destinationId, indexes, count, own })
+      const holder = own ? this.#membership.holder : '0'
+      this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, count, own, holder })
       routes.s.push([num, id, indexes ?? 0, count])
     }
     if (skips.length > 0) {
@@ -380,74 +428,47 @@ class Group {
         indexes ?? 0,
       ])
     }
-    this.#routes.push(JSON.stringify(routes))
+    const source = names.num('sources', item.batch.content.sourceId) as string
+    this.#segments.push({ seq: segment, source, item, routes: JSON.stringify(routes) })
   }
 
   /** Resolves after the commit with the duplicates of each segment that has any. */
   async write(database: Database): Promise<Map<string, number[]>> {
-    const { names, ids } = this.#parts
-    const keys: (Uint8Array | null)[] = []
-    const keySegments: string[] = []
-    const keyIndexes: number[] = []
+    const { ids } = this.#parts
+    const keys: { key: Uint8Array | null; segment: string; index: number }[] = []
     const seen = new Set<string>()
-    for (const [at, { keys: words, batch }] of this.#items.entries()) {
-      const segment = this.#segments[at] as string
-      for (let index = 0; index < batch.messageIds.length; index++) {
-        const bytes = keyBytes(words, index * KEY_WORDS)
+    for (const { seq, item } of this.#segments) {
+      for (let index = 0; index < item.batch.messageIds.length; index++) {
+        const bytes = keyBytes(item.keys, index * KEY_WORDS)
         const text = bytes.toString('latin1')
         // Null: its like comes earlier in this very statement.
-        keys.push(seen.has(text) ? null : bytes)
+        keys.push({ key: seen.has(text) ? null : bytes, segment: seq, index })
         seen.add(text)
-        keySegments.push(segment)
-        keyIndexes.push(index)
       }
     }
-    const contents = this.#items.map(({ batch }) => batch.content)
-    const source = ({ sourceId }: SegmentContent): string => names.num('sources', sourceId) as string
-    const destinations = [...new Set(this.#planned.map(({ destinationId }) => names.num('destinations', destinationId) as string))]
-    const sources = [...new Set(contents.map(source))]
+    const booksOf = (nums: readonly string[]) => [...new Set(nums)].map((subject) => ({ id: ids.next(), subject }))
     const serverMs = this.#membership.serverMs()
-    const { rows } = await database.query<{ dups: { segment: string; absent: number[] }[] | null }>(ACCEPT, [
-      this.#membership.holder,
-      uuids(keys),
-      int8s(keySegments),
-      int4s(keyIndexes),
-      Math.floor(serverMs / DAY_MS),
-      serverMs % DAY_MS < TURN_MS,
-      int8s(this.#segments),
-      int8s(contents.map(source)),
-      int8s(contents.map(({ receivedAtMs }) => Math.floor(receivedAtMs))),
-      int4s(this.#items.map(({ batch }) => batch.messageIds.length)),
-      bools(contents.map(({ browser }) => browser)),
-      texts(contents.map(({ ip }) => ip)),
-      texts(contents.map(({ trace }) => writeTrace(trace))),
-      texts(this.#routes),
-      byteas(this.#items.map(({ keys: words }) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength))),
-      byteas(this.#items.map(({ batch }) => packBody(batch.body))),
-      int8s(this.#planned.map(({ own }) => (own ? this.#membership.holder : '0'))),
-      int8s(this.#planned.map(({ id }) => id)),
-      int8s(this.#planned.map(({ segment }) => segment)),
-      int8s(this.#planned.map(({ destinationId }) => names.num('destinations', destinationId) as string)),
-      int4s(this.#planned.map(({ count }) => count)),
-      int4s(this.#planned.map(({ item }) => item.batch.body.length)),
-      texts(this.#planned.map(({ indexes }) => (indexes === null ? null : `{${indexes.join(',')}}`))),
-      texts(this.#planned.map(({ id, segment, indexes }) => `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}]]`)),
-      int8s(destinations.map(() => ids.next())),
-      int8s(destinations),
-      int8s(sources.map(() => ids.next())),
-      int8s(sources),
-    ])
+    const values = ACCEPT.values({
+      holder: this.#membership.holder,
+      day: Math.floor(serverMs / DAY_MS),
+      isTurning: serverMs % DAY_MS < TURN_MS,
+      keys,
+      segments: this.#segments,
+      shipments: this.#planned,
+      destinations: booksOf(this.#planned.map(({ destination }) => destination)),
+      sources: booksOf(this.#segments.map(({ source }) => source)),
+    })
+    const { rows } = await database.query<{ dups: { segment: string; absent: number[] }[] | null }>(ACCEPT, values)
     return new Map((rows[0]?.dups ?? []).map(({ segment, absent }) => [segment, absent]))
   }
 
   replies(absent: ReadonlyMap<string, readonly number[]>): Reply[] {
-    const replies = this.#items.map(({ batch }, at): Reply => {
-      const segment = this.#segments[at] as string
-      const duplicates = absent.get(segment) ?? []
+    const replies = this.#segments.map(({ seq, item: { batch } }): Reply => {
+      const duplicates = absent.get(seq) ?? []
       const nothing = batch.messageIds.length > 0 && duplicates.length === batch.messageIds.length
-      return { result: { segment: nothing ? null : segment, duplicates }, owned: [], left: [] }
+      return { result: { segment: nothing ? null : seq, duplicates }, owned: [], left: [] }
     })
-    const bySegment = new Map(this.#segments.map((segment, at) => [segment, replies[at] as Reply]))
+    const bySegment = new Map(this.#segments.map(({ seq }, at) => [seq, replies[at] as Reply]))
     for (const { id, item, segment, destinationId, indexes, own } of this.#planned) {
       const reply = bySegment.get(segment) as Reply
       const kept = owedIndexes(indexes ?? 0, item.batch.messageIds.length, reply.result.duplicates)
@@ -474,8 +495,8 @@ class Group {
 
   /** Of each batch that had duplicates, the keys of those, and when it came. */
   repeats(absent: ReadonlyMap<string, readonly number[]>): { keys: Uint32Array[]; atMs: number }[] {
-    return this.#items.flatMap(({ keys, batch }, at) => {
-      const indexes = absent.get(this.#segments[at] as string)
+    return this.#segments.flatMap(({ seq, item: { keys, batch } }) => {
+      const indexes = absent.get(seq)
       if (indexes === undefined) return []
       return [
         {

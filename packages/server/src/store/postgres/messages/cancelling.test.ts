@@ -7,7 +7,7 @@ import type { RecordRow } from '../../encoding/settlement.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { Cancelling } from './cancelling.ts'
-import { changeLedger, insertShipment } from './owing.ts'
+import { changeLedger } from './owing.ts'
 
 interface Owed {
   /** 0: all of a segment. */
@@ -45,32 +45,23 @@ suite('cancelling', () => {
 
   /** The id of the shipment, which is its origin. */
   const owe = async (destination: string, owed: Owed = {}): Promise<string> => {
-    const { parts } = nodes[0]
+    const { database: own, ids } = nodes[0].parts
     const { indexes = 0, count = 2, absent = null, attempt = 0, replay = false, holder = '0' } = owed
     const isAbsent = new Set(absent)
     const all = (indexes === 0 ? Array.from({ length: count }, (_, index) => index) : indexes).filter((index) => !isAbsent.has(index))
-    return parts.database.transaction(async (ask) => {
-      const [seq, id] = [parts.ids.next(), parts.ids.next()]
+    return own.transaction(async (ask) => {
+      const [seq, id] = [ids.next(), ids.next()]
       await ask(
         `INSERT INTO segments (seq, source, received_at, count, browser, absent, routes, keys, body) VALUES ($1, 1, 1, $2, false, $3, '{"s":[]}', '', '')`,
         [seq, count, absent],
       )
-      await insertShipment(ask, {
-        id,
-        destination,
-        draft: {
-          attempt,
-          firstAttemptAtMs: attempt > 0 ? 1 : null,
-          dueAtMs: attempt > 0 ? 5_000 - attempt : 0,
-          unit: false,
-          urls: null,
-          replay,
-          parts: [{ origin: id, segment: seq, indexes: all }],
-        },
-        bytes: 1,
-      })
-      await ask('UPDATE shipments SET holder = $2, parts = $3 WHERE id = $1', [id, holder, JSON.stringify([[id, seq, indexes]])])
-      await changeLedger(ask, parts.ids, destination, [all.length, 0, all.length, 0, 0, 0])
+      const parts = JSON.stringify([[id, seq, indexes]])
+      await ask(
+        `INSERT INTO shipments (id, destination, holder, attempt, first_attempt, due, replay, parts, count, bytes, unit)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, false)`,
+        [id, destination, holder, attempt, attempt > 0 ? 1 : null, attempt > 0 ? 5_000 - attempt : 0, replay, parts, all.length],
+      )
+      await changeLedger(ask, ids, destination, [all.length, 0, all.length, 0, 0, 0])
       return id
     })
   }

@@ -6,9 +6,11 @@ import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
 import type { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { owedIndexes, type StoredPart } from '../rows/rows.ts'
-import { int4s, int8s, texts } from '../session/binary-arrays.ts'
+import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { statement } from '../session/row-parameters.ts'
+import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import { changeLedger } from './owing.ts'
 
 /** Deliveries, each with a row of its own. */
@@ -21,6 +23,13 @@ const WAITING = [
   { rows: 'attempt = 0 AND id > $2', order: 'id', values: ({ id }: Place) => [id] },
   { rows: 'attempt > 0 AND (due, id) > ($3, $2)', order: 'due, id', values: ({ id, due }: Place) => [id, due] },
 ]
+
+const APPEND = statement({
+  parameters: { attempts: ATTEMPTS, failures: FAILURES },
+  text: ({ attempts, failures }) => `
+WITH att AS (INSERT INTO attempts (${attempts.names}) SELECT * FROM ${attempts.unnest})
+INSERT INTO failures (${failures.names}) SELECT * FROM ${failures.unnest}`,
+})
 
 interface Place {
   due: number
@@ -127,49 +136,12 @@ export class Cancelling {
         return { origin, segment, attempt, atMs, replay, delivered: 0, failed: 0, expired: 0, cancelled: indexes.length, doc, failures }
       }),
     )
-    await this.#insert(ask, destination, records, atMs)
+    const { ids } = this.#parts
+    const attempts = attemptRows(destination, records, ids)
+    await ask(APPEND, APPEND.values({ attempts, failures: failureRows(attempts, ids) }))
     const cancelled = records.reduce((sum, record) => sum + record.cancelled, 0)
-    await changeLedger(ask, this.#parts.ids, destination, [0, 0, -cancelled, 0, 0, cancelled])
+    await changeLedger(ask, ids, destination, [0, 0, -cancelled, 0, 0, cancelled])
     const replayed = records.filter(({ replay }) => replay)
     if (replayed.length > 0) await this.#replaying.outcomes(ask, destination, replayed)
-  }
-
-  async #insert(ask: Ask, destination: string, records: readonly RecordRow<string>[], atMs: number): Promise<void> {
-    const { ids } = this.#parts
-    await ask(
-      `INSERT INTO attempts (id, origin, destination, segment, at, attempt, delivered, failed, expired, cancelled, replay, doc)
-       SELECT id, origin, $1, segment, $2, attempt, 0, 0, 0, cancelled, replay = 1, doc
-       FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::integer[], $8::integer[], $9::text[])
-         AS r (id, origin, segment, attempt, cancelled, replay, doc)`,
-      [
-        destination,
-        atMs,
-        int8s(records.map(() => ids.next())),
-        int8s(records.map(({ origin }) => origin)),
-        int8s(records.map(({ segment }) => segment)),
-        int4s(records.map(({ attempt }) => attempt)),
-        int4s(records.map(({ cancelled }) => cancelled)),
-        int4s(records.map(({ replay }) => (replay ? 1 : 0))),
-        texts(records.map(({ doc }) => doc)),
-      ],
-    )
-    const failures = records.flatMap((record) => record.failures.map(({ index }) => ({ ...record, index })))
-    await ask(
-      `INSERT INTO failures (id, destination, origin, segment, at, idx, attempts, replay, state, reason)
-       SELECT id, $1, origin, segment, $2, idx, attempts, replay = 1, 'cancelled', $3
-       FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[])
-         AS f (id, origin, segment, idx, attempts, replay)`,
-      [
-        destination,
-        atMs,
-        REASON,
-        int8s(failures.map(() => ids.next())),
-        int8s(failures.map(({ origin }) => origin)),
-        int8s(failures.map(({ segment }) => segment)),
-        int4s(failures.map(({ index }) => index)),
-        int4s(failures.map(({ attempt }) => attempt)),
-        int4s(failures.map(({ replay }) => (replay ? 1 : 0))),
-      ],
-    )
   }
 }

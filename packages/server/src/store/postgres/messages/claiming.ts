@@ -8,6 +8,7 @@ import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRo
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import { Grouping } from './grouping.ts'
 import { Places } from './places.ts'
 
@@ -56,12 +57,31 @@ const FREED_AT_ONCE = 5_000
 /** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
 const STRAYS_EVERY_MS = 15_000
 
-const CLAIM = {
+interface QuestionRow {
+  request: ClaimRequest
+  ord: number
+  /** Its `num`. */
+  destination: string
+  /** Fresh shipments are looked for from here on. */
+  after: string
+}
+
+const QUESTIONS = new Columns<QuestionRow>({
+  ord: ['integer', ({ ord }) => ord],
+  destination: ['bigint', ({ destination }) => destination],
+  max_fresh: ['integer', ({ request }) => request.maxFresh],
+  after: ['bigint', ({ after }) => after],
+  max_retries: ['integer', ({ request }) => request.maxRetries],
+  now: ['bigint', ({ request }) => Math.floor(request.nowMs)],
+  max_bytes: ['bigint', ({ request }) => Math.min(Math.floor(request.maxBytes), Number.MAX_SAFE_INTEGER)],
+})
+
+const CLAIM = statement({
   name: 'claim',
-  text: `
+  parameters: { holder: 'value', questions: QUESTIONS },
+  text: ({ holder, questions }) => `
 WITH q AS MATERIALIZED (
-  SELECT * FROM unnest($2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[])
-    AS q (ord, destination, max_fresh, after, max_retries, now, max_bytes)
+  SELECT * FROM ${questions.as('q')}
 ), found AS MATERIALIZED (
   SELECT q.ord, q.max_bytes, 0 AS class, r.nth, r.id, r.due, r.bytes, r.nth > q.max_retries AS beyond FROM q CROSS JOIN LATERAL (
     SELECT id, due, bytes, row_number() OVER (ORDER BY due, id) AS nth FROM (
@@ -80,7 +100,7 @@ WITH q AS MATERIALIZED (
 ), picked AS MATERIALIZED (
   SELECT *, NOT beyond AND before <= max_bytes AS mine FROM weighed
 ), taken AS (
-  UPDATE shipments s SET holder = $1, claim = s.claim + 1
+  UPDATE shipments s SET holder = ${holder}, claim = s.claim + 1
   WHERE s.holder = 0 AND s.id = ANY (ARRAY(SELECT id FROM picked WHERE mine))
   RETURNING s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts
 )
@@ -92,8 +112,8 @@ SELECT
   (SELECT json_agg(json_build_object('ord', p.ord, 'id', t.id::text, 'claim', t.claim, 'attempt', t.attempt, 'first_attempt', t.first_attempt, 'due', t.due,
      'bytes', t.bytes, 'unit', t.unit, 'replay', t.replay, 'urls', t.urls, 'parts', t.parts) ORDER BY p.ord, p.class, p.nth)
    FROM taken t JOIN picked p ON p.id = t.id) AS taken,
-  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = $1) THEN refuse('this node was given up') END AS refused`,
-}
+  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was given up') END AS refused`,
+})
 
 const LOOK = {
   name: 'look',
@@ -329,19 +349,16 @@ export class Claiming {
 
   async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
     const now = performance.now()
-    const num = ({ destinationId }: ClaimRequest): string => this.#parts.names.num('destinations', destinationId) ?? '0'
-    const places = requests.map(({ destinationId }) => this.#places.from(destinationId))
-    const { holder } = this.#membership
-    const { rows } = await this.#database.query<ClaimRow>(CLAIM, [
-      holder,
-      int4s(requests.map((_, ord) => ord)),
-      int8s(requests.map(num)),
-      int4s(requests.map(({ maxFresh }) => maxFresh)),
-      int8s(places),
-      int4s(requests.map(({ maxRetries }) => maxRetries)),
-      int8s(requests.map(({ nowMs }) => Math.floor(nowMs))),
-      int8s(requests.map(({ maxBytes }) => Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER))),
-    ])
+    const questions = requests.map((request, ord): QuestionRow => {
+      const { destinationId } = request
+      return {
+        request,
+        ord,
+        destination: this.#parts.names.num('destinations', destinationId) ?? '0',
+        after: this.#places.from(destinationId),
+      }
+    })
+    const { rows } = await this.#database.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#membership.holder, questions }))
     const tookMs = performance.now() - now
     const [row] = rows
     const taken = row?.taken ?? []
@@ -352,7 +369,7 @@ export class Claiming {
       if (maxFresh > 0) {
         const last = own.reduce<string | null>((newest, { id, attempt }) => (attempt === 0 && id > (newest ?? '') ? id : newest), null)
         // Without one, others may have them, or they are beyond what was asked for: that says nothing about where they lie.
-        if (last !== null) this.#places.looked(destinationId, places[ord] as string, last, tookMs)
+        if (last !== null) this.#places.looked(destinationId, (questions[ord] as QuestionRow).after, last, tookMs)
       }
       return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
     })

@@ -4,9 +4,32 @@
 
 import { digestOf } from '../../encoding/digest.ts'
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
-import { byteas, int8s, uuids } from '../session/binary-arrays.ts'
+import { uuids } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import { keyBytes, keyText } from './message-keys.ts'
+
+interface RepeatSet {
+  segment: string
+  digest: number
+  count: number
+  atMs: number
+  fingerprints: Uint8Array
+}
+
+const SETS = new Columns<RepeatSet>({
+  segment: ['bigint', ({ segment }) => segment],
+  digest: ['bigint', ({ digest }) => digest],
+  count: ['integer', ({ count }) => count],
+  last_at: ['bigint', ({ atMs }) => atMs],
+  fingerprints: ['bytea', ({ fingerprints }) => fingerprints],
+})
+
+const RECORD = statement({
+  parameters: { sets: SETS },
+  text: ({ sets }) => `INSERT INTO repeats (${sets.names}) SELECT * FROM ${sets.unnest}
+    ON CONFLICT (segment, digest) DO UPDATE SET count = repeats.count + excluded.count, last_at = greatest(repeats.last_at, excluded.last_at)`,
+})
 
 /** `keys`: the fingerprints of one call's messages that were known already. */
 export async function recordRepeats(database: Database, calls: readonly { keys: readonly Uint32Array[]; atMs: number }[]): Promise<void> {
@@ -16,7 +39,7 @@ export async function recordRepeats(database: Database, calls: readonly { keys: 
     [uuids(all.map((words) => keyBytes(words)))],
   )
   const holders = new Map(rows.map(({ key, segment }) => [key, segment]))
-  const found = new Map<string, { segment: string; digest: number; count: number; atMs: number; fingerprints: Uint8Array }>()
+  const found = new Map<string, RepeatSet>()
   for (const { keys, atMs } of calls) {
     const bySegment = new Map<string, Uint32Array[]>()
     for (const words of keys) {
@@ -38,16 +61,5 @@ export async function recordRepeats(database: Database, calls: readonly { keys: 
   }
   // In one order everywhere, so that two nodes do not wait for each other in a ring.
   const sets = [...found.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, set]) => set)
-  await database.query(
-    `INSERT INTO repeats (segment, digest, count, last_at, fingerprints)
-     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::bytea[])
-     ON CONFLICT (segment, digest) DO UPDATE SET count = repeats.count + excluded.count, last_at = greatest(repeats.last_at, excluded.last_at)`,
-    [
-      int8s(sets.map(({ segment }) => segment)),
-      int8s(sets.map(({ digest }) => digest)),
-      sets.map(({ count }) => count),
-      int8s(sets.map(({ atMs }) => atMs)),
-      byteas(sets.map(({ fingerprints }) => fingerprints)),
-    ],
-  )
+  await database.query(RECORD, RECORD.values({ sets }))
 }

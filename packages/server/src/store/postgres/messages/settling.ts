@@ -10,13 +10,14 @@ import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '
 import type { Membership } from '../cluster/membership.ts'
 import type { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { storedParts } from '../rows/rows.ts'
-import { bools, int4s, int8s, texts } from '../session/binary-arrays.ts'
-import { PostgresUnavailable } from '../session/connection.ts'
+import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
-import { writeText } from '../session/texts.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
+import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
+import { LEDGER, MARKER } from './owing.ts'
 
 interface Tools {
   database: Database
@@ -46,41 +47,117 @@ const FAILURE_BYTES = 100
 const TRIES_TOGETHER = 2
 const TOOK_TOO_LONG = '57014'
 
-const SETTLE = {
+interface HeldRow {
+  id: string
+  claim: number
+  /** Which settlement of the group. */
+  ord: number
+}
+
+interface RestRow {
+  id: string
+  /** Its `num`. */
+  destination: string
+  draft: ShipmentDraft
+  /** Bytes of the segments that it refers to, as stored. */
+  bytes: number
+}
+
+interface BookRow {
+  id: string
+  subject: string
+  delivered: number
+  failed: number
+  expired: number
+  cancelled: number
+}
+
+const DONE = new Columns<HeldRow>({
+  id: ['bigint', ({ id }) => id],
+  claim: ['integer', ({ claim }) => claim],
+  ord: ['integer', ({ ord }) => ord],
+})
+
+const KEPT = new Columns<Settlement['kept'][number]>({
+  id: ['bigint', ({ shipment }) => shipment.id],
+  claim: ['integer', ({ shipment }) => shipment.claim],
+  before: ['integer', ({ shipment }) => countOf(shipment)],
+  count: ['integer', (kept) => countOf(kept)],
+  parts: ['text', ({ parts }) => storedParts(parts)],
+})
+
+const REST = new Columns<RestRow>({
+  id: ['bigint', ({ id }) => id],
+  destination: ['bigint', ({ destination }) => destination],
+  // Whole milliseconds, and never early: times with fractions come of backoff, and the columns hold integers.
+  due: ['bigint', ({ draft }) => (draft.attempt > 0 ? Math.ceil(draft.dueAtMs) : 0)],
+  first_attempt: ['bigint', ({ draft }) => (draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs))],
+  count: ['integer', ({ draft }) => countOf(draft)],
+  attempt: ['integer', ({ draft }) => draft.attempt],
+  bytes: ['integer', ({ bytes }) => bytes],
+  unit: ['boolean', ({ draft }) => draft.unit],
+  replay: ['boolean', ({ draft }) => draft.replay],
+  urls: ['text', ({ draft }) => writeOwedUrls(draft.urls)],
+  parts: ['text', ({ draft }) => storedParts(draft.parts)],
+})
+
+const BOOKS = new Columns<BookRow>({
+  id: ['bigint', ({ id }) => id],
+  subject: ['bigint', ({ subject }) => subject],
+  delivered: ['bigint', ({ delivered }) => delivered],
+  failed: ['bigint', ({ failed }) => failed],
+  expired: ['bigint', ({ expired }) => expired],
+  cancelled: ['bigint', ({ cancelled }) => cancelled],
+})
+
+const EXPECTED = new Columns<{ ord: number; owed: number }>({
+  ord: ['integer', ({ ord }) => ord],
+  owed: ['bigint', ({ owed }) => owed],
+})
+
+const SETTLE = statement({
   name: 'settle',
-  text: `
+  parameters: {
+    holder: 'value',
+    done: DONE,
+    kept: KEPT,
+    rest: REST,
+    attempts: ATTEMPTS,
+    failures: FAILURES,
+    books: BOOKS,
+    name: 'value',
+    expected: EXPECTED,
+  },
+  text: ({ holder, done, kept, rest, attempts, failures, books, name, expected }) => `
 WITH d AS MATERIALIZED (
-  SELECT * FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS d (id, claim, ord)
+  SELECT * FROM ${done.as('d')}
 ), gone AS (
-  DELETE FROM shipments WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id, claim, count
+  DELETE FROM shipments WHERE holder = ${holder} AND id = ANY (${done.array('id')}) RETURNING id, claim, count
 ), k AS MATERIALIZED (
-  SELECT * FROM unnest($47::bigint[], $48::integer[], $49::integer[], $50::integer[], $51::text[]) AS k (id, claim, before, count, parts)
+  SELECT * FROM ${kept.as('k')}
 ), kept AS (
   UPDATE shipments s SET count = k.count, parts = k.parts FROM k
-  WHERE s.holder = $1 AND s.id = ANY ($47::bigint[]) AND s.id = k.id AND s.claim = k.claim RETURNING s.id
+  WHERE s.holder = ${holder} AND s.id = ANY (${kept.array('id')}) AND s.id = k.id AND s.claim = k.claim RETURNING s.id
 ), rest AS (
-  INSERT INTO shipments (id, destination, due, first_attempt, count, attempt, bytes, unit, replay, urls, parts)
-  SELECT * FROM unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[], $12::boolean[], $13::boolean[], $14::text[], $15::text[])
+  INSERT INTO shipments (${rest.names}) SELECT * FROM ${rest.unnest}
 ), att AS (
-  INSERT INTO attempts (id, origin, destination, segment, at, attempt, delivered, failed, expired, cancelled, replay, doc)
-  SELECT * FROM unnest($16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::integer[], $22::integer[], $23::integer[], $24::integer[], $25::integer[], $26::boolean[], $27::text[])
+  INSERT INTO attempts (${attempts.names}) SELECT * FROM ${attempts.unnest}
 ), fail AS (
-  INSERT INTO failures (id, destination, origin, segment, at, idx, attempts, replay, state, reason)
-  SELECT * FROM unnest($28::bigint[], $29::bigint[], $30::bigint[], $31::bigint[], $32::bigint[], $33::integer[], $34::integer[], $35::boolean[], $36::text[], $37::text[])
+  INSERT INTO failures (${failures.names}) SELECT * FROM ${failures.unnest}
 ), books AS (
   INSERT INTO deltas (id, kind, subject, counts)
-  SELECT b.id, 0, b.subject, ARRAY[0, b.delivered, -(b.delivered + b.failed + b.expired + b.cancelled), b.failed, b.expired, b.cancelled]
-  FROM unnest($38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[], $42::bigint[], $43::bigint[]) AS b (id, subject, delivered, failed, expired, cancelled)
-  UNION ALL SELECT $44::bigint, 2, 0, '{}'::bigint[]
+  SELECT b.id, ${LEDGER}, b.subject, ARRAY[0, b.delivered, -(b.delivered + b.failed + b.expired + b.cancelled), b.failed, b.expired, b.cancelled]
+  FROM ${books.as('b')}
+  UNION ALL SELECT ${name}::bigint, ${MARKER}, 0, '{}'::bigint[]
 )
-SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality($2::bigint[]) THEN refuse('not held')
-  WHEN (SELECT count(*) FROM kept) <> cardinality($47::bigint[]) THEN refuse('not held')
+SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality(${done.array('id')}) THEN refuse('not held')
+  WHEN (SELECT count(*) FROM kept) <> cardinality(${kept.array('id')}) THEN refuse('not held')
   WHEN EXISTS (SELECT FROM d JOIN gone g ON g.id = d.id WHERE g.claim <> d.claim) THEN refuse('not held')
-  WHEN EXISTS (SELECT FROM k JOIN shipments s ON s.holder = $1 AND s.id = k.id WHERE s.count <> k.before) THEN refuse('does not add up')
-  WHEN EXISTS (SELECT FROM unnest($45::integer[], $46::bigint[]) AS e (ord, owed)
+  WHEN EXISTS (SELECT FROM k JOIN shipments s ON s.holder = ${holder} AND s.id = k.id WHERE s.count <> k.before) THEN refuse('does not add up')
+  WHEN EXISTS (SELECT FROM ${expected.as('e')}
     LEFT JOIN (SELECT d.ord, sum(g.count) AS owed FROM d JOIN gone g ON g.id = d.id GROUP BY d.ord) g ON g.ord = e.ord WHERE coalesce(g.owed, 0) <> e.owed)
   THEN refuse('does not add up') END AS refused`,
-}
+})
 
 export class Settling {
   readonly #parts: Parts
@@ -160,7 +237,7 @@ export class Settling {
     return count > 0
   }
 
-  async #write(database: Database, items: readonly Item[], values: Values): Promise<void> {
+  async #write(database: Database, items: readonly Item[], values: readonly Value[]): Promise<void> {
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
     if (replayed.length === 0) {
       await database.query(SETTLE, values)
@@ -178,81 +255,35 @@ export class Settling {
     })
   }
 
-  #values(items: readonly Item[], holder: string, name: string): Values {
+  #values(items: readonly Item[], holder: string, name: string): Value[] {
     const { ids } = this.#parts
     const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id: id as string, claim, ord })))
     const kept = items.flatMap(({ settlement }) => settlement.kept)
     const rest = items.flatMap(({ settlement, destination }) =>
       settlement.remaining.map((draft) => ({ id: ids.next(), destination, draft, bytes: this.#bytesOf(settlement, draft) })),
     )
-    const records = items.flatMap(({ destination, records: of }) => of.map((record) => ({ id: ids.next(), destination, record })))
-    const failures = records.flatMap(({ destination, record }) =>
-      record.failures.map((failure) => ({ id: ids.next(), destination, record, failure })),
-    )
-    const books = new Map<string, { delivered: number; failed: number; expired: number; cancelled: number }>()
-    for (const { destination, record } of records) {
-      const book = books.get(destination) ?? { delivered: 0, failed: 0, expired: 0, cancelled: 0 }
+    const attempts = items.flatMap(({ destination, records }) => attemptRows(destination, records, ids))
+    const failures = failureRows(attempts, ids)
+    const books = new Map<string, BookRow>()
+    for (const { destination, record } of attempts) {
+      const book = books.get(destination) ?? { id: ids.next(), subject: destination, delivered: 0, failed: 0, expired: 0, cancelled: 0 }
       book.delivered += record.delivered
       book.failed += record.failed
       book.expired += record.expired
       book.cancelled += record.cancelled
       books.set(destination, book)
     }
-    const entries = [...books].filter(([, b]) => b.delivered + b.failed + b.expired + b.cancelled > 0)
-    return [
+    return SETTLE.values({
       holder,
-      int8s(done.map(({ id }) => id)),
-      int4s(done.map(({ claim }) => claim)),
-      int4s(done.map(({ ord }) => ord)),
-      int8s(rest.map(({ id }) => id)),
-      int8s(rest.map(({ destination }) => destination)),
-      // Whole milliseconds, and never early: times with fractions come of backoff, and the columns hold integers.
-      int8s(rest.map(({ draft }) => (draft.attempt > 0 ? Math.ceil(draft.dueAtMs) : 0))),
-      int8s(rest.map(({ draft }) => (draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs)))),
-      int4s(rest.map(({ draft }) => countOf(draft))),
-      int4s(rest.map(({ draft }) => draft.attempt)),
-      int4s(rest.map(({ bytes }) => bytes)),
-      bools(rest.map(({ draft }) => draft.unit)),
-      bools(rest.map(({ draft }) => draft.replay)),
-      texts(rest.map(({ draft }) => writeOwedUrls(draft.urls))),
-      texts(rest.map(({ draft }) => storedParts(draft.parts))),
-      int8s(records.map(({ id }) => id)),
-      int8s(records.map(({ record }) => record.origin)),
-      int8s(records.map(({ destination }) => destination)),
-      int8s(records.map(({ record }) => record.segment)),
-      int8s(records.map(({ record }) => Math.floor(record.atMs))),
-      int4s(records.map(({ record }) => record.attempt)),
-      int4s(records.map(({ record }) => record.delivered)),
-      int4s(records.map(({ record }) => record.failed)),
-      int4s(records.map(({ record }) => record.expired)),
-      int4s(records.map(({ record }) => record.cancelled)),
-      bools(records.map(({ record }) => record.replay)),
-      texts(records.map(({ record }) => record.doc)),
-      int8s(failures.map(({ id }) => id)),
-      int8s(failures.map(({ destination }) => destination)),
-      int8s(failures.map(({ record }) => record.origin)),
-      int8s(failures.map(({ record }) => record.segment)),
-      int8s(failures.map(({ record }) => Math.floor(record.atMs))),
-      int4s(failures.map(({ failure }) => failure.index)),
-      int4s(failures.map(({ record }) => record.attempt)),
-      bools(failures.map(({ record }) => record.replay)),
-      texts(failures.map(({ failure }) => failure.state)),
-      texts(failures.map(({ failure }) => (failure.reason === null ? null : writeText(failure.reason)))),
-      int8s(entries.map(() => ids.next())),
-      int8s(entries.map(([destination]) => destination)),
-      int8s(entries.map(([, book]) => book.delivered)),
-      int8s(entries.map(([, book]) => book.failed)),
-      int8s(entries.map(([, book]) => book.expired)),
-      int8s(entries.map(([, book]) => book.cancelled)),
+      done,
+      kept,
+      rest,
+      attempts,
+      failures,
+      books: [...books.values()].filter((book) => book.delivered + book.failed + book.expired + book.cancelled > 0),
       name,
-      int4s(items.map((_, ord) => ord)),
-      int8s(items.map(owedOf)),
-      int8s(kept.map(({ shipment }) => shipment.id as string)),
-      int4s(kept.map(({ shipment }) => shipment.claim)),
-      int4s(kept.map(({ shipment }) => countOf(shipment))),
-      int4s(kept.map(countOf)),
-      texts(kept.map(({ parts }) => storedParts(parts))),
-    ]
+      expected: items.map((item, ord) => ({ ord, owed: owedOf(item) })),
+    })
   }
 
   /** What the segments of a draft weigh, as far as it is known from what was held: a shipment's weight is that of its segments. */
@@ -270,8 +301,6 @@ export class Settling {
 function tookTooLong(error: unknown): boolean {
   return ((error as Error).cause as { code?: string } | undefined)?.code === TOOK_TOO_LONG
 }
-
-type Values = readonly (string | Buffer)[]
 
 /** What the shipments that go must have held for the settlement to add up; what those that are kept lose is known. */
 function owedOf({ settlement, records }: Item): number {

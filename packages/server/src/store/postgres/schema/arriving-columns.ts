@@ -1,6 +1,6 @@
 // Which columns of which tables come from elsewhere, by type, and how many rows are inserted in one statement.
 
-import { bools, byteas, int8s, texts } from '../session/binary-arrays.ts'
+import { arrayOf } from '../session/row-parameters.ts'
 
 /** `int`: any integer, which may be null. `ints`: an array of them as PostgreSQL writes it. */
 type ColumnType = 'int' | 'text' | 'bool' | 'bytes' | 'ints'
@@ -131,15 +131,10 @@ export const ARRIVING = {
 
 export type ArrivingTable = keyof typeof ARRIVING
 
-const SQL_TYPES: Record<ColumnType, string> = { int: 'bigint', text: 'text', bool: 'boolean', bytes: 'bytea', ints: 'text' }
-
-const PARAMETERS: Record<ColumnType, (values: unknown[]) => Buffer> = {
-  int: (values) => int8s(values as (string | number | null)[]),
-  text: (values) => texts(values as (string | null)[]),
-  ints: (values) => texts(values as (string | null)[]),
-  bool: (values) => bools(values as boolean[]),
-  bytes: (values) => byteas(values as Uint8Array[]),
-}
+const SQL_TYPES = { int: 'bigint', text: 'text', bool: 'boolean', bytes: 'bytea', ints: 'text' } as const satisfies Record<
+  ColumnType,
+  string
+>
 
 /** One statement for all rows. Throws for a row that lacks a column. */
 export function insertion(table: ArrivingTable, rows: readonly ArrivingRow[]): { text: string; values: Buffer[] } {
@@ -148,7 +143,8 @@ export function insertion(table: ArrivingTable, rows: readonly ArrivingRow[]): {
   const taken = columns.map(([name, type]) => (type === 'ints' ? `r.${name}::integer[]` : `r.${name}`))
   const arrays = columns.map(([, type], at) => `$${at + 1}::${SQL_TYPES[type]}[]`)
   const values = columns.map(([name, type]) =>
-    PARAMETERS[type](
+    arrayOf(
+      SQL_TYPES[type],
       rows.map((row) => {
         if (row[name] === undefined) throw new Error(`a row of ${table} has no ${name}`)
         return row[name]

@@ -1,0 +1,89 @@
+// Rows as parameters of a statement: one array per column. A table of columns says the name, the type and the value of each, and
+// both the text of the statement and its parameters are made from it, so nobody has to match them by counting. The text
+// is made once, when the module is loaded: a statement that is prepared by its name always has the same text.
+
+import type { Buffer } from 'node:buffer'
+import { bools, byteas, int4s, int8s, texts, uuids } from './binary-arrays.ts'
+import type { Statement, Value } from './connection.ts'
+
+const ARRAYS = { bigint: int8s, integer: int4s, boolean: bools, text: texts, bytea: byteas, uuid: uuids }
+
+type ColumnType = keyof typeof ARRAYS
+type ValueOf<T extends ColumnType> = Parameters<(typeof ARRAYS)[T]>[0][number]
+type Column<Row> = { [T in ColumnType]: readonly [type: T, value: (row: Row) => ValueOf<T>] }[ColumnType]
+
+export function arrayOf(type: ColumnType, values: readonly unknown[]): Buffer {
+  return ARRAYS[type](values as never)
+}
+
+export class Columns<Row> {
+  readonly table: readonly { name: string; type: ColumnType; value: (row: Row) => unknown }[]
+
+  constructor(table: Record<string, Column<Row>>) {
+    this.table = Object.entries(table).map(([name, [type, value]]) => ({ name, type, value }))
+  }
+}
+
+/** How a text refers to rows that it is given. */
+class RowsText {
+  /** `id, claim`. */
+  readonly names: string
+  /** `unnest($2::bigint[], $3::integer[])`. */
+  readonly unnest: string
+  readonly #arrays: Map<string, string>
+
+  constructor({ table }: Columns<never>, first: number) {
+    this.#arrays = new Map(table.map(({ name, type }, at) => [name, `$${first + at}::${type}[]`]))
+    this.names = [...this.#arrays.keys()].join(', ')
+    this.unnest = `unnest(${[...this.#arrays.values()].join(', ')})`
+  }
+
+  /** `unnest($2::bigint[], $3::integer[]) AS d (id, claim)`. */
+  as(alias: string): string {
+    return `${this.unnest} AS ${alias} (${this.names})`
+  }
+
+  /** One column: `$2::bigint[]`. */
+  array(name: string): string {
+    const array = this.#arrays.get(name)
+    if (array === undefined) throw new Error(`no column ${name} in ${this.names}`)
+    return array
+  }
+}
+
+type ParameterTable = Record<string, 'value' | Columns<never>>
+type Texts<P extends ParameterTable> = { [K in keyof P]: P[K] extends 'value' ? string : RowsText }
+type Given<P extends ParameterTable> = { [K in keyof P]: P[K] extends Columns<infer Row> ? readonly Row[] : Value }
+
+/** A statement whose parameters have names: each is a single value, or rows. */
+export function statement<P extends ParameterTable>(options: {
+  /** Prepared under this name, once per connection. */
+  name?: string
+  parameters: P
+  text: (parameters: Texts<P>) => string
+}): Statement & { values: (given: Given<P>) => Value[] } {
+  const { name, parameters, text } = options
+  const entries = Object.entries(parameters)
+  const written: Record<string, string | RowsText> = {}
+  let count = 1
+  for (const [key, parameter] of entries) {
+    written[key] = parameter === 'value' ? `$${count}` : new RowsText(parameter, count)
+    count += parameter === 'value' ? 1 : parameter.table.length
+  }
+  return {
+    ...(name === undefined ? {} : { name }),
+    text: text(written as Texts<P>),
+    values: (given) => {
+      const values: Value[] = []
+      for (const [key, parameter] of entries) {
+        if (parameter === 'value') {
+          values.push(given[key] as Value)
+          continue
+        }
+        const rows = given[key] as readonly never[]
+        for (const { type, value } of parameter.table) values.push(arrayOf(type, rows.map(value)))
+      }
+      return values
+    },
+  }
+}
