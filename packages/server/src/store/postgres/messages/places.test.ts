@@ -60,4 +60,6 @@ test('after something was given back, the next look begins at the front', () => 
   places.looked('a', '0', '500', 1)
   places.forget('a')
   assert.equal(places.from('a'), '0')
+  places.looked('a', '500', null, 1)
+  assert.equal(places.from('a'), '0', 'also when a look that began before it ends after it')
 })

@@ -38,6 +38,8 @@ export class Places {
   /** A look from `from` came as far as `last`; null: it found nothing. */
   looked(destinationId: string, from: string, last: string | null, tookMs: number): void {
     const before = this.#places.get(destinationId)
+    // Forgotten since the look began: it did not see what was given back.
+    if (before === undefined && from !== FRONT) return
     // Nothing there: what comes from now on has a later name.
     const after = last ?? (from === FRONT ? rowIdAt(this.#serverMs() - SKEW_MS) : from)
     const frontAt = from === FRONT || before === undefined ? this.#now() + pauseAfter(tookMs) : before.frontAt
