@@ -3,9 +3,19 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
-import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
-import { suppress, unsuppress } from '../configuration/suppressions.ts'
-import { accept, counts, destinationOf, ledgerOf, newDestination, newSource, RecordingTaker, tracks, until } from '../conformance/ground.ts'
+import { createSecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
+import { suppress, unsuppress } from '../../configuration/suppressions.ts'
+import {
+  accept,
+  counts,
+  destinationOf,
+  ledgerOf,
+  newDestination,
+  newSource,
+  RecordingTaker,
+  tracks,
+  until,
+} from '../../conformance/ground.ts'
 import {
   type Configuration,
   type NewSource,
@@ -14,12 +24,12 @@ import {
   type StoredSecret,
   StoreUnavailable,
   WriteKeyTaken,
-} from '../store.ts'
-import { type BareNode, type BareNodeOptions, openBareNode } from './fixtures/bare-node.ts'
-import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
-import { openAt } from './fixtures/temp-store.ts'
-import { PostgresUnavailable } from './session/connection.ts'
-import type { Database } from './session/database.ts'
+} from '../../store.ts'
+import { type BareNode, type BareNodeOptions, openBareNode } from '../fixtures/bare-node.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { openAt } from '../fixtures/temp-store.ts'
+import { PostgresUnavailable } from '../session/connection.ts'
+import type { Database } from '../session/database.ts'
 
 const source = (change: Partial<NewSource> = {}): NewSource => ({
   name: 'a source',
