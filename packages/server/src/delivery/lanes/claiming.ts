@@ -9,13 +9,13 @@ import type { Memory } from './memory.ts'
 import type { Waiting } from './waiting.ts'
 
 export interface ClaimingDeps {
-  store: DeliveryStore
-  memory: Memory
-  clock: Clock
+  store: Pick<DeliveryStore, 'claim'>
+  memory: Pick<Memory, 'freeBytes'>
+  clock: Pick<Clock, 'scheduleMs'>
   destinationId: string
   backlog: Backlog
-  waiting: Waiting
-  holding: Holding
+  waiting: Pick<Waiting, 'hasFresh' | 'hasRetries'>
+  holding: Pick<Holding, 'bytes' | 'roomBytes' | 'charge'>
   /** They are charged to the holding already. `probe`: as it was asked for. */
   claimed: (shipments: readonly ClaimedShipment[], probe: boolean) => void
   /** The store is away, and says so itself. */

@@ -8,10 +8,10 @@ import type { UnitOutcome } from '../shipments/work.ts'
 import { Breaker, type BreakerState, type Heard } from './breaker.ts'
 
 export interface GateDeps {
-  store: DeliveryStore
-  clock: Clock
+  store: Pick<DeliveryStore, 'share'>
+  clock: Pick<Clock, 'scheduleMs'>
   random: () => number
-  events: DeliveryEvents
+  events: Pick<DeliveryEvents, 'breaker'>
   /** As it is now. */
   destination: () => Destination
   /** New work has become of no use: what has not been started is to be handed back. */

@@ -13,11 +13,11 @@ import type { Waiting } from './waiting.ts'
 
 export interface ScheduleDeps {
   setTimer: SetTimer
-  gate: Gate
-  claiming: Claiming
-  backlog: Backlog
-  waiting: Waiting
-  overdue: Overdue
+  gate: Pick<Gate, 'isHeld' | 'isBlocked' | 'blockedUntilMs' | 'share'>
+  claiming: Pick<Claiming, 'notBeforeMs'>
+  backlog: Pick<Backlog, 'hasFresh' | 'hasDueRetries' | 'nextRetryAtMs'>
+  waiting: Pick<Waiting, 'hasFresh' | 'hasRetries'>
+  overdue: Pick<Overdue, 'look'>
   /** It is time to look again. */
   look: () => void
 }

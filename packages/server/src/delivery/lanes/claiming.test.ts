@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Claim, ClaimRequest } from '../../store/store.ts'
+import { Backlog } from './backlog.ts'
+import { Claiming } from './claiming.ts'
+
+const NOW_MS = 1_000
+const MB = 1024 * 1024
+const NOTHING: Claim = { shipments: [], moreFresh: false, nextRetryAtMs: null }
+
+interface Setting {
+  /** A retry is due. */
+  dueRetry?: boolean
+  waitingFresh?: boolean
+  waitingRetries?: boolean
+  heldBytes?: number
+  roomBytes?: number
+  freeBytes?: number
+}
+
+function claimingWith({
+  dueRetry = false,
+  waitingFresh = false,
+  waitingRetries = false,
+  heldBytes = 0,
+  roomBytes = 4 * MB,
+  freeBytes = 24 * MB,
+}: Setting = {}) {
+  const asked: ClaimRequest[] = []
+  const told: string[] = []
+  const answers: { resolve: (claim: Claim) => void; reject: (error: Error) => void }[] = []
+  const backlog = new Backlog()
+  if (dueRetry) backlog.left(1, NOW_MS)
+  const claiming = new Claiming({
+    store: {
+      claim(request) {
+        asked.push(request)
+        return new Promise((resolve, reject) => answers.push({ resolve, reject }))
+      },
+    },
+    memory: { freeBytes },
+    clock: { scheduleMs: () => NOW_MS },
+    destinationId: 'dst',
+    backlog,
+    waiting: { hasFresh: waitingFresh, hasRetries: waitingRetries },
+    holding: { bytes: heldBytes, roomBytes, charge: () => told.push('charged') },
+    claimed: (shipments, probe) => told.push(`claimed ${shipments.length}${probe ? ' for a probe' : ''}`),
+    failed: () => told.push('failed'),
+  })
+  return { claiming, asked, answers, told, backlog }
+}
+
+/** What is asked of the store: new ones, retries; null: nothing. */
+function askedFor(setting: Setting, probe = false): [maxFresh: number, maxRetries: number] | null {
+  const { claiming, asked } = claimingWith(setting)
+  claiming.claimIfNeeded(NOW_MS, probe)
+  return asked[0] === undefined ? null : [asked[0].maxFresh, asked[0].maxRetries]
+}
+
+test('what the store may have and does not wait in memory is asked for', () => {
+  assert.deepEqual(askedFor({}), [256, 0])
+  assert.deepEqual(askedFor({ dueRetry: true }), [256, 64])
+  assert.deepEqual(askedFor({ dueRetry: true, waitingFresh: true }), [0, 64])
+  assert.deepEqual(askedFor({ dueRetry: true, waitingRetries: true }), [256, 0])
+  assert.equal(askedFor({ waitingFresh: true }), null)
+})
+
+test('a probe is one shipment, and a retry rather than a new one', () => {
+  assert.deepEqual(askedFor({}, true), [1, 0])
+  assert.deepEqual(askedFor({ dueRetry: true }, true), [0, 1])
+})
+
+test('no more is asked for than there is room for', () => {
+  const bytesAsked = (setting: Setting): number | undefined => {
+    const { claiming, asked } = claimingWith(setting)
+    claiming.claimIfNeeded(NOW_MS, false)
+    return asked[0]?.maxBytes
+  }
+  assert.equal(bytesAsked({}), 256 * 1024)
+  assert.equal(bytesAsked({ roomBytes: 1_000 }), 1_000)
+  assert.equal(bytesAsked({ freeBytes: 100_000 }), 100_000)
+  assert.equal(bytesAsked({ freeBytes: -5 }), 64 * 1024, 'a little, though others have filled the memory')
+  assert.equal(bytesAsked({ freeBytes: -5, heldBytes: 64 * 1024 + 1 }), undefined)
+  assert.equal(bytesAsked({ roomBytes: -1 }), undefined)
+})
+
+test('there is one claim at a time, and its answer is charged before it is handed on', async () => {
+  const { claiming, asked, answers, told, backlog } = claimingWith()
+  claiming.claimIfNeeded(NOW_MS, true)
+  backlog.wake()
+  claiming.claimIfNeeded(NOW_MS, true)
+  assert.deepEqual([asked.length, claiming.isUnderWay], [1, true])
+  answers[0]?.resolve(NOTHING)
+  await Promise.resolve()
+  assert.deepEqual([told, claiming.isUnderWay], [['charged', 'claimed 0 for a probe'], false])
+  assert.ok(backlog.hasFresh, 'what was announced meanwhile')
+})
+
+test('a claim that failed forgets nothing, and is made again a second later', async () => {
+  const { claiming, asked, answers, told, backlog } = claimingWith({ dueRetry: true })
+  claiming.claimIfNeeded(NOW_MS, false)
+  answers[0]?.reject(new Error('away'))
+  await new Promise(setImmediate)
+  assert.deepEqual([told, claiming.isUnderWay, claiming.notBeforeMs], [['failed'], false, NOW_MS + 1_000])
+  assert.deepEqual([backlog.hasFresh, backlog.nextRetryAtMs], [true, NOW_MS])
+  claiming.claimIfNeeded(NOW_MS + 999, false)
+  assert.equal(asked.length, 1)
+  claiming.claimIfNeeded(NOW_MS + 1_000, false)
+  assert.equal(asked.length, 2)
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Destination } from '../../store/store.ts'
+import type { Outcome } from '../sending/outcome.ts'
+import { FAILURES_TO_OPEN } from './breaker.ts'
+import { Gate } from './gate.ts'
+
+const WINDOW_MS = 60_000
+
+function gateOf(change: Partial<Destination> = {}) {
+  const state = { nowMs: 0, share: 50 }
+  const told: string[] = []
+  const destination = { id: 'dst', enabled: true, paused: false, maxInFlight: 50, retryWindowMs: WINDOW_MS, ...change } as Destination
+  const gate = new Gate({
+    store: { share: () => state.share },
+    clock: { scheduleMs: () => state.nowMs },
+    random: () => 0.5,
+    events: { breaker: (_destination, breaker) => told.push(breaker) },
+    destination: () => destination,
+    blocked: () => told.push('blocked'),
+  })
+  const answer = (verdict: Outcome['verdict'], retryAfterMs: number | null = null): void =>
+    gate.judge([{ url: 'https://example.com/', startedAtMs: 0, outcome: { verdict, retryAfterMs } as Outcome }])
+  return { gate, state, told, answer }
+}
+
+test('a destination that is disabled or paused, or a lane that was stopped, is held', () => {
+  assert.equal(gateOf({ enabled: false }).gate.isHeld, true)
+  assert.equal(gateOf({ paused: true }).gate.isHeld, true)
+  const { gate } = gateOf()
+  assert.deepEqual([gate.isHeld, gate.isBlocked(0), gate.allowance(0)], [false, false, 50])
+  gate.stop()
+  assert.deepEqual([gate.isHeld, gate.isBlocked(0)], [true, true])
+})
+
+test('a node without a share of the limit sends nothing', () => {
+  const { gate, state } = gateOf()
+  state.share = 0
+  assert.deepEqual([gate.allowance(0), gate.isBlocked(0), gate.isHeld], [0, true, false])
+})
+
+test('Retry-After blocks the destination for as long as it says, and for no longer than its window', () => {
+  const { gate, told, answer } = gateOf()
+  answer('temporary', 5_000)
+  assert.deepEqual(told, ['blocked'])
+  assert.deepEqual([gate.allowance(4_999), gate.isBlocked(4_999), gate.blockedUntilMs], [0, true, 5_000])
+  assert.deepEqual([gate.allowance(5_000), gate.isBlocked(5_000)], [50, false])
+  answer('temporary', 10 * WINDOW_MS)
+  assert.equal(gate.blockedUntilMs, WINDOW_MS)
+  answer('temporary', 1)
+  assert.equal(gate.blockedUntilMs, WINDOW_MS, 'a shorter pause does not end a longer one')
+})
+
+test('what is held is handed back before it is told that the breaker opened; a success closes it', () => {
+  const { gate, state, told, answer } = gateOf()
+  for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) answer('temporary')
+  assert.deepEqual(told, ['blocked', 'open'])
+  assert.deepEqual([gate.onlyProbes, gate.allowance(0), gate.mayProbe(0)], [true, 0, false])
+  state.nowMs = gate.blockedUntilMs
+  assert.deepEqual([gate.allowance(state.nowMs), gate.mayProbe(state.nowMs)], [1, true])
+  gate.started()
+  assert.equal(gate.mayProbe(state.nowMs), false, 'one at a time')
+  answer('success')
+  assert.deepEqual([gate.onlyProbes, gate.breaker, told.at(-1)], [false, 'closed', 'closed'])
+})
+
+test('a receiver that refuses a message for good is alive', () => {
+  const { gate, told, answer } = gateOf()
+  for (let nth = 0; nth < 2 * FAILURES_TO_OPEN; nth++) answer('permanent')
+  assert.deepEqual([gate.breaker, told], ['closed', []])
+})
+
+test('what another node found out opens it, and other URLs close it and end the pause', () => {
+  const { gate, told, answer } = gateOf()
+  answer('temporary', 5_000)
+  gate.heard({ openForMs: 3_000, failedAgoMs: 0, closedAgoMs: null }, true)
+  assert.deepEqual(told, ['blocked', 'blocked', 'open'])
+  gate.reset()
+  assert.deepEqual([gate.breaker, gate.isBlocked(0), gate.blockedUntilMs, told.at(-1)], ['closed', false, 0, 'closed'])
+})
