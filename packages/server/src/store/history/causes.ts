@@ -1,27 +1,22 @@
 // Failures grouped by cause, within what one answer may look at. That is shared among the destinations and states that have
 // any, the small ones first: so a flood at one of them hides nothing of the others.
 
-import type { CauseFilter, FailureCause, FailureCauses, LedgerRow } from '../store.ts'
-import { FAILURES_LOOKED_AT } from './paging.ts'
+import type { CauseFilter, FailureCause, FailureCauses, LedgerRow, RowId } from '../store.ts'
+import type { CauseRow, CauseShare, DeliveryRows } from './delivery-rows.ts'
+import { FAILURES_LOOKED_AT, firstRow, lastRow } from './paging.ts'
 
 const FAILED = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
 /** However many there are to share with. */
 const LEAST = 100
 
-/** Deliveries of one destination that came to one state. */
-export interface CauseShare {
-  destinationId: string
-  state: FailureCause['state']
-}
-
-/** A group of a share by its reason, and the delivery that is its newest. */
-export interface CauseRow {
-  reason: string | null
-  count: number
-  first: number
-  last: number
-  origin: number | string
-  idx: number
+export async function failureCauses<Id extends RowId>(rows: DeliveryRows<Id>, filter: CauseFilter): Promise<FailureCauses> {
+  const { order } = rows
+  const shares = sharesOf(await rows.ledger(), filter)
+  const tally = new CauseTally(shares)
+  for (const share of shares) {
+    tally.add(share, await rows.causes(share, firstRow(order, filter), lastRow(order, filter), filter, tally.limit()))
+  }
+  return tally.result()
 }
 
 /** What is to be looked at, in order. The ledger counts what is no longer stored too, so it only says where nothing is. */

@@ -23,8 +23,7 @@ import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { writeOutcomes } from './replays/replay-outcomes.ts'
 import { AuditLog } from './rows/audit-log.ts'
 import { Books } from './rows/books.ts'
-import { Deliveries } from './rows/deliveries.ts'
-import { Messages } from './rows/messages.ts'
+import { createHistory } from './rows/history.ts'
 import { Settings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
 import { RowIds } from './schema/ids.ts'
@@ -149,8 +148,7 @@ class Postgres implements PostgresStore {
   readonly #settling: Settling
   readonly #cancelling: Cancelling
   readonly #books: Books
-  readonly #messages: Messages
-  readonly #deliveries: Deliveries
+  readonly history: Store['history']
   readonly deletions: Deleting
   readonly replays: ReplayStore
   readonly #retention: Retention
@@ -211,8 +209,7 @@ class Postgres implements PostgresStore {
     this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying, onCommit })
     this.#cancelling = new Cancelling(parts, { replaying })
     this.#books = new Books(parts)
-    this.#messages = new Messages(parts)
-    this.#deliveries = new Deliveries(parts)
+    this.history = createHistory(parts)
     this.deletions = new Deleting(parts, {
       changes: this.#shared,
       secrets: this.secrets,
@@ -354,17 +351,6 @@ class Postgres implements PostgresStore {
       if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancelling.cancel(destinationId))
     },
     share: (destinationId, maxInFlight) => shareOf(destinationId, maxInFlight, this.membership),
-  }
-
-  readonly history: Store['history'] = {
-    messages: (filter, page) => this.#messages.list(filter, page),
-    message: (id) => this.#messages.one(id),
-    trails: (id) => this.#messages.trails(id),
-    deliveries: (filter, page) => this.#deliveries.list(filter, page),
-    delivery: (id) => this.#deliveries.one(id),
-    failureCauses: (filter) => this.#deliveries.causes(filter),
-    audit: (filter, page) => this.#auditLog.list(filter, page),
-    noteAudit: (entry) => this.#auditLog.note(entry),
   }
 
   readonly books: Store['books'] = {

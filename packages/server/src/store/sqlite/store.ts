@@ -18,6 +18,9 @@ import {
   type Claim,
   type ClaimedShipment,
   type Configuration,
+  type MessageFilter,
+  type NewAuditEntry,
+  type PageRequest,
   type RowId,
   type SegmentContent,
   type Settlement,
@@ -27,6 +30,7 @@ import {
 } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { Deleting } from './deleting.ts'
+import type { FoundKey } from './keys/duplicates.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
 import type { AcceptCommand } from './messages/write-accept.ts'
@@ -84,6 +88,7 @@ class Sqlite implements SqliteStore {
   readonly settings: Configuring
   readonly secrets: Configuring
   readonly oauth: Store['oauth']
+  readonly history: Store['history']
   readonly replays: Replaying
   readonly deletions: Deleting
   readonly #seeds = new Map<string, Seed>()
@@ -138,6 +143,16 @@ class Sqlite implements SqliteStore {
         stats: (minutesBeforeMs, hoursBeforeMs) => writer.run('dropStats', { minutesBeforeMs, hoursBeforeMs }),
       },
       isClosed: () => this.#closed,
+    })
+    const find = (messageId: string): Promise<readonly FoundKey[]> => writer.run('find', { messageId })
+    this.history = reader.topic('history', {
+      messages: async (filter: MessageFilter, page: PageRequest) =>
+        reader.ask('found', 'messages', filter.messageId === undefined ? [] : await find(filter.messageId), filter, page),
+      message: async (id: string) => reader.ask('found', 'message', await find(id), id),
+      trails: async (id: string) => reader.ask('found', 'trails', await find(id), id),
+      noteAudit: async (entry: NewAuditEntry) => {
+        await writer.run('note', auditNote(entry, this.#clock.wallMs()))
+      },
     })
     this.#path = path
     this.#tallies = new Tallies((tally) => writer.run('tally', tally, { again: true }))
@@ -304,24 +319,7 @@ class Sqlite implements SqliteStore {
     if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
   }
 
-  // ── History and books ──
-
-  readonly history: Store['history'] = {
-    messages: async (filter, page) => {
-      if (filter.messageId === undefined) return this.#reader.ask('messages', 'list', filter, page)
-      const found = await this.#writer.run('find', { messageId: filter.messageId })
-      return this.#reader.ask('messages', 'listFound', found, filter, page)
-    },
-    message: async (id) => this.#reader.ask('messages', 'one', id, await this.#writer.run('find', { messageId: id })),
-    trails: async (id) => this.#reader.ask('messages', 'trails', id, await this.#writer.run('find', { messageId: id })),
-    deliveries: (filter, page) => this.#reader.ask('deliveries', 'list', filter, page),
-    delivery: (id) => this.#reader.ask('deliveries', 'one', id),
-    failureCauses: (filter) => this.#reader.ask('deliveries', 'causes', filter),
-    audit: (filter, page) => this.#reader.ask('audit', 'list', filter, page),
-    noteAudit: async (entry) => {
-      await this.#writer.run('note', auditNote(entry, this.#clock.wallMs()))
-    },
-  }
+  // ── Books ──
 
   readonly books: Store['books'] = {
     ledger: async () => withAll(await this.#reader.ask('books', 'ledger'), this.configuration()),

@@ -1,12 +1,7 @@
-// Who did what, as it is asked for: newest first. What is written in the transaction of a change is in audit-entries.ts.
+// Drops what was written down of who did what when its time is over.
 
-import { listAudit } from '../../history/audit-log.ts'
-import type { AuditEntry, AuditFilter, NewAuditEntry, Page, PageRequest } from '../../store.ts'
 import { rowIdAt } from '../schema/ids.ts'
 import type { Parts } from '../session/parts.ts'
-import { writeAudit } from './audit-entries.ts'
-import { auditRows } from './audit-rows.ts'
-import { byIndexes } from './paging.ts'
 
 const DROPPED_PER_STEP = 1_000
 
@@ -15,15 +10,6 @@ export class AuditLog {
 
   constructor(parts: Parts) {
     this.#parts = parts
-  }
-
-  list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>> {
-    return byIndexes(this.#parts.database, (ask) => listAudit(auditRows(ask), filter, page))
-  }
-
-  async note(entry: NewAuditEntry): Promise<void> {
-    const { database, ids, nowMs } = this.#parts
-    await writeAudit((text, values) => database.query(text, values), ids, entry, nowMs())
   }
 
   /** Some of those from before; how many. */

@@ -4,15 +4,13 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { allPages } from '../../conformance/ground.ts'
-import { InvalidCursor, type PageRequest } from '../../store.ts'
+import { type HistoryStore, InvalidCursor, type PageRequest } from '../../store.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { type Explained, explained } from '../fixtures/explained.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
 import { preparePartitions } from '../schema/partitions.ts'
-import { AuditLog } from './audit-log.ts'
-import { Deliveries } from './deliveries.ts'
-import { Messages } from './messages.ts'
+import { createHistory } from './history.ts'
 
 /** Many enough that the server would rather read a small table whole than ask its index, and it must not. */
 const PENDING = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 200_000 : 100_000
@@ -23,8 +21,7 @@ suite('lists over many rows', () => {
   let database: TestDatabase
   let node: BareNode
   let plans: Explained
-  let deliveries: Deliveries
-  let messages: Messages
+  let history: HistoryStore
   const destinations = [0, 1].map((nth) => ({ id: `dst_${nth}`, num: rowIdAt(Date.now() - 1_000 - nth) }))
   const [large, small] = destinations as [{ id: string; num: string }, { id: string; num: string }]
   const source = rowIdAt(Date.now() - 2_000)
@@ -71,8 +68,7 @@ suite('lists over many rows', () => {
        FROM generate_series(1, $3::bigint) n`,
       [first, large.num, PENDING / 4],
     )
-    deliveries = new Deliveries(node.parts)
-    messages = new Messages(node.parts)
+    history = createHistory(node.parts)
   })
   after(async () => {
     await node.close()
@@ -105,7 +101,7 @@ suite('lists over many rows', () => {
         for (const destinationId of [large.id, small.id, undefined]) {
           let page: PageRequest = FIRST
           for (let nth = 0; nth < (isAnalyzed ? 2 : 1); nth++) {
-            const { data, next } = await deliveries.list({ ...filter, destinationId }, page)
+            const { data, next } = await history.deliveries({ ...filter, destinationId }, page)
             assert.ok(data.length <= 100)
             if (next === null) break
             page = { limit: 100, cursor: next }
@@ -113,11 +109,12 @@ suite('lists over many rows', () => {
         }
       }
       for (const filter of [{}, { userId: 'nobody' }, { type: 'page' }, { messageId: 'm-7' }, { sourceId: 'src_0' }]) {
-        await messages.list(filter, FIRST)
+        await history.messages(filter, FIRST)
       }
-      const { data } = await deliveries.list({ destinationId: large.id }, FIRST)
-      for (const { id } of data.slice(0, 3)) assert.equal((await deliveries.one(id))?.id, id)
-      await messages.trails(`${String(BigInt(first) + 400n)}-0`)
+      const { data } = await history.deliveries({ destinationId: large.id }, FIRST)
+      for (const { id } of data.slice(0, 3)) assert.equal((await history.delivery(id))?.id, id)
+      await history.failureCauses({})
+      await history.trails(`${String(BigInt(first) + 400n)}-0`)
       const all = plans.take()
       assert.ok(all.length > 50, `${all.length} plans`)
       for (const plan of all) assert.doesNotMatch(plan, LARGE)
@@ -128,14 +125,16 @@ suite('lists over many rows', () => {
   test('every pending delivery is on one page, in one order, while nodes take and release what is listed', async () => {
     const order = async (holder: number): Promise<string[]> => {
       await hold(holder, 0, 3_000)
-      return (await deliveries.list({ destinationId: small.id, state: 'pending' }, { limit: 4_000, cursor: null })).data.map(({ id }) => id)
+      return (await history.deliveries({ destinationId: small.id, state: 'pending' }, { limit: 4_000, cursor: null })).data.map(
+        ({ id }) => id,
+      )
     }
     const expected = await order(0)
     assert.equal(expected.length, PENDING / 50)
     assert.deepEqual(await order(78), expected)
     let nth = 0
     const paged = await allPages(
-      (page) => deliveries.list({ destinationId: small.id, state: 'pending' }, page),
+      (page) => history.deliveries({ destinationId: small.id, state: 'pending' }, page),
       333,
       () => hold(nth++ % 2 === 0 ? 0 : 79, nth * 100, 5_000 + nth * 500),
     )
@@ -145,7 +144,7 @@ suite('lists over many rows', () => {
     )
     // Of all destinations: one after the other.
     const retries = JSON.stringify(['p', 1, OLDEST, 0, OLDEST, 0])
-    const all = await deliveries.list({ state: 'pending' }, { limit: expected.length + 5, cursor: retries })
+    const all = await history.deliveries({ state: 'pending' }, { limit: expected.length + 5, cursor: retries })
     assert.deepEqual(
       all.data.slice(0, -5).map(({ id }) => id),
       expected,
@@ -156,16 +155,15 @@ suite('lists over many rows', () => {
 
   test('a filter that finds nothing among many rows ends with a cursor, and finds them on the pages after', async () => {
     const filter = { destinationId: large.id, reason: 'http_7' }
-    const short = await deliveries.list(filter, { limit: 1_000, cursor: null })
+    const short = await history.deliveries(filter, { limit: 1_000, cursor: null })
     assert.ok(short.next !== null && short.data.length > 0 && short.data.length < PENDING / 400)
-    const all = await allPages((page) => deliveries.list(filter, page), 1_000)
+    const all = await allPages((page) => history.deliveries(filter, page), 1_000)
     assert.equal(all.length, PENDING / 400)
-    const none = await deliveries.list({ state: 'pending', toMs: 0 }, { limit: 10, cursor: null })
+    const none = await history.deliveries({ state: 'pending', toMs: 0 }, { limit: 10, cursor: null })
     assert.ok(none.data.length === 0 && none.next !== null)
   })
 
   test('a cursor from a stranger is a place or refused, and never reaches the server as anything else', async () => {
-    const audit = new AuditLog(node.parts)
     const names = [
       '0',
       '1',
@@ -187,14 +185,14 @@ suite('lists over many rows', () => {
     const odd: unknown[] = [...names, null, true, [], {}, [OLDEST], 1, 1.5, -1, Number(OLDEST), { toString: 'x' }]
     for (const name of odd) {
       const cursor = (...values: unknown[]): PageRequest => ({ limit: 1, cursor: JSON.stringify(values) })
-      await assert.rejects(messages.list({}, cursor('m', name, 0)), InvalidCursor)
-      await assert.rejects(messages.list({ messageId: 'm-7' }, cursor('m', name, 0)), InvalidCursor)
-      await assert.rejects(deliveries.list({ state: 'delivered' }, cursor('s', name, 0)), InvalidCursor)
-      await assert.rejects(deliveries.list({}, cursor('s', name, 0)), InvalidCursor)
-      await assert.rejects(deliveries.list({ state: 'failed' }, cursor('f', name)), InvalidCursor)
-      await assert.rejects(deliveries.list({ destinationId: large.id }, cursor('p', 0, name, 0, OLDEST, 0)), InvalidCursor)
-      await assert.rejects(deliveries.list({}, cursor('p', 1, OLDEST, 0, name, 0)), InvalidCursor)
-      assert.throws(() => audit.list({}, cursor('a', name)), InvalidCursor)
+      await assert.rejects(history.messages({}, cursor('m', name, 0)), InvalidCursor)
+      await assert.rejects(history.messages({ messageId: 'm-7' }, cursor('m', name, 0)), InvalidCursor)
+      await assert.rejects(history.deliveries({ state: 'delivered' }, cursor('s', name, 0)), InvalidCursor)
+      await assert.rejects(history.deliveries({}, cursor('s', name, 0)), InvalidCursor)
+      await assert.rejects(history.deliveries({ state: 'failed' }, cursor('f', name, 0)), InvalidCursor)
+      await assert.rejects(history.deliveries({ destinationId: large.id }, cursor('p', 0, name, 0, OLDEST, 0)), InvalidCursor)
+      await assert.rejects(history.deliveries({}, cursor('p', 1, OLDEST, 0, name, 0)), InvalidCursor)
+      await assert.rejects(history.audit({}, cursor('a', name)), InvalidCursor)
     }
     for (const number of ['1', -1, 1.5, null, 1e300, []]) {
       const of = (at: number): PageRequest => {
@@ -202,7 +200,7 @@ suite('lists over many rows', () => {
         values[at] = number
         return { limit: 1, cursor: JSON.stringify(values) }
       }
-      for (const at of [1, 3, 5]) await assert.rejects(deliveries.list({}, of(at)), InvalidCursor)
+      for (const at of [1, 3, 5]) await assert.rejects(history.deliveries({}, of(at)), InvalidCursor)
     }
     // What could be a place is one.
     const far = Number.MAX_SAFE_INTEGER
@@ -213,35 +211,34 @@ suite('lists over many rows', () => {
       ['s', OLDEST, far],
     ]) {
       for (const destinationId of [large.id, undefined]) {
-        const { data } = await deliveries.list({ destinationId }, { limit: 5, cursor: JSON.stringify(values) })
+        const { data } = await history.deliveries({ destinationId }, { limit: 5, cursor: JSON.stringify(values) })
         assert.ok(data.length <= 5)
       }
     }
   })
 
   test('what strangers ask for may hold anything', async () => {
-    const audit = new AuditLog(node.parts)
     const page = { limit: 1, cursor: null }
     for (const text of ['\0', 'a\0b', '\ud800', "'; --", '\\', 'x'.repeat(100_000)]) {
-      assert.deepEqual((await messages.list({ sourceId: text }, page)).data, [])
-      assert.deepEqual((await messages.list({ userId: text }, page)).data, [])
-      assert.deepEqual((await messages.list({ messageId: text }, page)).data, [])
-      assert.equal(await messages.one(text), undefined)
-      assert.deepEqual(await messages.trails(text), [])
-      assert.deepEqual((await deliveries.list({ destinationId: text }, page)).data, [])
-      assert.deepEqual((await deliveries.list({ reason: text, destinationId: small.id }, page)).data, [])
-      assert.equal(await deliveries.one(text), undefined)
-      assert.deepEqual((await audit.list({ subject: text }, page)).data, [])
-      await audit.note({ actor: { id: 'tok', name: text }, action: 'x.y', subject: text, before: { text }, after: null })
-      const [entry] = (await audit.list({ subject: text }, page)).data
+      assert.deepEqual((await history.messages({ sourceId: text }, page)).data, [])
+      assert.deepEqual((await history.messages({ userId: text }, page)).data, [])
+      assert.deepEqual((await history.messages({ messageId: text }, page)).data, [])
+      assert.equal(await history.message(text), undefined)
+      assert.deepEqual(await history.trails(text), [])
+      assert.deepEqual((await history.deliveries({ destinationId: text }, page)).data, [])
+      assert.deepEqual((await history.deliveries({ reason: text, destinationId: small.id }, page)).data, [])
+      assert.equal(await history.delivery(text), undefined)
+      assert.deepEqual((await history.audit({ subject: text }, page)).data, [])
+      await history.noteAudit({ actor: { id: 'tok', name: text }, action: 'x.y', subject: text, before: { text }, after: null })
+      const [entry] = (await history.audit({ subject: text }, page)).data
       assert.deepEqual([entry?.subject, entry?.actor.name, entry?.before], [text, text, { text }])
     }
     for (const ms of [0, -1, 1e300, Number.MAX_SAFE_INTEGER, 0.5]) {
       for (const times of [{ fromMs: ms }, { toMs: ms }]) {
-        await messages.list(times, page)
-        await deliveries.list({ ...times, state: 'failed' }, page)
-        await deliveries.list({ ...times, state: 'delivered' }, page)
-        await audit.list(times, page)
+        await history.messages(times, page)
+        await history.deliveries({ ...times, state: 'failed' }, page)
+        await history.deliveries({ ...times, state: 'delivered' }, page)
+        await history.audit(times, page)
       }
     }
   })

@@ -34,7 +34,6 @@ if (parentPort !== null) {
     }
     // Not if the beginning failed, or SQLite ended it because the disk could not be read.
     if (database.isTransaction) database.exec('ROLLBACK')
-    rows.forget()
     port.postMessage(answer)
   }
   port.on('message', (question: Question | 'close') => {

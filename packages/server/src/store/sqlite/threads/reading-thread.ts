@@ -7,6 +7,10 @@ import { InvalidCursor, StoreUnavailable } from '../../store.ts'
 import type { Answer, Question } from './reader.ts'
 import type { Reads } from './reads.ts'
 
+type Asked<Topic> = {
+  [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
+}
+
 export class ReadingThread {
   readonly #worker: Worker
   readonly #asked = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
@@ -36,6 +40,13 @@ export class ReadingThread {
       this.#asked.set(id, { resolve, reject })
       this.#worker.postMessage({ id, topic, name, args } satisfies Question, [])
     })
+  }
+
+  /** A topic of the port whose questions are asked here, but for those that `own` answers. */
+  topic<T extends keyof Reads, Own extends object>(topic: T, own: Own): Own & Omit<Asked<Reads[T]>, keyof Own> {
+    const get = (target: object, name: string): unknown =>
+      Reflect.get(target, name) ?? ((...args: never) => this.ask(topic, name as never, ...args))
+    return new Proxy(own, { get }) as Own & Asked<Reads[T]>
   }
 
   /** After what was asked before has been answered. */

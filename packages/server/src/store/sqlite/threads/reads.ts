@@ -1,26 +1,35 @@
 // Everything that control can ask of the rows, by topic. What answers with a promise awaits nothing but rows, which are there at once.
 
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
-import { listAudit } from '../../history/audit-log.ts'
-import type { AuditFilter, PageRequest } from '../../store.ts'
+import { History } from '../../history/history.ts'
+import type { FoundKey } from '../../history/message-rows.ts'
+import type { MessageFilter, PageRequest } from '../../store.ts'
 import { auditRows } from '../rows/audit-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
+import { deliveryRows } from '../rows/delivery-rows.ts'
+import { messageRows } from '../rows/message-rows.ts'
 import { BooksReads } from '../rows/read-books.ts'
 import { ConfigurationReads } from '../rows/read-configuration.ts'
-import { DeliveryReads } from '../rows/read-deliveries.ts'
-import { MessageReads } from '../rows/read-messages.ts'
 import { ReplayReads } from '../rows/read-replays.ts'
 import { StatsReads } from '../rows/read-stats.ts'
 import type { Rows } from '../rows/rows.ts'
 
+type Keys = readonly FoundKey<number>[]
+
 export function createReads(rows: Rows) {
+  const history = (found: Keys = []): History<number> =>
+    new History((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows.database) }))
   return {
     configuration: new ConfigurationReads(rows),
     books: new BooksReads(rows),
-    messages: new MessageReads(rows),
-    deliveries: new DeliveryReads(rows),
+    history: history(),
+    /** Questions of history about a messageId, with where the writing thread found it. */
+    found: {
+      messages: (found: Keys, filter: MessageFilter, page: PageRequest) => history(found).messages(filter, page),
+      message: (found: Keys, id: string) => history(found).message(id),
+      trails: (found: Keys, id: string) => history(found).trails(id),
+    },
     deletions: new DeletionReads(deletionRows(rows)),
-    audit: { list: (filter: AuditFilter, page: PageRequest) => listAudit(auditRows(rows.database), filter, page) },
     stats: new StatsReads(rows),
     replays: new ReplayReads(rows),
   }

@@ -1,0 +1,226 @@
+// Lists of deliveries: what is pending from the shipments, what ended from the attempts and the failures. A new filter goes here, and into
+// the statement of each adapter whose rows it narrows down.
+
+import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import { owedIndexes } from '../encoding/stored-parts.ts'
+import type { DeliveryFilter, DeliveryRow, MessageNames } from '../port/history.ts'
+import type { RowId } from '../port/model.ts'
+import type { Page, PageRequest } from '../port/pages.ts'
+import { namesOf } from './content.ts'
+import type { AttemptRow, DeliveryRows, FailureRow, NamedDelivery, PendingRow, ReplayLinks, SegmentFacts } from './delivery-rows.ts'
+import { grouped } from './grouped.ts'
+import { MessageChoice } from './message-choice.ts'
+import { firstRow, isWithin, lastRow, mayBeWithin, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
+import { readSegments } from './segment-rows.ts'
+
+/** A delivery as a list finds it, before what only a look elsewhere can tell. */
+interface FoundDelivery<Id extends RowId> extends NamedDelivery<Id> {
+  state: DeliveryRow['state']
+  reason: string | null
+  attempts: number
+  replay: boolean
+  atMs: number | null
+}
+
+interface FoundPage<Id extends RowId> {
+  found: FoundDelivery<Id>[]
+  next: string | null
+}
+
+/** What one page is looked for with. */
+interface Search<Id extends RowId> {
+  rows: DeliveryRows<Id>
+  filter: DeliveryFilter
+  destination: Id | null
+  choice: MessageChoice<Id> | undefined
+}
+
+type Place = readonly (number | string)[]
+
+/** Rows of one table in the order of a list, and the deliveries in each that the filter asks for. */
+interface Walk<Id extends RowId, Row> {
+  /** The first value of its cursors. */
+  letter: string
+  /** The row to begin at, and how many of its deliveries to leave out. */
+  start: Place
+  steps: AsyncIterable<readonly Row[]>
+  placeOf: (row: Row) => Place
+  deliveriesOf: (row: Row) => FoundDelivery<Id>[]
+}
+
+/** Attempts hold more than rows of other lists: all of their requests. */
+const LONGEST_STEP_OF_ATTEMPTS = 500
+/** The cursor of a page after the last that is pending. */
+const ENDED = JSON.stringify(['s'])
+
+export async function listDeliveries<Id extends RowId>(
+  rows: DeliveryRows<Id>,
+  filter: DeliveryFilter,
+  page: PageRequest,
+): Promise<Page<DeliveryRow>> {
+  const destination = filter.destinationId === undefined ? null : await rows.destination(filter.destinationId)
+  if (destination === undefined) return { data: [], next: null }
+  const search = { rows, filter, destination, choice: await MessageChoice.of(rows, filter) }
+  const { found, next } = await find(search, page)
+  return { data: await described(rows, found), next }
+}
+
+async function find<Id extends RowId>(search: Search<Id>, page: PageRequest): Promise<FoundPage<Id>> {
+  const { state, reason } = search.filter
+  if ((state === 'pending' || state === 'delivered') && reason !== undefined) return { found: [], next: null }
+  if (state === 'pending') return collect(search, pending(search, page.cursor), page.limit)
+  if (state === 'delivered') return collect(search, settled(search, page.cursor), page.limit)
+  if (state !== undefined || reason !== undefined) return collect(search, failures(search, page.cursor), page.limit)
+  // Everything: first what is pending, then what has ended.
+  if (page.cursor?.startsWith('["s"') ?? false) return collect(search, settled(search, page.cursor), page.limit)
+  const first = await collect(search, pending(search, page.cursor), page.limit)
+  if (first.next !== null) return first
+  if (first.found.length >= page.limit) return { found: first.found, next: ENDED }
+  const then = await collect(search, settled(search, null), page.limit - first.found.length)
+  return { found: [...first.found, ...then.found], next: then.next }
+}
+
+async function collect<Id extends RowId, Row>({ choice }: Search<Id>, walk: Walk<Id, Row>, limit: number): Promise<FoundPage<Id>> {
+  const { letter, start, placeOf } = walk
+  const found: FoundDelivery<Id>[] = []
+  const isStart = (place: Place): boolean => place.every((value, at) => value === start[at])
+  // Not what is before the start: a page that only looked at that once more would come no further.
+  const skipOf = (row: Row): number => (isStart(placeOf(row)) ? (start.at(-1) as number) : 0)
+  let seen = 0
+  for await (const rows of walk.steps) {
+    const known = choice && rows.map((row) => walk.deliveriesOf(row))
+    if (known) await choice.look(known.flatMap((deliveries, at) => deliveries.slice(skipOf(rows[at] as Row))))
+    for (const [at, row] of rows.entries()) {
+      const next = (nth: number): FoundPage<Id> => ({ found, next: JSON.stringify([letter, ...placeOf(row), nth]) })
+      if (++seen > ROWS_PER_PAGE) return next(0)
+      const deliveries = known?.[at] ?? walk.deliveriesOf(row)
+      for (let nth = skipOf(row); nth < deliveries.length; nth++) {
+        const delivery = deliveries[nth] as FoundDelivery<Id>
+        const isMeant = choice === undefined || choice.has(delivery)
+        if (isMeant === false) continue
+        if (isMeant === undefined || found.length === limit) return next(nth)
+        found.push(delivery)
+      }
+    }
+  }
+  return { found, next: null }
+}
+
+function pending<Id extends RowId>(
+  { rows, filter, destination }: Search<Id>,
+  cursor: string | null,
+): Walk<Id, PendingRow<Id> & { facts: ReadonlyMap<Id, SegmentFacts<Id>> }> {
+  const { order } = rows
+  const start = rowCursorOf(order, 'p', cursor, [...rows.firstPending(destination), 0])
+  async function* withFacts() {
+    for await (const step of rows.pending(destination, start.slice(0, -1))) {
+      // Of those that may be asked for: a walk past a million rows of other times need not know more of them.
+      const names = step.flatMap(({ parts }) => parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])))
+      const facts = new Map((await rows.segmentFacts([...new Set(names)])).map((each) => [each.seq, each]))
+      yield step.map((row) => Object.assign(row, { facts }))
+    }
+  }
+  return {
+    letter: 'p',
+    start,
+    steps: withFacts(),
+    placeOf: ({ place }) => place,
+    deliveriesOf: ({ destination: to, attempts, replay, dueAtMs, parts, facts }) =>
+      parts.flatMap(([origin, segment, stored]) => {
+        const about = facts.get(segment)
+        // Of a segment that is no longer there, or of another time, nothing says how many messages are all of it.
+        if (!mayBeWithin(order, origin, filter) || (about === undefined && stored === 0)) return []
+        // A replay came to be owed when it was asked for.
+        const acceptedMs = replay ? undefined : about?.receivedAtMs
+        if (!isWithin(order, acceptedMs ?? order.msOf(origin), filter)) return []
+        const atMs = attempts > 0 ? dueAtMs : null
+        const delivery = { origin, segment, destination: to, state: 'pending', reason: null, attempts, replay, atMs } as const
+        return owedIndexes(stored, about?.count ?? 0, about?.absent ?? null).map((index) => Object.assign({ index }, delivery))
+      }),
+  }
+}
+
+/** From the attempts, newest first: with a state `delivered` those alone, otherwise everything that ended. */
+function settled<Id extends RowId>({ rows, filter, destination }: Search<Id>, cursor: string | null): Walk<Id, AttemptRow<Id>> {
+  const { order } = rows
+  const { state } = filter
+  const start = rowCursorOf(order, 's', cursor === ENDED ? null : cursor, [lastRow(order, filter), 0] as const)
+  return {
+    letter: 's',
+    start,
+    steps: steps<AttemptRow<Id>, Id>(
+      start[0],
+      ({ id }) => order.before(id),
+      (from, count) => rows.attempts(destination, state === 'delivered', firstRow(order, filter), from, count),
+      LONGEST_STEP_OF_ATTEMPTS,
+    ),
+    placeOf: ({ id }) => [id],
+    deliveriesOf: ({ doc, ...attempt }) => {
+      if (doc === null || !isWithin(order, attempt.atMs, filter)) return []
+      return (JSON.parse(doc) as AttemptDoc).f
+        .filter(([of]) => state === undefined || state === of)
+        .flatMap(([of, reason, indexes]) => indexes.map((index) => ({ ...attempt, index, state: of, reason })))
+    },
+  }
+}
+
+function failures<Id extends RowId>({ rows, filter, destination }: Search<Id>, cursor: string | null): Walk<Id, FailureRow<Id>> {
+  const { order } = rows
+  const { state, reason } = filter
+  const start = rowCursorOf(order, 'f', cursor, [lastRow(order, filter), 0] as const)
+  return {
+    letter: 'f',
+    start,
+    steps: steps<FailureRow<Id>, Id>(
+      start[0],
+      ({ id }) => order.before(id),
+      (from, count) => rows.failures(destination, state, firstRow(order, filter), from, count),
+    ),
+    placeOf: ({ id }) => [id],
+    deliveriesOf: (failure) => {
+      const isAsked =
+        isWithin(order, failure.atMs, filter) &&
+        (destination === null || failure.destination === destination) &&
+        (state === undefined || failure.state === state) &&
+        (reason === undefined || failure.reason === reason)
+      return isAsked ? [failure] : []
+    },
+  }
+}
+
+async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readonly FoundDelivery<Id>[]): Promise<DeliveryRow[]> {
+  if (found.length === 0) return []
+  const idOf = await rows.destinationIds(found.map(({ destination }) => destination))
+  const messages = await messageNames(rows, found)
+  const links = await rows.replayLinks(found)
+  return found.map(({ destination, ...delivery }, at) => ({
+    id: `${delivery.origin}-${delivery.index}`,
+    destinationId: idOf(destination),
+    ...(messages[at] as MessageNames),
+    segment: delivery.segment,
+    index: delivery.index,
+    state: delivery.state,
+    reason: delivery.reason,
+    attempts: delivery.attempts,
+    replay: delivery.replay,
+    atMs: delivery.atMs,
+    ...linksOf(links[at] as ReplayLinks<Id>, delivery.index),
+  }))
+}
+
+/** What messages say of themselves. */
+async function messageNames<Id extends RowId>(rows: DeliveryRows<Id>, places: readonly NamedDelivery<Id>[]): Promise<MessageNames[]> {
+  const bySegment = grouped(places.keys(), (at) => (places[at] as NamedDelivery<Id>).segment)
+  const names = places.map(({ index }) => namesOf(null, index))
+  for await (const { seq, content } of readSegments(rows, [...bySegment.keys()])) {
+    for (const at of bySegment.get(seq) ?? []) names[at] = namesOf(content, (places[at] as NamedDelivery<Id>).index)
+  }
+  return names
+}
+
+export function linksOf<Id extends RowId>(
+  { replayOf, replayJobId, replayedBy }: ReplayLinks<Id>,
+  index: number,
+): Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> {
+  return { replayOf, replayJobId, replayedBy: replayedBy === null ? null : `${replayedBy}-${index}` }
+}

@@ -1,0 +1,206 @@
+// Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
+// where not and why.
+
+import { candidates, fingerprintAt, indexOfKey } from '../encoding/segment-keys.ts'
+import type { Routes } from '../encoding/stored-parts.ts'
+import type { MessageFilter, MessageTrail, StoredMessage } from '../port/history.ts'
+import type { FilterRule, RowId, SkipReason } from '../port/model.ts'
+import type { Page, PageRequest } from '../port/pages.ts'
+import { matches, only } from './content.ts'
+import { grouped } from './grouped.ts'
+import type { FoundKey, MessageRows, WalkedSegment } from './message-rows.ts'
+import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
+import { repeatsIn } from './repeat-counts.ts'
+import { type ReadSegment, readSegment, readSegments, userHashes } from './segment-rows.ts'
+
+/** Bodies that one page may read, some 200 ms of parsing. */
+const BYTES_PER_PAGE = 32 * 1024 * 1024
+/** Messages of one messageId: of several sources, or some days apart. */
+const MAX_TRAILS = 20
+/** Rows asked for at once where their keys are, which may be 60 KB of each. */
+const STEP_WITH_KEYS = 200
+/** After every message of a segment. */
+const LAST_INDEX = Number.MAX_SAFE_INTEGER
+
+/** A message and the segment it is in. */
+interface Found<Id extends RowId> {
+  segment: ReadSegment<Id>
+  index: number
+}
+
+/** Where a page begins. */
+interface Start<Id extends RowId> {
+  seq: Id
+  index: number
+}
+
+interface FoundPage<Id extends RowId> {
+  found: Found<Id>[]
+  next: string | null
+}
+
+export async function listMessages<Id extends RowId>(
+  rows: MessageRows<Id>,
+  filter: MessageFilter,
+  { limit, cursor }: PageRequest,
+): Promise<Page<StoredMessage>> {
+  const [seq, index] = rowCursorOf(rows.order, 'm', cursor, [lastRow(rows.order, filter), LAST_INDEX] as const)
+  const source = filter.sourceId === undefined ? undefined : await rows.source(filter.sourceId)
+  if (filter.sourceId !== undefined && source === undefined) return { data: [], next: null }
+  const start = { seq, index }
+  const { found, next } =
+    filter.messageId === undefined
+      ? await walkMessages(rows, filter, source, start, limit)
+      : await listFound(rows, filter, filter.messageId, start, limit)
+  return { data: await described(rows, found), next }
+}
+
+export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<StoredMessage | undefined> {
+  const named = rows.named(id)
+  const segment = named && (await readSegment(rows, named.row))
+  if (segment?.content.items[named?.index ?? -1]) return (await described(rows, [{ segment, index: named?.index as number }]))[0]
+  for await (const found of places(rows, await rows.find(id), id)) return (await described(rows, [found]))[0]
+  return undefined
+}
+
+export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<MessageTrail[]> {
+  const named = rows.named(id)
+  const segment = named && (await readSegment(rows, named.row))
+  const found: Found<Id>[] = segment && named.index < segment.count ? [{ segment, index: named.index }] : []
+  // Of a purged message only the key is left, and it is all but certain that no other id has the same.
+  for await (const place of keyPlaces(rows, (await rows.find(id)).slice(0, MAX_TRAILS))) found.push(place)
+  const seen = new Set<string>()
+  const told = found
+    .filter(({ segment: { seq }, index }) => !seen.has(`${seq}-${index}`) && seen.add(`${seq}-${index}`))
+    .filter(({ segment: { content, absent }, index }) => content.items[index] !== null || !absent.includes(index))
+  const messages = await described(rows, told)
+  const repeats = await rows.repeats(told.map(({ segment: { seq } }) => seq))
+  return messages.map((message, at) => {
+    const { segment: of, index } = told[at] as Found<Id>
+    const own = repeats.filter(({ segment: repeated }) => repeated === of.seq)
+    return Object.assign(message, { repeats: repeatsIn(own, fingerprintAt(of.keys, index)) })
+  })
+}
+
+async function walkMessages<Id extends RowId>(
+  rows: MessageRows<Id>,
+  filter: MessageFilter,
+  source: Id | undefined,
+  start: Start<Id>,
+  limit: number,
+): Promise<FoundPage<Id>> {
+  const { order } = rows
+  const { userId } = filter
+  const hashes = userId === undefined ? undefined : await userHashes(rows, userId)
+  const walked = steps<WalkedSegment<Id>, Id>(
+    start.seq,
+    ({ seq }) => order.before(seq),
+    (from, count) => rows.newest(hashes !== undefined, firstRow(order, filter), from, count),
+    hashes && STEP_WITH_KEYS,
+  )
+  const found: Found<Id>[] = []
+  const next = (seq: Id, index: number): FoundPage<Id> => ({ found, next: JSON.stringify(['m', seq, index]) })
+  let seen = 0
+  let bytesRead = 0
+  for await (const step of walked) {
+    if (seen >= ROWS_PER_PAGE) return next((step[0] as WalkedSegment<Id>).seq, LAST_INDEX)
+    seen += step.length
+    const possible = new Map<Id, Set<number> | undefined>()
+    for (const { seq, source: from, receivedAtMs, keys } of step) {
+      if ((source !== undefined && from !== source) || !isWithin(order, receivedAtMs, filter)) continue
+      const indexes = hashes && keys && candidates(keys, new Set([hashes.get(from) ?? 0]))
+      if (indexes?.length !== 0) possible.set(seq, indexes && new Set(indexes))
+    }
+    for await (const segment of readSegments(rows, [...possible.keys()])) {
+      const { seq, content, bytes } = segment
+      if (bytesRead > BYTES_PER_PAGE) return next(seq, LAST_INDEX)
+      bytesRead += bytes
+      const last = content.items.length - 1
+      for (let index = seq === start.seq ? Math.min(start.index, last) : last; index >= 0; index--) {
+        const item = content.items[index]
+        if (!item || possible.get(seq)?.has(index) === false || !matches(item, filter)) continue
+        if (found.length === limit) return next(seq, index)
+        found.push(alone({ segment, index }))
+      }
+    }
+  }
+  return { found, next: null }
+}
+
+/** The same where a messageId is asked for: its places are known from the keys. */
+async function listFound<Id extends RowId>(
+  rows: MessageRows<Id>,
+  filter: MessageFilter,
+  messageId: string,
+  start: Start<Id>,
+  limit: number,
+): Promise<FoundPage<Id>> {
+  const end = firstRow(rows.order, filter)
+  const keys = (await rows.find(messageId)).filter(({ segment }) => segment <= start.seq && segment >= end)
+  const found: Found<Id>[] = []
+  for await (const place of places(rows, keys, messageId)) {
+    const { segment, index } = place
+    const { sourceId = segment.sourceId } = filter
+    if (segment.sourceId !== sourceId || !isWithin(rows.order, segment.receivedAtMs, filter)) continue
+    if (!matches(segment.content.items[index] ?? {}, filter)) continue
+    if (found.length === limit) return { found, next: JSON.stringify(['m', segment.seq, index]) }
+    found.push(alone(place))
+  }
+  return { found, next: null }
+}
+
+/** Without the other messages of its segment, which may be large. */
+function alone<Id extends RowId>({ segment, index }: Found<Id>): Found<Id> {
+  return { segment: { ...segment, content: only(segment.content, [index]), body: new Uint8Array() }, index }
+}
+
+/** In the order of the keys. */
+async function* keyPlaces<Id extends RowId>(rows: MessageRows<Id>, keys: readonly FoundKey<Id>[]): AsyncGenerator<Found<Id>> {
+  const fingerprints = new Map(keys.map(({ segment, fingerprint }) => [segment, fingerprint]))
+  for await (const segment of readSegments(rows, [...fingerprints.keys()])) {
+    const index = indexOfKey(segment.keys, fingerprints.get(segment.seq) as Uint32Array)
+    if (index !== -1) yield { segment, index }
+  }
+}
+
+/** A fingerprint is all but certain, and the message itself is. */
+async function* places<Id extends RowId>(
+  rows: MessageRows<Id>,
+  keys: readonly FoundKey<Id>[],
+  messageId: string,
+): AsyncGenerator<Found<Id>> {
+  for await (const found of keyPlaces(rows, keys)) {
+    if (found.segment.content.items[found.index]?.['messageId'] === messageId) yield found
+  }
+}
+
+async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonly Found<Id>[]): Promise<StoredMessage[]> {
+  if (found.length === 0) return []
+  const replays = await rows.replays(found.map(({ segment: { seq }, index }) => ({ segment: seq, index })))
+  const replaysOf = grouped(replays, ({ at }) => at)
+  const routes = found.map(({ segment }) => JSON.parse(segment.routes) as Routes<Id>)
+  const planned = routes.flatMap(({ s, k = [] }) => [...s, ...k].map(([destination]) => destination).filter((num) => !isNone(num)))
+  const idOf = await rows.destinationIds([...planned, ...replays.map(({ destination }) => destination)])
+  return found.map(({ segment: { seq, content }, index }, at) => {
+    const { s, k = [] } = routes[at] as Routes<Id>
+    const has = ([, , indexes]: readonly [unknown, unknown, readonly number[] | 0, ...unknown[]]): boolean =>
+      indexes === 0 || indexes.includes(index)
+    const owed = [...s.filter(has).map(([destination, origin]) => ({ destination, origin })), ...(replaysOf.get(at) ?? [])]
+    return {
+      id: `${seq}-${index}`,
+      segment: seq,
+      index,
+      content: only(content, [index]),
+      deliveries: owed.map(({ destination, origin }) => ({ id: `${origin}-${index}`, destinationId: idOf(destination) })),
+      skips: k.filter(has).map(([destination, stored]) => {
+        const [reason, rule] = stored.split(' ') as [SkipReason, FilterRule?]
+        const destinationId = isNone(destination) ? null : idOf(destination)
+        return rule === undefined ? { destinationId, reason } : { destinationId, reason, rule }
+      }),
+    }
+  })
+}
+
+function isNone(destination: RowId): boolean {
+  return String(destination) === '0'
+}

@@ -1,0 +1,54 @@
+// Segments in the database, for lists of messages and of deliveries.
+
+import type { Seed } from '../../encoding/fingerprint.ts'
+import type { SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
+import { POSTGRES_ROWS, rowAndIndex } from '../schema/ids.ts'
+import type { Names } from '../schema/names.ts'
+import type { Ask } from '../session/database.ts'
+import { SEGMENT_TABLES } from './rows.ts'
+
+const FIRST_READ = 16
+const LONGEST_READ = 128
+const BYTES_PER_READ = 4 * 1024 * 1024
+
+export function segmentRows(ask: Ask, names: Names, seed: Seed): SegmentRows<string> {
+  return {
+    order: POSTGRES_ROWS,
+    named: rowAndIndex,
+    seed: () => seed,
+    sources: async () => (await ask<{ num: string; id: string }>('SELECT num, id FROM sources')).rows,
+    destinationIds: (nums) => names.idsOf({ query: ask }, 'destinations', nums),
+    segments: (wanted) => segments(ask, wanted),
+  }
+}
+
+/** A few at a time, so that what is in memory at once is bounded whatever they hold. */
+async function* segments(ask: Ask, names: readonly string[]): AsyncGenerator<SegmentRow<string>> {
+  if (names.length === 0) return
+  const { rows: sizes } = await ask<{ seq: string; bytes: number }>(
+    'SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ANY($1::bigint[])',
+    [[...new Set(names)]],
+  )
+  const bytesOf = new Map(sizes.map(({ seq, bytes }) => [seq, bytes]))
+  const stored = names.filter((name) => bytesOf.has(name))
+  let longest = FIRST_READ
+  for (let at = 0; at < stored.length; longest = Math.min(longest * 2, LONGEST_READ)) {
+    const some: string[] = []
+    for (let bytes = 0; at < stored.length && some.length < longest && bytes < BYTES_PER_READ; at++) {
+      const name = stored[at] as string
+      some.push(name)
+      bytes += bytesOf.get(name) as number
+    }
+    const { rows } = await ask<SegmentRow<string>>(
+      `SELECT g.seq, s.id AS "sourceId", g.received_at AS "receivedAtMs", g.ip, g.browser, g.trace, g.count,
+         coalesce(g.absent, '{}') AS absent, g.routes, g.keys, g.body
+       FROM ${SEGMENT_TABLES} WHERE g.seq = ANY($1::bigint[])`,
+      [some],
+    )
+    const found = new Map(rows.map((row) => [row.seq, row]))
+    for (const name of some) {
+      const row = found.get(name)
+      if (row !== undefined) yield row
+    }
+  }
+}

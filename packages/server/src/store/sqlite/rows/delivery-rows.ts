@@ -1,0 +1,124 @@
+// The rows that lists of deliveries are made of, in the file.
+
+import type { StoredPart } from '../../encoding/stored-parts.ts'
+import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
+import { ROWS_PER_PAGE, steps } from '../../history/paging.ts'
+import type { LedgerCountsRow } from '../messages/ledger.ts'
+import { resolveOrigin } from '../messages/origins.ts'
+import { absentIndexes, type ShipmentRow } from '../messages/read-claims.ts'
+import type { Rows } from './rows.ts'
+import { segmentRows } from './segment-rows.ts'
+
+/** Names of rows as the values of one parameter. */
+const NAMES = '(SELECT value FROM json_each(?))'
+
+export function deliveryRows(rows: Rows): DeliveryRows<number> {
+  return {
+    ...segmentRows(rows),
+    destination: (id) => rows.destinations.num(id),
+    firstPending: (destination) => [destination ?? 0, 0, 0, 0],
+    pending: (destination, from) =>
+      steps<PendingRow<number>, PendingPlace>(
+        from,
+        ({ place: [num, type, due, id] }) => [num, type, due, (id as number) + 1] as PendingPlace,
+        ([num, ...rest], count) =>
+          rows
+            .select<ShipmentRow>(
+              // With the destination as an equation, or SQLite would begin at its first row and not at the place.
+              `SELECT * FROM shipments WHERE ${destination === null ? '(destination, class, due, id) >= (?, ' : 'destination = ? AND (class, due, id) >= ('}?, ?, ?)
+               ORDER BY destination, class, due, id LIMIT ?`,
+              destination ?? (num as number),
+              ...rest,
+              count,
+            )
+            .map((row) => ({
+              place: [row.destination, row.class, row.due, row.id],
+              destination: row.destination,
+              attempts: row.attempt,
+              replay: row.replay === 1,
+              dueAtMs: row.due,
+              parts: JSON.parse(row.parts) as StoredPart<number>[],
+            })),
+      ),
+    segmentFacts: (names) =>
+      rows
+        .select<{ seq: number; count: number; absent: string | null; receivedAtMs: number }>(
+          `SELECT seq, count, absent, received_at AS receivedAtMs FROM segments WHERE seq IN ${NAMES}`,
+          JSON.stringify(names),
+        )
+        .map((row) => Object.assign(row, { absent: absentIndexes(row.absent) })),
+    attempts: (destination, deliveredOnly, first, last, limit) =>
+      rows
+        .select<AttemptRow<number>>(
+          `SELECT id, origin, destination, segment, at AS atMs, attempt AS attempts, replay,
+             CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN doc END AS doc
+           FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
+          ...(destination === null ? [] : [destination]),
+          first,
+          last,
+          limit,
+        )
+        .map(withReplay),
+    failures: (destination, state, first, last, limit) =>
+      rows
+        .select<FailureRow<number>>(
+          `SELECT id, origin, idx AS "index", destination, segment, state, reason, attempts, replay, at AS atMs
+           FROM failures WHERE ${destination === null || state === undefined ? '' : 'destination = ? AND state = ? AND '}id >= ? AND id <= ?
+           ORDER BY id DESC LIMIT ?`,
+          ...(destination === null || state === undefined ? [] : [destination, state]),
+          first,
+          last,
+          limit,
+        )
+        .map(withReplay),
+    replayLinks: (deliveries) =>
+      rows.select<ReplayLinks<number>>(
+        // Nearly always there is none, which is one look.
+        `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, CASE WHEN d.newest > d.origin THEN d.newest END AS replayedBy
+         FROM (
+           SELECT key AS place, value->>'origin' AS origin, value->>'index' AS idx, (
+             SELECT max(n.origin) FROM replays n
+             WHERE n.segment = value->>'segment' AND n.idx = value->>'index' AND n.destination = value->>'destination'
+           ) AS newest
+           FROM json_each(?)
+         ) d
+         LEFT JOIN replays r ON d.newest IS NOT NULL AND r.origin = d.origin AND r.idx = d.idx
+         LEFT JOIN replay_jobs j ON j.num = r.job ORDER BY d.place`,
+        JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination }))),
+      ),
+    keys: (names) => rows.select(`SELECT seq, source, keys FROM segments WHERE seq IN ${NAMES}`, JSON.stringify(names)),
+    causes: ({ destinationId, state }, first, last, _times, limit) =>
+      rows.select<CauseRow>(
+        `SELECT g.*, f.origin, f.idx FROM (
+           SELECT reason, count(*) AS count, min(at) AS first, max(at) AS last, max(id) AS newest FROM (
+             SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
+           ) GROUP BY reason
+         ) g JOIN failures f ON f.id = g.newest`,
+        rows.destinations.num(destinationId) ?? 0,
+        state,
+        first,
+        last,
+        limit,
+      ),
+    ledger: () =>
+      rows
+        .select<LedgerCountsRow>('SELECT * FROM ledger')
+        .map((row) => Object.assign(row, { destinationId: rows.destinations.id(row.destination) })),
+    origin: (name) => resolveOrigin(rows.database, name),
+    attemptsAt: (origin) => rows.select('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
+    retriesOf: (destination, origin) =>
+      rows
+        .select<{ due: number; parts: string }>(
+          `SELECT due, parts FROM (
+             SELECT due, id, parts FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
+           ) WHERE instr(parts, ?) ORDER BY due, id`,
+          destination,
+          String(origin),
+        )
+        .map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<number>[] })),
+  }
+}
+
+function withReplay<Row extends { replay: unknown }>(row: Row): Row & { replay: boolean } {
+  return { ...row, replay: row.replay === 1 }
+}

@@ -1,0 +1,32 @@
+// The rows that lists of messages are made of, in the file. Where a messageId is, only the writing thread knows: so it is asked before.
+
+import type { FoundKey, MessageRows } from '../../history/message-rows.ts'
+import type { Rows } from './rows.ts'
+import { segmentRows } from './segment-rows.ts'
+
+export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): MessageRows<number> {
+  return {
+    ...segmentRows(rows),
+    source: (id) => rows.sources.num(id),
+    newest: (withKeys, first, last, limit) =>
+      rows.select(
+        `SELECT seq, source, received_at AS receivedAtMs${withKeys ? ', keys' : ''} FROM segments
+         WHERE seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?`,
+        first,
+        last,
+        limit,
+      ),
+    find: () => [...found].sort((a, b) => b.segment - a.segment),
+    replays: (messages) =>
+      rows.select(
+        `SELECT m.key AS at, r.origin, r.destination FROM json_each(?) m
+         JOIN replays r ON r.segment = m.value->>'segment' AND r.idx = m.value->>'index' ORDER BY r.origin`,
+        JSON.stringify(messages),
+      ),
+    repeats: (segments) =>
+      rows.select(
+        'SELECT segment, count, last_at, fingerprints FROM repeats WHERE segment IN (SELECT value FROM json_each(?))',
+        JSON.stringify(segments),
+      ),
+  }
+}
