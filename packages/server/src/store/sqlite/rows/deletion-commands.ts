@@ -1,14 +1,14 @@
 // The writing thread's commands about deletions of users.
 
+import { endStep } from '../../deletions/deletion-ends.ts'
 import type { NewDeletion } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { DeletionEnds } from './write-deletion-ends.ts'
+import { deletionRows } from './deletion-rows.ts'
 import { type DeletionTargets, DeletionWriter } from './write-deletions.ts'
 
 export function deletionCommands(parts: WriterParts) {
   const deletions = new DeletionWriter(parts)
-  const ends = new DeletionEnds(parts.database)
   parts.inTransaction.push(deletions)
   return {
     /** With its delete messages, which are held until they are released. */
@@ -21,7 +21,7 @@ export function deletionCommands(parts: WriterParts) {
     /** The number of the deletion that was looked at; null when there is none after. */
     endDeletion: {
       run: ({ after, beforeMs, pseudonymKey }: { after: number; beforeMs: number; pseudonymKey: string }) =>
-        ends.step(after, beforeMs, pseudonymKey),
+        endStep(deletionRows(parts), after, beforeMs, pseudonymKey),
     },
   } satisfies Record<string, WriterCommand>
 }
