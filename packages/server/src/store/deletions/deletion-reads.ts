@@ -17,6 +17,9 @@ const TARGETS_SHOWN = 1_000
 /** Users whose targets are asked for together. */
 const USERS_AT_ONCE = 250
 
+/** What DeletionReads answers, wherever it runs. */
+export type DeletionAnswers = Pick<DeletionReads<RowId>, keyof DeletionReads<RowId>>
+
 export class DeletionReads<Id extends RowId> {
   readonly #rows: DeletionRows<Id>
 

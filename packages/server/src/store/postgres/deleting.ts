@@ -5,31 +5,11 @@
 // node has confirmed that it sends no more messages of the users (see deleted-users.ts) and, with suppression, that it has committed
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
-import { randomUUID } from 'node:crypto'
-import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { endStep } from '../deletions/deletion-ends.ts'
-import type { DeletionQuestion } from '../deletions/deletion-question.ts'
-import { DeletionReads } from '../deletions/deletion-reads.ts'
-import { newPseudonymKey, pseudonymOf } from '../deletions/pseudonyms.ts'
-import { resolve } from '../port/from-stored.ts'
-import {
-  type Audit,
-  type DeletionDetail,
-  type DeletionFilter,
-  type DeletionStore,
-  type DeletionSummary,
-  type DeletionTarget,
-  type FromStored,
-  type NewDeletion,
-  type NewSuppressions,
-  type Page,
-  type PageRequest,
-  type SecretStore,
-  StoreUnavailable,
-  type Suppression,
-  type SuppressionFilter,
-} from '../store.ts'
+import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
+import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
+import { type SecretStore, StoreUnavailable } from '../store.ts'
 import type { Change } from './cluster/configuration-change.ts'
 import { LEASE_MS, type Membership } from './cluster/membership.ts'
 import type { SharedConfiguration } from './cluster/shared-configuration.ts'
@@ -39,8 +19,8 @@ import { oweDeleteMessages } from './rows/delete-messages.ts'
 import { deletionRows } from './rows/deletion-rows.ts'
 import { Purging, TAIL } from './rows/purging.ts'
 import { OLDEST, rowIdAt } from './schema/ids.ts'
+import type { Ask } from './session/database.ts'
 import type { Parts } from './session/parts.ts'
-import { writeText } from './session/texts.ts'
 
 interface Tools {
   changes: SharedConfiguration
@@ -63,133 +43,67 @@ const WAIT_MS = LEASE_MS + 5_000
 const ASK_AGAIN_MS = 20
 const ASK_AGAIN_AT_MOST_MS = 250
 
-export class Deleting implements DeletionStore {
+interface Written {
+  num: string
+  /** At which all nodes know of the request. */
+  version: number
+  /** Of the delete messages. */
+  origins: string[]
+}
+
+export class Deleting extends Deletions<Change, Written, string> {
   readonly #parts: Parts
   readonly #tools: Tools
-  readonly #changes: SharedConfiguration
-  readonly #reads: DeletionReads<string>
   readonly #purging: Purging
   /** When this node learned of each request that it remembers. */
   readonly #learnedAt = new Map<string, number>()
-  #pseudonymKey: Promise<string> | undefined
   /** The configuration version that this node has, and the one that it has confirmed to the others. */
   #version = -1
   #told = -1
   #telling: Promise<void> | null = null
 
   constructor(parts: Parts, tools: Tools) {
+    super({ ...parts, change: (work) => tools.changes.change(work), secrets: tools.secrets, reads: readsOf(parts) }, OLDEST)
     this.#parts = parts
     this.#tools = tools
-    this.#changes = tools.changes
-    this.#reads = new DeletionReads(deletionRows((text, values) => parts.database.query(text, values), parts.names))
     this.#purging = new Purging(parts)
   }
 
-  async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
-    const id = `del_${randomUUID()}`
-    const created = await this.#changes.change((change) => {
-      const deletion = resolve(wanted, change.configuration)
-      return this.#create(change, id, { ...deletion, userIds: [...new Set(deletion.userIds)] }, audit)
-    })
-    const { num, version, origins, destinationIds } = created
-    this.#purging.begin(num)
-    await this.#untilKnown(version)
-    await this.#tools.claiming.free(origins, destinationIds)
-    for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
-    const detail = await this.one(id)
-    if (detail === undefined) throw new Error(`deletion ${id} is not there`)
-    return detail
-  }
-
-  async #create(
-    change: Change,
-    id: string,
-    deletion: NewDeletion,
-    audit: Audit<NewDeletion & { id: string }> | undefined,
-  ): Promise<{ num: string; version: number; origins: string[]; destinationIds: string[] }> {
-    const { ids, names, nowMs } = this.#parts
-    const { userIds } = deletion
+  protected async write(change: Change, draft: DeletionDraft): Promise<Written> {
+    const { id, userIds, sourceIds, suppress, atMs, targets } = draft
+    const { ids, names } = this.#parts
     const num = ids.next()
-    const atMs = Math.floor(nowMs())
-    const nums = await this.#sources(change, deletion.sourceIds)
-    const enabled = [...change.configuration.destinations.values()].filter((destination) => destination.enabled)
-    const destinationIds = new Set<string>()
-    const sources = nums.map(([sourceId, source]) => {
-      const told = enabled.filter((destination) => destination.sourceIds.includes(sourceId))
-      for (const destination of told) destinationIds.add(destination.id)
-      return { source, destinations: told.map((destination) => names.num('destinations', destination.id) as string) }
-    })
-    const sourceNums = sources.map(({ source }) => source)
+    const sources = targets.map(({ sourceId, destinationIds }) => ({
+      source: names.num('sources', sourceId) as string,
+      destinations: destinationIds.map((destinationId) => names.num('destinations', destinationId) as string),
+    }))
     const { holder } = this.#tools.membership
     const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, userIds, sources, atMs, holder })
-    if (deletion.suppress)
-      await suppress(
-        change,
-        nums.map(([sourceId]) => sourceId),
-        userIds,
-        atMs,
-      )
     await change.ask(
       `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       [
         num,
         id,
         atMs,
-        deletion.suppress,
-        deletion.sourceIds === null,
+        suppress,
+        sourceIds === null,
         JSON.stringify(userIds),
-        JSON.stringify(sourceNums),
-        await Purging.end(change.ask, ids.next(), deletion.suppress),
+        JSON.stringify(sources.map(({ source }) => source)),
+        await Purging.end(change.ask, ids.next(), suppress),
       ],
     )
-    await change.note(audit?.({ ...deletion, id }, null))
-    return { num, version: change.announce(), origins, destinationIds: [...destinationIds] }
+    return { num, version: change.announce(), origins }
   }
 
-  async list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
-    const question = await this.#named(filter)
-    return this.#snapshot((reads) => reads.list(question, page))
+  protected async begin({ num, version, origins }: Written, _: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void> {
+    this.#purging.begin(num)
+    await this.#untilKnown(version)
+    await this.#tools.claiming.free(origins, [...destinationIds])
   }
 
-  one(id: string): Promise<DeletionDetail | undefined> {
-    return this.#snapshot((reads) => reads.one(id))
-  }
-
-  async targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
-    const question = await this.#named(filter)
-    return this.#snapshot((reads) => reads.targets(id, question, page))
-  }
-
-  suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>> {
-    return this.#reads.suppressions(filter, page)
-  }
-
-  suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
-    return this.#changes.change(async (change) => {
-      const suppressions = resolve(wanted, change.configuration)
-      const userIds = [...new Set(suppressions.userIds)]
-      const sources = await this.#sources(change, suppressions.sourceIds)
-      const added = await suppress(
-        change,
-        sources.map(([sourceId]) => sourceId),
-        userIds,
-        Math.floor(this.#parts.nowMs()),
-      )
-      if (added > 0) await change.note(audit?.(suppressions, null))
-      return added
-    })
-  }
-
-  unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
-    return this.#changes.change(async (change) => {
-      const removed = await unsuppress(change, userId, sourceId)
-      if (removed > 0) await change.note(audit?.(null, { userId, sourceId }))
-      return removed
-    })
-  }
-
-  async pseudonym(userId: string): Promise<string> {
-    return pseudonymOf(userId, await this.#key())
+  protected endStep(after: string, beforeMs: number, pseudonymKey: string): Promise<string | null> {
+    const { database, names } = this.#parts
+    return database.transaction((ask) => endStep(deletionRows(ask, names), after, beforeMs, pseudonymKey))
   }
 
   /** Takes up the purges that can go on. Once a second: whichever node began one may be no more. */
@@ -202,17 +116,6 @@ export class Deleting implements DeletionStore {
       this.#tools.deleted.remove(num)
     }
     await this.#tell()
-  }
-
-  /** Writes down which have ended, and puts pseudonyms in the place of users in those from before. */
-  async end(beforeMs: number): Promise<void> {
-    if (!(await this.#reads.areNamed())) return
-    const key = await this.#key()
-    let after: string | null = OLDEST
-    while (after !== null && !this.#parts.isClosed()) {
-      const from: string = after
-      after = await this.#parts.database.transaction((ask) => endStep(deletionRows(ask, this.#parts.names), from, beforeMs, key))
-    }
   }
 
   // ── What all nodes know ──
@@ -296,36 +199,18 @@ export class Deleting implements DeletionStore {
       pauseMs = Math.min(ASK_AGAIN_AT_MOST_MS, 2 * pauseMs)
     }
   }
+}
 
-  /** An answer of several questions is of one moment. */
-  #snapshot<T>(work: (reads: DeletionReads<string>) => Promise<T>): Promise<T> {
-    const { database, names } = this.#parts
-    return database.transaction((ask) => work(new DeletionReads(deletionRows(ask, names))), { readOnly: true })
-  }
-
-  // ── Names ──
-
-  /** With their `num`; null: all there are. Throws for one that is not there. */
-  async #sources(change: Change, sourceIds: readonly string[] | null): Promise<[id: string, num: string][]> {
-    const sources: [string, string][] = []
-    for (const id of new Set(sourceIds ?? change.configuration.sources.keys())) {
-      const num = await this.#parts.names.find({ query: change.ask }, 'sources', writeText(id))
-      if (num === undefined) throw new Error(`unknown source ${id}`)
-      sources.push([id, num])
-    }
-    return sources
-  }
-
-  async #named({ userId, state }: DeletionFilter): Promise<DeletionQuestion> {
-    return userId === undefined ? { state } : { state, user: { userId, pseudonym: await this.pseudonym(userId) } }
-  }
-
-  /** Made when it is first needed. */
-  #key(): Promise<string> {
-    this.#pseudonymKey ??= this.#tools.secrets.keep('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
-      this.#pseudonymKey = undefined
-      throw error
-    })
-    return this.#pseudonymKey
+function readsOf({ database, names }: Parts): DeletionAnswers {
+  const reads = (ask: Ask): DeletionReads<string> => new DeletionReads(deletionRows(ask, names))
+  const atOnce = reads((text, values) => database.query(text, values))
+  const inSnapshot = <T>(work: (reads: DeletionReads<string>) => Promise<T>): Promise<T> =>
+    database.transaction((ask) => work(reads(ask)), { readOnly: true })
+  return {
+    list: (...question) => inSnapshot((rows) => rows.list(...question)),
+    one: (id) => inSnapshot((rows) => rows.one(id)),
+    targets: (...question) => inSnapshot((rows) => rows.targets(...question)),
+    suppressions: (...question) => atOnce.suppressions(...question),
+    areNamed: () => atOnce.areNamed(),
   }
 }

@@ -1,16 +1,12 @@
-// The delete messages of a request, owed inside the transaction that makes it: each is alone in its segment, so that none is ever
-// in a batch with others, and its shipments are named right after it, where origins.ts looks for them. Thousands go in
-// a handful of statements. They are held by the node that received the request, because no delete message may be sent before all
+// The delete messages of a request, owed inside the transaction that makes it. Thousands go in a handful of statements. They are held by the node that received the request, because no delete message may be sent before all
 // nodes know of it: a node could still send a message of the user afterwards. If that node dies they are released like everything it held.
 
-import { KEY_WORDS } from '../../encoding/segment-keys.ts'
-import { writeStoredBody } from '../../port/stored-messages.ts'
+import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import { changeLedger } from '../messages/owing.ts'
 import type { RowIds } from '../schema/ids.ts'
 import { byteas, int4s, int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { writeText } from '../session/texts.ts'
-import { type Routes, storedParts } from './rows.ts'
 
 /** A source of a request, and the enabled destinations that it has: all by `num`. */
 export interface DeletionSource {
@@ -53,39 +49,22 @@ async function owe(
   source: string,
   destinations: readonly string[],
 ): Promise<string[]> {
-  const timestamp = new Date(atMs).toISOString()
-  const segments: { seq: string; routes: string; body: Uint8Array }[] = []
-  const shipments: { origin: string; destination: string; userId: string; bytes: number; parts: string }[] = []
-  for (const userId of userIds) {
-    const seq = ids.next()
-    const body = writeStoredBody({ batch: [{ type: 'delete', userId, timestamp }] })
-    const routes: Routes = { s: [] }
-    for (const destination of destinations) {
-      const origin = ids.next()
-      routes.s.push([destination, origin, [0], 1])
-      shipments.push({
-        origin,
-        destination,
-        userId: writeText(userId),
-        bytes: body.length,
-        parts: storedParts([{ origin, segment: seq, indexes: [0] }]),
-      })
-    }
-    segments.push({ seq, routes: JSON.stringify(routes), body })
-  }
-  // Keys of nobody, and of no messageId: neither a purge nor who looks for a message finds it.
+  const messages = userIds.map((userId) => deleteMessage(() => ids.next(), userId, destinations, atMs))
   await ask(
     `INSERT INTO segments (seq, source, received_at, count, browser, routes, keys, body)
-     SELECT u.seq, $4::bigint, $5::bigint, 1, false, u.routes, decode(repeat('00', $6), 'hex'), u.body
+     SELECT u.seq, $4::bigint, $5::bigint, 1, false, u.routes, $6::bytea, u.body
      FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (seq, routes, body)`,
     [
-      int8s(segments.map(({ seq }) => seq)),
-      texts(segments.map(({ routes }) => routes)),
-      byteas(segments.map(({ body }) => body)),
+      int8s(messages.map(({ segment }) => segment)),
+      texts(messages.map(({ routes }) => routes)),
+      byteas(messages.map(({ body }) => body)),
       source,
       atMs,
-      KEY_WORDS * 4,
+      Buffer.from(NO_KEYS),
     ],
+  )
+  const shipments = messages.flatMap(({ userId, body, shipments: own }) =>
+    own.map((shipment) => ({ ...shipment, userId: writeText(userId), bytes: body.length })),
   )
   await ask(
     `WITH sent AS (

@@ -3,23 +3,16 @@
 // message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
+import type { DeletionDraft } from '../../deletions/deletions.ts'
 import { withoutUsers } from '../../deletions/purged-content.ts'
 import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
-import { candidates, KEY_WORDS } from '../../encoding/segment-keys.ts'
-import { writeStoredBody } from '../../port/stored-messages.ts'
-import type { NewDeletion } from '../../store.ts'
+import { candidates } from '../../encoding/segment-keys.ts'
 import type { Claims } from '../messages/claims.ts'
 import type { Ledger } from '../messages/ledger.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import type { Routes } from '../messages/write-accept.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-
-/** The affected sources, and which enabled destinations each has. */
-export interface DeletionTargets {
-  sourceId: string
-  destinationIds: readonly string[]
-}
 
 interface Parts {
   database: DatabaseSync
@@ -67,50 +60,32 @@ export class DeletionWriter {
   }
 
   /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
-  create(id: string, { userIds, sourceIds, suppress }: NewDeletion, atMs: number, targets: readonly DeletionTargets[]) {
-    const { database, ids, sources, claims } = this.#parts
+  create({ id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft) {
+    const { database, ids, sources, destinations, ledger, claims } = this.#parts
     // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
     const end = ids.next()
-    const nums = targets.map(({ sourceId }) => {
-      const source = sources.num(sourceId)
-      if (source === undefined) throw new Error(`unknown source ${sourceId}`)
-      return source
-    })
+    const nums = targets.map(({ sourceId }) => sources.num(sourceId) as number)
     const { lastInsertRowid } = database
       .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end) VALUES (?, ?, ?, ?, ?, ?, ?)')
       .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), sourceIds === null ? 1 : 0, end)
     const num = Number(lastInsertRowid)
     const held: { id: number; claim: number; destinationId: string }[] = []
-    for (const { sourceId, destinationIds } of targets) {
-      const source = sources.num(sourceId) as number
+    for (const [at, { destinationIds }] of targets.entries()) {
+      if (destinationIds.length === 0) continue
+      const source = nums[at] as number
+      const told = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
       for (const userId of userIds) {
-        if (destinationIds.length === 0) continue
-        const origins = this.#send(num, userId, source, destinationIds, atMs)
-        for (const [at, id] of origins.entries()) held.push({ id, claim: claims.take(id), destinationId: destinationIds[at] as string })
+        const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, told, atMs)
+        this.#insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
+        for (const [nth, { origin, destination, parts }] of shipments.entries()) {
+          this.#insertShipment.run(destination, origin, parts)
+          this.#insertTarget.run(num, userId, source, destination, origin)
+          ledger.owe(destination, 1)
+          held.push({ id: origin, claim: claims.take(origin), destinationId: destinationIds[nth] as string })
+        }
       }
     }
     return { num, end, held }
-  }
-
-  /** A segment of its own for each, so that a delete message is never in a batch with others. */
-  #send(deletion: number, userId: string, source: number, destinationIds: readonly string[], atMs: number): number[] {
-    const { ids, destinations, ledger } = this.#parts
-    const seq = ids.next()
-    const origins: number[] = []
-    const routes: Routes = { s: [] }
-    for (const destinationId of destinationIds) {
-      const destination = destinations.num(destinationId) as number
-      const origin = ids.next()
-      origins.push(origin)
-      this.#insertShipment.run(destination, origin, JSON.stringify([[origin, seq, [0]]]))
-      this.#insertTarget.run(deletion, userId, source, destination, origin)
-      routes.s.push([destination, origin, [0], 1])
-      ledger.owe(destination, 1)
-    }
-    const message = { type: 'delete', userId, timestamp: new Date(atMs).toISOString() }
-    const keys = new Uint8Array(KEY_WORDS * 4)
-    this.#insertSegment.run(seq, source, atMs, JSON.stringify(routes), keys, writeStoredBody({ batch: [message] }))
-    return origins
   }
 
   /**

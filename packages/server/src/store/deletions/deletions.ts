@@ -1,0 +1,156 @@
+// Deletion requests and suppressions: what a request covers, what is written with it in one change of the configuration, and what becomes
+// of it. How its purge goes on, and when its delete messages may be claimed, depends on the adapter. What is kept for a long time contains
+// only pseudonyms of users.
+
+import { randomUUID } from 'node:crypto'
+import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
+import { suppress, unsuppress } from '../configuration/suppressions.ts'
+import type { Awaitable } from '../encoding/row-port.ts'
+import type { Audit } from '../port/audit.ts'
+import type {
+  DeletionDetail,
+  DeletionFilter,
+  DeletionStore,
+  DeletionSummary,
+  DeletionTarget,
+  NewDeletion,
+  NewSuppressions,
+  Suppression,
+  SuppressionFilter,
+} from '../port/deletions.ts'
+import type { Taker } from '../port/delivery.ts'
+import { type FromStored, resolve } from '../port/from-stored.ts'
+import type { Configuration, RowId } from '../port/model.ts'
+import type { Page, PageRequest } from '../port/pages.ts'
+import type { SecretStore } from '../port/secrets.ts'
+import type { DeletionQuestion } from './deletion-question.ts'
+import type { DeletionAnswers } from './deletion-reads.ts'
+import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
+
+/** A request that is being made. */
+export interface DeletionDraft extends NewDeletion {
+  id: string
+  atMs: number
+  /** The sources concerned, and which enabled destinations each has: they are sent a delete message per user. */
+  targets: readonly { sourceId: string; destinationIds: readonly string[] }[]
+}
+
+interface Parts<Change> {
+  change: <T>(work: (change: Change) => Promise<T>) => Promise<T>
+  secrets: Pick<SecretStore, 'keep'>
+  /** Each answer is of one moment. */
+  reads: DeletionAnswers
+  nowMs: () => number
+  taker: () => Taker | null
+  isClosed: () => boolean
+}
+
+export abstract class Deletions<Change extends ConfigurationChange, Written, Id extends RowId> implements DeletionStore {
+  readonly #parts: Parts<Change>
+  readonly #oldest: Id
+  #pseudonymKey: Promise<string> | undefined
+
+  constructor(parts: Parts<Change>, oldest: Id) {
+    this.#parts = parts
+    this.#oldest = oldest
+  }
+
+  /** The request and its delete messages, which nobody can claim yet. */
+  protected abstract write(change: Change, draft: DeletionDraft): Awaitable<Written>
+  /** After the commit: begins the purge, and lets the delete messages be claimed when no message of the users is sent any more. */
+  protected abstract begin(written: Written, draft: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void>
+  /** See deletion-ends.ts. */
+  protected abstract endStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
+
+  async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+    const id = `del_${randomUUID()}`
+    const { draft, written } = await this.#parts.change(async (change) => {
+      const asked = resolve(wanted, change.configuration)
+      const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }
+      const sourceIds = concerned(change.configuration, deletion.sourceIds)
+      const atMs = Math.floor(this.#parts.nowMs())
+      const enabled = [...change.configuration.destinations.values()].filter((destination) => destination.enabled)
+      const targets = sourceIds.map((sourceId) => ({
+        sourceId,
+        destinationIds: enabled.filter((destination) => destination.sourceIds.includes(sourceId)).map((destination) => destination.id),
+      }))
+      const draft = { ...deletion, id, atMs, targets }
+      if (deletion.suppress) await suppress(change, sourceIds, deletion.userIds, atMs)
+      const written = await this.write(change, draft)
+      await change.note(audit?.({ ...deletion, id }, null))
+      return { draft, written }
+    })
+    const destinationIds = new Set(draft.targets.flatMap((target) => target.destinationIds))
+    await this.begin(written, draft, destinationIds)
+    for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
+    const detail = await this.one(id)
+    if (detail === undefined) throw new Error(`deletion ${id} is not there`)
+    return detail
+  }
+
+  async list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
+    return this.#parts.reads.list(await this.#named(filter), page)
+  }
+
+  one(id: string): Promise<DeletionDetail | undefined> {
+    return this.#parts.reads.one(id)
+  }
+
+  async targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
+    return this.#parts.reads.targets(id, await this.#named(filter), page)
+  }
+
+  suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>> {
+    return this.#parts.reads.suppressions(filter, page)
+  }
+
+  suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
+    return this.#parts.change(async (change) => {
+      const suppressions = resolve(wanted, change.configuration)
+      const sourceIds = concerned(change.configuration, suppressions.sourceIds)
+      const added = await suppress(change, sourceIds, [...new Set(suppressions.userIds)], Math.floor(this.#parts.nowMs()))
+      if (added > 0) await change.note(audit?.(suppressions, null))
+      return added
+    })
+  }
+
+  unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
+    return this.#parts.change(async (change) => {
+      const removed = await unsuppress(change, userId, sourceId)
+      if (removed > 0) await change.note(audit?.(null, { userId, sourceId }))
+      return removed
+    })
+  }
+
+  async pseudonym(userId: string): Promise<string> {
+    return pseudonymOf(userId, await this.#key())
+  }
+
+  /** Writes down which requests have ended, and puts pseudonyms in the place of users in those from before. */
+  async end(beforeMs: number): Promise<void> {
+    if (!(await this.#parts.reads.areNamed())) return
+    const key = await this.#key()
+    let after: Id | null = this.#oldest
+    while (after !== null && !this.#parts.isClosed()) after = await this.endStep(after, beforeMs, key)
+  }
+
+  async #named({ userId, state }: DeletionFilter): Promise<DeletionQuestion> {
+    return userId === undefined ? { state } : { state, user: { userId, pseudonym: await this.pseudonym(userId) } }
+  }
+
+  /** Made when it is first needed. */
+  #key(): Promise<string> {
+    this.#pseudonymKey ??= this.#parts.secrets.keep('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
+      this.#pseudonymKey = undefined
+      throw error
+    })
+    return this.#pseudonymKey
+  }
+}
+
+/** Null: every source there is. */
+function concerned({ sources }: Configuration, sourceIds: readonly string[] | null): string[] {
+  const ids = [...new Set(sourceIds ?? sources.keys())]
+  for (const id of ids) if (!sources.has(id)) throw new Error(`unknown source ${id}`)
+  return ids
+}
