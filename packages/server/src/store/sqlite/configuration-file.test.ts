@@ -1,0 +1,94 @@
+// How a change of the configuration is committed. What it does is in the conformance suite.
+
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createSecretBox } from '../../secrets/secret-box.ts'
+import { Configuring } from '../configuration/configuring.ts'
+import { suppress, unsuppress } from '../configuration/suppressions.ts'
+import { destinationOf } from '../conformance/ground.ts'
+import type { NewSource } from '../store.ts'
+import { ConfigurationFile, createSettings } from './configuration-file.ts'
+import { tempFolder } from './fixtures/temp-store.ts'
+import { GroupCommit } from './threads/group-commit.ts'
+import { ReadingThread } from './threads/reading-thread.ts'
+
+const SOURCE: NewSource = { name: 'a source', enabled: true, writeKeys: [], requireOAuth: false }
+
+async function openFile(t: TestContext) {
+  const folder = tempFolder()
+  const path = join(folder, 'test.db')
+  const writer = await GroupCommit.start({ path, dedupMs: 1_000 }, () => {})
+  const reader = new ReadingThread(path)
+  t.after(async () => {
+    await reader.close()
+    await writer.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const open = (): ConfigurationFile =>
+    new ConfigurationFile({ writer, reader, secretBox: createSecretBox('a key'), nowMs: () => 1, onDestinationDeleted: () => {} })
+  const file = open()
+  return {
+    file,
+    configuring: new Configuring(file, createSettings(writer, reader), () => 1),
+    /** As it is in the file. */
+    async stored() {
+      const again = open()
+      await again.load()
+      return again.configuration
+    },
+  }
+}
+
+test('a change of which one write fails is not made at all, and the next one is', async (t) => {
+  const { file, configuring, stored } = await openFile(t)
+  const before = file.configuration
+  let told = 0
+  file.listen(() => told++)
+  const source = { ...SOURCE, id: 'src_1', createdAtMs: 1 }
+  const twice = file.change(async (change) => {
+    change.create('sources', source)
+    change.create('sources', source)
+  })
+  await assert.rejects(twice, /UNIQUE/)
+  assert.equal(file.configuration, before)
+  assert.equal(told, 0)
+  const { id } = await configuring.createSource(SOURCE)
+  assert.equal(told, 1)
+  assert.deepEqual([...(await stored()).sources.keys()], [id])
+})
+
+test('what is known after a series of changes is what is in the file', async (t) => {
+  const { file, configuring, stored } = await openFile(t)
+  const [one, other] = [await configuring.createSource(SOURCE), await configuring.createSource(SOURCE)]
+  const sourceIds = [one.id, other.id]
+  const gone = await configuring.createDestination(destinationOf({ sourceIds }))
+  await configuring.createDestination(destinationOf({ sourceIds, sharedSecret: 'a secret', headers: { 'x-key': 'another' } }))
+  await configuring.createOAuthApp({ name: 'an app', sourceIds, keys: [], revokedBeforeMs: null })
+  const token = await configuring.createToken({ name: 'a token', role: 'viewer', hash: 'a hash' })
+  await configuring.createToken({ name: 'another token', role: 'admin', hash: 'another hash' })
+  assert.equal(await file.change((change) => suppress(change, sourceIds, ['a', 'b'], 1)), 4)
+  assert.deepEqual(file.configuration, await stored())
+  await configuring.updateSource(other.id, { name: 'renamed' })
+  await configuring.deleteSource(one.id)
+  await configuring.deleteDestination(gone.id)
+  await configuring.deleteToken(token.id)
+  assert.equal(await file.change((change) => unsuppress(change, 'a', null)), 2)
+  assert.equal(await file.change((change) => unsuppress(change, 'b', other.id)), 1)
+  assert.deepEqual(file.configuration, await stored())
+  assert.deepEqual([...file.configuration.suppressions.keys()], [one.id])
+})
+
+test('a command beside the change answers after the commit, when listeners know of the change', async (t) => {
+  const { file } = await openFile(t)
+  const order: string[] = []
+  file.listen(() => order.push('told'))
+  const { answer } = await file.change(async (change) => {
+    change.create('sources', { ...SOURCE, id: 'src_1', createdAtMs: 1 })
+    const assertion = { appId: 'app', jti: 'one', keepUntilMs: 10 }
+    return { answer: change.run('useAssertion', { assertion, nowMs: 1 }) }
+  })
+  order.push(`answered ${await answer}`)
+  assert.deepEqual(order, ['told', 'answered true'])
+})
