@@ -6,17 +6,7 @@ import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Audit } from '../port/audit.ts'
 import { type Check, type ConfigurationStore, WriteKeyTaken } from '../port/configuration.ts'
 import { type ChangeOf, type FromStored, resolve } from '../port/from-stored.ts'
-import type {
-  Configuration,
-  ControlToken,
-  Destination,
-  NewControlToken,
-  NewDestination,
-  NewOAuthApp,
-  NewSource,
-  OAuthApp,
-  Source,
-} from '../port/model.ts'
+import type { Configuration, Source } from '../port/model.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
 import type { ConfigurationChanges, SettingRows } from './configuration-rows.ts'
 import { newId } from './new-id.ts'
@@ -38,53 +28,17 @@ export class Configuring implements ConfigurationStore, SecretStore {
     this.#nowMs = nowMs
   }
 
-  createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source> {
-    return this.#create('sources', source, audit)
-  }
-
-  updateSource(id: string, change: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined> {
-    return this.#update('sources', id, change, audit)
-  }
-
-  deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean> {
-    return this.#delete('sources', id, audit, check)
-  }
-
-  createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination> {
-    return this.#create('destinations', destination, audit)
-  }
-
-  updateDestination(
-    id: string,
-    change: ChangeOf<Destination, NewDestination>,
-    audit?: Audit<Destination>,
-  ): Promise<Destination | undefined> {
-    return this.#update('destinations', id, change, audit)
-  }
-
-  deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean> {
-    return this.#delete('destinations', id, audit, check)
-  }
-
-  createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp> {
-    return this.#create('oauthApps', app, audit)
-  }
-
-  updateOAuthApp(id: string, change: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined> {
-    return this.#update('oauthApps', id, change, audit)
-  }
-
-  deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean> {
-    return this.#delete('oauthApps', id, audit, check)
-  }
-
-  createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken> {
-    return this.#create('tokens', token, audit)
-  }
-
-  deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean> {
-    return this.#delete('tokens', id, audit)
-  }
+  readonly createSource = this.#creating('sources')
+  readonly updateSource = this.#updating('sources')
+  readonly deleteSource = this.#deleting('sources')
+  readonly createDestination = this.#creating('destinations')
+  readonly updateDestination = this.#updating('destinations')
+  readonly deleteDestination = this.#deleting('destinations')
+  readonly createOAuthApp = this.#creating('oauthApps')
+  readonly updateOAuthApp = this.#updating('oauthApps')
+  readonly deleteOAuthApp = this.#deleting('oauthApps')
+  readonly createToken = this.#creating('tokens')
+  readonly deleteToken = this.#deleting('tokens')
 
   tokenUses(): Promise<{ id: string; atMs: number }[]> {
     return this.#settings.tokenUses()
@@ -133,50 +87,48 @@ export class Configuring implements ConfigurationStore, SecretStore {
 
   // ── Things of every kind ──
 
-  #create<K extends Kind>(kind: K, wanted: FromStored<New<K>>, audit?: Audit<Things[K]>): Promise<Things[K]> {
-    return this.#changes.change(async (change) => {
-      const fields = resolve(wanted, change.configuration)
-      const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Things[K]
-      refuseTakenKeys(change.configuration, created, null)
-      await change.create(kind, created)
-      await change.note(audit?.(created, null))
-      return created
-    })
+  #creating<K extends Kind>(kind: K) {
+    return (wanted: FromStored<New<K>>, audit?: Audit<Things[K]>): Promise<Things[K]> =>
+      this.#changes.change(async (change) => {
+        const fields = resolve(wanted, change.configuration)
+        const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Things[K]
+        refuseTakenKeys(change.configuration, created, null)
+        await change.create(kind, created)
+        await change.note(audit?.(created, null))
+        return created
+      })
   }
 
   /** Undefined when there is none. Nothing is written when it stays as it is. */
-  #update<K extends Kind>(
-    kind: K,
-    id: string,
-    wanted: ChangeOf<Things[K], New<K>>,
-    audit?: Audit<Things[K]>,
-  ): Promise<Things[K] | undefined> {
-    return this.#changes.change(async (change) => {
-      const before = stored(change.configuration, kind).get(id)
-      if (before === undefined) return undefined
-      const fields = resolve(wanted, before, change.configuration)
-      refuseTakenKeys(change.configuration, fields, id)
-      const updated: Things[K] = { ...before, ...fields }
-      if (isDeepStrictEqual(updated, before)) return before
-      await change.update(kind, updated)
-      await change.note(audit?.(updated, before))
-      return updated
-    })
+  #updating<K extends Kind>(kind: K) {
+    return (id: string, wanted: ChangeOf<Things[K], New<K>>, audit?: Audit<Things[K]>): Promise<Things[K] | undefined> =>
+      this.#changes.change(async (change) => {
+        const before = stored(change.configuration, kind).get(id)
+        if (before === undefined) return undefined
+        const fields = resolve(wanted, before, change.configuration)
+        refuseTakenKeys(change.configuration, fields, id)
+        const updated: Things[K] = { ...before, ...fields }
+        if (isDeepStrictEqual(updated, before)) return before
+        await change.update(kind, updated)
+        await change.note(audit?.(updated, before))
+        return updated
+      })
   }
 
-  #delete<K extends Kind>(kind: K, id: string, audit?: Audit<Things[K]>, check?: Check<Things[K]>): Promise<boolean> {
-    return this.#changes.change(async (change) => {
-      const before = stored(change.configuration, kind).get(id)
-      if (before === undefined) return false
-      check?.(before)
-      await change.delete(kind, before)
-      if (kind === 'sources') {
-        for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
-        for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
-      }
-      await change.note(audit?.(null, before))
-      return true
-    })
+  #deleting<K extends Kind>(kind: K) {
+    return (id: string, audit?: Audit<Things[K]>, check?: Check<Things[K]>): Promise<boolean> =>
+      this.#changes.change(async (change) => {
+        const before = stored(change.configuration, kind).get(id)
+        if (before === undefined) return false
+        check?.(before)
+        await change.delete(kind, before)
+        if (kind === 'sources') {
+          for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
+          for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
+        }
+        await change.note(audit?.(null, before))
+        return true
+      })
   }
 }
 

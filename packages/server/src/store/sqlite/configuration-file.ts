@@ -62,18 +62,10 @@ export class ConfigurationFile implements ConfigurationChanges {
   /** At the start. Throws SecretBoxError for secrets that the key does not open. */
   async load(): Promise<void> {
     const { reader } = this.#parts
-    const { sources, destinations, suppressions, oauthApps, tokens } = await reader.ask('configuration', 'all')
-    const suppressed = new Map<string, Set<string>>()
-    for (const { sourceId, userId } of suppressions) {
-      const users = suppressed.get(sourceId) ?? new Set()
-      suppressed.set(sourceId, users.add(userId))
-    }
+    const { destinations, ...rest } = await reader.ask('configuration', 'all')
     this.#known.become({
-      sources: new Map(sources.map((source) => [source.id, source])),
+      ...rest,
       destinations: new Map(destinations.map((destination) => [destination.id, openDestination(destination, this.#secretBox)])),
-      suppressions: suppressed,
-      oauthApps: new Map(oauthApps.map((app) => [app.id, app])),
-      tokens: new Map(tokens.map((token) => [token.id, token])),
     })
     for (const { name, value } of await reader.ask('configuration', 'secrets')) this.#secretBox.open(value, name)
   }

@@ -2,7 +2,7 @@
 
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
-import type { ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
+import type { Configuration, ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
 import type { Rows } from './rows.ts'
 
 export interface UnfinishedPurge extends NewDeletion {
@@ -17,23 +17,22 @@ export class ConfigurationReads {
     this.#rows = rows
   }
 
-  all(): {
-    sources: Source[]
-    destinations: StoredDestination[]
-    suppressions: { sourceId: string; userId: string }[]
-    oauthApps: OAuthApp[]
-    tokens: ControlToken[]
-  } {
-    const docs = (table: string): unknown[] =>
-      (this.#rows.all(`SELECT doc FROM ${table} WHERE deleted = 0 ORDER BY num`) as { doc: string }[]).map(({ doc }) => JSON.parse(doc))
-    const apps = this.#rows.all('SELECT doc FROM oauth_apps ORDER BY num') as { doc: string }[]
+  /** With the secrets of destinations sealed: this thread has no key. */
+  all(): Omit<Configuration, 'destinations'> & { destinations: StoredDestination[] } {
+    const docs = (from: string): unknown[] =>
+      (this.#rows.all(`SELECT doc FROM ${from} ORDER BY num`) as { doc: string }[]).map(({ doc }) => JSON.parse(doc))
+    const tokens = this.#rows.all('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num')
+    const suppressions = new Map<string, Set<string>>()
     const suppressed = this.#rows.all('SELECT s.id AS sourceId, user_id AS userId FROM suppressions JOIN sources s ON s.num = source')
+    for (const { sourceId, userId } of suppressed as { sourceId: string; userId: string }[]) {
+      suppressions.set(sourceId, (suppressions.get(sourceId) ?? new Set()).add(userId))
+    }
     return {
-      sources: docs('sources') as Source[],
-      destinations: docs('destinations') as StoredDestination[],
-      suppressions: suppressed as { sourceId: string; userId: string }[],
-      oauthApps: apps.map(({ doc }) => JSON.parse(doc) as OAuthApp),
-      tokens: this.#rows.all('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num') as ControlToken[],
+      sources: byId(docs('sources WHERE deleted = 0') as Source[]),
+      destinations: docs('destinations WHERE deleted = 0') as StoredDestination[],
+      suppressions,
+      oauthApps: byId(docs('oauth_apps') as OAuthApp[]),
+      tokens: byId(tokens as ControlToken[]),
     }
   }
 
@@ -75,4 +74,8 @@ export class ConfigurationReads {
   setting(name: string): string | undefined {
     return this.#rows.setting(name)
   }
+}
+
+function byId<T extends { id: string }>(things: readonly T[]): Map<string, T> {
+  return new Map(things.map((thing) => [thing.id, thing]))
 }
