@@ -33,7 +33,7 @@ async function openFile(t: TestContext) {
     file,
     configuring: new Configuring(file, createSettings(writer, reader), () => 1),
     /** As it is in the file. */
-    async stored() {
+    stored: async () => {
       const again = open()
       await again.load()
       return again.configuration
