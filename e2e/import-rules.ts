@@ -23,7 +23,7 @@ const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth'
 const ROOMS = ['api', 'destinations', 'destinations/webhook', 'http', 'logging', 'outbound', 'secrets', 'timing']
 const ADAPTERS = ['sqlite', 'postgres']
 /** What the adapters share: the port, the logic of each topic, how values lie in columns. */
-const TOPICS = ['port', 'configuration', 'deletions', 'encoding', 'history', 'replays']
+const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']
 
 const builtin = /^node:/
 const protocol = /^@switchyard\/protocol$/

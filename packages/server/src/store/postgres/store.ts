@@ -6,10 +6,10 @@ import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { within } from '../../timing/within.ts'
 import { Configuring } from '../configuration/configuring.ts'
-import { DeletedUsers } from '../deletions/deleted-users.ts'
+import { Delivering } from '../delivery/delivering.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { Replaying } from '../replays/replaying.ts'
-import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable, type Taker } from '../store.ts'
+import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
 import { SharedConfiguration } from './cluster/shared-configuration.ts'
@@ -143,7 +143,7 @@ class Postgres implements PostgresStore {
   readonly settings: Configuring
   readonly secrets: Configuring
   readonly oauth: Settings
-  readonly #accepting: Accepting
+  readonly ingest: Accepting
   readonly #claiming: Claiming
   readonly #settling: Settling
   readonly #cancelling: Cancelling
@@ -154,8 +154,6 @@ class Postgres implements PostgresStore {
   readonly #retention: Retention
   readonly #stats: Stats
   readonly #auditLog: AuditLog
-  readonly #deleted = new DeletedUsers(() => this.#taker)
-  #taker: Taker | null = null
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
@@ -180,7 +178,7 @@ class Postgres implements PostgresStore {
       nowMs: () => this.#clock.wallMs(),
       scheduleMs: () => this.#clock.scheduleMs(),
       configuration: () => this.configuration(),
-      taker: () => this.#taker,
+      taker: () => this.delivery.taker,
       run: (work) => this.#run(work),
       isClosed: () => this.#closed,
     }
@@ -196,9 +194,9 @@ class Postgres implements PostgresStore {
     const onState = options.onState ?? (() => {})
     const onCommit = options.onCommit ?? (() => {})
     this.#claiming = new Claiming(parts, { database: fast, membership })
-    this.replays = new Replaying(replayJobRows(parts), { ...parts, wake: (destinationId) => this.#taker?.wake(destinationId) })
+    this.replays = new Replaying(replayJobRows(parts), { ...parts, wake: (destinationId) => this.delivery.taker?.wake(destinationId) })
     const replaying = { outcomes: writeOutcomes }
-    this.#accepting = new Accepting(parts, {
+    this.ingest = new Accepting(parts, {
       database: fast,
       membership,
       claiming: this.#claiming,
@@ -213,10 +211,10 @@ class Postgres implements PostgresStore {
     this.deletions = new Deleting(parts, {
       changes: this.#shared,
       secrets: this.secrets,
-      accepting: this.#accepting,
+      accepting: this.ingest,
       claiming: this.#claiming,
       membership,
-      deleted: this.#deleted,
+      deleted: this.delivery.deleted,
     })
     this.#retention = new Retention(parts)
     this.#stats = new Stats(parts)
@@ -253,7 +251,7 @@ class Postgres implements PostgresStore {
 
   async load(): Promise<void> {
     await this.#retention.prepare()
-    await this.#accepting.load()
+    await this.ingest.load()
     await this.#shared.load()
     await this.deletions.load()
     this.membership.start({
@@ -267,7 +265,7 @@ class Postgres implements PostgresStore {
       onTrouble: (error) => this.#trouble(error),
     })
     this.#looks = setInterval(() => this.#lookForWork(), LOOK_MS).unref()
-    onShares(this.membership, () => this.#taker?.reshare?.())
+    onShares(this.membership, () => this.delivery.taker?.reshare?.())
     this.#resume()
   }
 
@@ -311,7 +309,7 @@ class Postgres implements PostgresStore {
 
   async #finish(): Promise<void> {
     await this.#looking
-    await this.#accepting.close()
+    await this.ingest.close()
     await this.#settling.close()
   }
 
@@ -321,37 +319,16 @@ class Postgres implements PostgresStore {
     await this.membership.leave()
   }
 
-  readonly ingest: Store['ingest'] = {
-    accept: (batch) => this.#accepting.accept(batch),
-    reject: (rejection) => this.#accepting.reject(rejection),
-    suppressed: (sourceId, count) => this.#accepting.suppressed(sourceId, count),
-  }
-
-  readonly delivery: Store['delivery'] = {
-    attach: (taker) => {
-      this.#taker = this.#deleted.guard(taker)
-    },
-    claim: async (request) => {
-      const claim = await this.#claiming.claim(request)
-      return { ...claim, shipments: claim.shipments.map((shipment) => this.#deleted.without(shipment)) }
-    },
+  readonly delivery = new Delivering({
+    claim: (request) => this.#claiming.claim(request),
     claimOverdue: (destinationId, firstAttemptBeforeMs, limit) => this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
-    release: (shipments) => {
-      // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
-      const deleted = new Set(
-        shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)),
-      )
-      this.#run(
-        this.#claiming.release(shipments).then(async () => void (await Promise.all([...deleted].map((id) => this.#cancelling.cancel(id))))),
-      )
-    },
-    settle: async (settlement) => {
-      await this.#settling.settle(settlement)
-      const { destinationId, remaining } = settlement
-      if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancelling.cancel(destinationId))
-    },
+    release: (shipments) => this.#claiming.release(shipments),
+    settle: (settlement) => this.#settling.settle(settlement),
+    cancel: (destinationId) => this.#cancelling.cancel(destinationId),
     share: (destinationId, maxInFlight) => shareOf(destinationId, maxInFlight, this.membership),
-  }
+    configuration: () => this.configuration(),
+    run: (work) => this.#run(work),
+  })
 
   readonly books: Store['books'] = {
     ledger: () => this.#books.ledger(),

@@ -1,39 +1,20 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
-// memory, the forming of groups, and the handing over of new work. See group-commit.ts, group-writer.ts, reads.ts.
+// memory and the forming of groups. See group-commit.ts, group-writer.ts, reads.ts.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { inSteps } from '../../timing/in-steps.ts'
 import { Configuring } from '../configuration/configuring.ts'
-import { DeletedUsers } from '../deletions/deleted-users.ts'
-import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
-import { writeKeys } from '../encoding/segment-keys.ts'
-import { writeTrace } from '../encoding/trace-column.ts'
+import { Delivering } from '../delivery/delivering.ts'
 import { RetentionRuns } from '../history/retention.ts'
-import { Tallies } from '../history/tallies.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
-import {
-  type AcceptBatch,
-  type AcceptResult,
-  type Claim,
-  type ClaimedShipment,
-  type Configuration,
-  type MessageFilter,
-  type NewAuditEntry,
-  type PageRequest,
-  type RowId,
-  type SegmentContent,
-  type Settlement,
-  type Shipment,
-  type Store,
-  type Taker,
-} from '../store.ts'
+import type { ClaimedShipment, Configuration, MessageFilter, NewAuditEntry, PageRequest, RowId, SegmentContent, Store } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { Deleting } from './deleting.ts'
 import type { FoundKey } from './keys/duplicates.ts'
+import { Accepting } from './messages/accepting.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
-import type { AcceptCommand } from './messages/write-accept.ts'
 import { Replaying } from './replaying.ts'
 import { auditNote } from './rows/write-audit.ts'
 import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
@@ -91,10 +72,7 @@ class Sqlite implements SqliteStore {
   readonly history: Store['history']
   readonly replays: Replaying
   readonly deletions: Deleting
-  readonly #seeds = new Map<string, Seed>()
-  readonly #tallies: Tallies
-  readonly #deleted = new DeletedUsers(() => this.#taker)
-  #taker: Taker | null = null
+  readonly ingest: Accepting
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   #background = new Set<Promise<unknown>>()
   #closed = false
@@ -119,7 +97,7 @@ class Sqlite implements SqliteStore {
       reader,
       nowMs: () => this.#clock.wallMs(),
       configuration: () => this.configuration(),
-      wake: (destinationId) => this.#taker?.wake(destinationId),
+      wake: (destinationId) => this.delivery.taker?.wake(destinationId),
     })
     this.deletions = new Deleting({
       writer,
@@ -127,9 +105,9 @@ class Sqlite implements SqliteStore {
       changes: this.#file,
       secrets: this.secrets,
       nowMs: () => this.#clock.wallMs(),
-      taker: () => this.#taker,
-      deleted: this.#deleted,
-      release: (shipments) => this.#release(shipments),
+      taker: () => this.delivery.taker,
+      deleted: this.delivery.deleted,
+      release: (shipments) => this.delivery.releaseHeld(shipments),
       isClosed: () => this.#closed,
       run: (work) => this.#run(work),
     })
@@ -155,7 +133,7 @@ class Sqlite implements SqliteStore {
       },
     })
     this.#path = path
-    this.#tallies = new Tallies((tally) => writer.run('tally', tally, { again: true }))
+    this.ingest = new Accepting(writer, () => this.delivery.taker)
   }
 
   get scheduleStartMs(): number {
@@ -210,114 +188,25 @@ class Sqlite implements SqliteStore {
     await this.check()
     // On a full disk, what goes on in steps would be tried again for ever.
     this.#writer.tryOnce()
-    await Promise.allSettled([...this.#background, this.#retention.running, this.#tallies.flush()])
+    await Promise.allSettled([...this.#background, this.#retention.running, this.ingest.flush()])
     await this.#reader.close()
     await this.#writer.close()
   }
 
-  // ── Ingest ──
-
-  readonly ingest: Store['ingest'] = {
-    accept: (batch) => this.#accept(batch),
-    reject: (rejection) => this.#tallies.reject(rejection),
-    suppressed: (sourceId, count) => this.#tallies.suppressed(sourceId, count),
-  }
-
-  async #accept({ content, body, messageIds, plan }: AcceptBatch): Promise<AcceptResult> {
-    const taker = this.#taker
-    const shipments = plan.shipments.map((shipment) => ({ ...shipment, own: false }))
-    const command: AcceptCommand = {
-      sourceId: content.sourceId,
-      receivedAtMs: content.receivedAtMs,
-      ip: content.ip,
-      browser: content.browser,
-      trace: writeTrace(content.trace),
-      count: messageIds.length,
-      keysAt: 0,
-      bodyAt: 0,
-      bodyBytes: body.length,
-      shipments,
-      skips: plan.skips,
-    }
-    const bytes = body.length
-    const seed = this.#seedOf(content.sourceId)
-    const committing = this.#writer.run('accept', command, {
-      body,
-      writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
-      prepare: () => {
-        for (const shipment of shipments) shipment.own = taker?.wants(shipment.destinationId, bytes) ?? false
-      },
-    })
-    const reply = await committing.catch((error: unknown) => {
-      for (const { destinationId, own } of shipments) if (own) taker?.lost(destinationId, bytes)
-      throw error
-    })
-    this.#hand(reply.owned, reply.left, shipments, content, reply.duplicates, bytes)
-    return { segment: reply.segment, duplicates: reply.duplicates }
-  }
-
-  /** New work to whoever wanted it, and word of the rest. */
-  #hand(
-    owned: readonly Shipment[],
-    left: readonly string[],
-    wanted: readonly { destinationId: string; own: boolean }[],
-    content: SegmentContent,
-    duplicates: readonly number[],
-    bytes: number,
-  ): void {
-    const taker = this.#taker
-    if (taker === null) return
-    const isDuplicate = new Set(duplicates)
-    const present =
-      duplicates.length === 0 ? content : { ...content, items: content.items.map((item, at) => (isDuplicate.has(at) ? null : item)) }
-    for (const shipment of owned) {
-      const segment = (shipment.parts[0] as { segment: RowId }).segment
-      taker.take({ shipment, contents: new Map([[segment, present]]), bytes })
-    }
-    if (owned.length < wanted.length) {
-      for (const { destinationId, own } of wanted) {
-        if (own && !owned.some((shipment) => shipment.destinationId === destinationId)) taker.lost(destinationId, bytes)
-      }
-    }
-    for (const destinationId of left) taker.wake(destinationId)
-  }
-
-  // ── Delivery ──
-
-  readonly delivery: Store['delivery'] = {
-    attach: (taker) => {
-      this.#taker = this.#deleted.guard(taker)
-    },
-    claim: async (request): Promise<Claim> => {
+  readonly delivery = new Delivering({
+    claim: async (request) => {
       const reply = await this.#writer.run('claim', request)
-      return {
-        shipments: claimed(reply).map((shipment) => this.#deleted.without(shipment)),
-        moreFresh: reply.moreFresh,
-        nextRetryAtMs: reply.nextRetryAtMs,
-      }
+      return { shipments: claimed(reply), moreFresh: reply.moreFresh, nextRetryAtMs: reply.nextRetryAtMs }
     },
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run('claimOverdue', { destinationId, firstAttemptBeforeMs, limit })),
-    release: (shipments) => void this.#release(shipments),
-    settle: async (settlement) => {
-      await this.#settle(settlement)
-    },
+    release: (shipments) => this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) }),
+    settle: (settlement) => this.#writer.run('settle', settleCommand(settlement), { again: true }),
+    cancel: (destinationId) => this.#cancel(destinationId),
     share: (_destinationId, maxInFlight) => maxInFlight,
-  }
-
-  #release(shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]): Promise<void> {
-    const released = this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) })
-    // What a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
-    const deleted = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => !this.configuration().destinations.has(id)))
-    this.#run(released.then(async () => void (await Promise.all([...deleted].map((id) => this.#cancel(id))))))
-    return released
-  }
-
-  async #settle(settlement: Settlement): Promise<void> {
-    await this.#writer.run('settle', settleCommand(settlement), { again: true })
-    const { destinationId, remaining } = settlement
-    if (remaining.length > 0 && !this.configuration().destinations.has(destinationId)) this.#run(this.#cancel(destinationId))
-  }
+    configuration: () => this.configuration(),
+    run: (work) => this.#run(work),
+  })
 
   // ── Books ──
 
@@ -333,15 +222,6 @@ class Sqlite implements SqliteStore {
       await this.#writer.run('addStats', { rows })
     },
     stats: (query) => this.#reader.ask('stats', 'series', query),
-  }
-
-  #seedOf(sourceId: string): Seed {
-    let seed = this.#seeds.get(sourceId)
-    if (seed === undefined) {
-      seed = sourceSeed(sourceId, this.#writer.seed)
-      this.#seeds.set(sourceId, seed)
-    }
-    return seed
   }
 
   // ── Work that goes on in steps ──

@@ -6,21 +6,13 @@
 // same message at once meet at the key: one of them waits for the other's commit. Around midnight they might meet in
 // different days; so in the first minute of a day a key is put into the day before, too.
 
+import { type Accepted, handOver, lose, type Wanted } from '../../delivery/handing-over.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
 import { Tallies, type Tally } from '../../history/tallies.ts'
-import {
-  type AcceptBatch,
-  type AcceptResult,
-  type Configuration,
-  type Rejection,
-  type SegmentContent,
-  type Shipment,
-  type Skip,
-  StoreUnavailable,
-} from '../../store.ts'
+import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
 import { owedIndexes, type Routes } from '../rows/rows.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
@@ -44,18 +36,10 @@ interface Tools {
   onCommit: (commitMs: number, batches: number) => void
 }
 
-interface Reply {
-  result: AcceptResult
-  /** Those that this node holds, claimed. */
-  owned: Shipment[]
-  /** Destinations for which work was left in the store. */
-  left: string[]
-}
-
 interface Item {
   batch: AcceptBatch
   keys: Uint32Array
-  wanted: { destinationId: string; own: boolean }[]
+  wanted: Wanted[]
   /** Whether the taker was asked what it wants of it. */
   asked: boolean
   /** What it was planned by, and the users were suppressed by. */
@@ -182,12 +166,12 @@ SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', ab
 
 const DESTINATION_GONE = 'destination gone'
 
-export class Accepting {
+export class Accepting implements IngestStore {
   readonly #parts: Parts
   readonly #tools: Tools
-  readonly #grouping: Grouping<Item, Reply>
+  readonly #grouping: Grouping<Item, Accepted>
   readonly #tallies: Tallies
-  readonly #writing = new Set<Promise<Reply>>()
+  readonly #writing = new Set<Promise<Accepted>>()
   readonly #seeds = new Map<string, Seed>()
   #seed: Seed = [0, 0, 0, 0]
   #problem: string | null = null
@@ -220,18 +204,17 @@ export class Accepting {
     const bytes = batch.body.length
     const writing = this.#grouping.push({ batch, keys, wanted, asked: false, configuration: this.#parts.configuration() })
     this.#writing.add(writing)
-    let reply: Reply
+    let accepted: Accepted
     try {
-      reply = await writing
+      accepted = await writing
     } catch (error) {
-      const taker = this.#parts.taker()
-      for (const { destinationId, own } of wanted) if (own) taker?.lost(destinationId, bytes)
+      lose(this.#parts.taker(), wanted, bytes)
       throw error
     } finally {
       this.#writing.delete(writing)
     }
-    this.#hand(reply, wanted, content, bytes)
-    return reply.result
+    handOver(this.#parts.taker(), accepted, wanted, content, bytes)
+    return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 
   /** Resolves when everything that was given before is committed, or has failed. */
@@ -239,13 +222,8 @@ export class Accepting {
     await Promise.allSettled(this.#writing)
   }
 
-  reject(rejection: Rejection): void {
-    this.#tallies.reject(rejection)
-  }
-
-  suppressed(sourceId: string, count: number): void {
-    this.#tallies.suppressed(sourceId, count)
-  }
+  readonly reject: IngestStore['reject'] = (rejection) => this.#tallies.reject(rejection)
+  readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#tallies.suppressed(sourceId, count)
 
   async close(): Promise<void> {
     await this.#grouping.close()
@@ -254,7 +232,7 @@ export class Accepting {
 
   // ── A group ──
 
-  async #run(items: readonly Item[]): Promise<(Reply | Error)[]> {
+  async #run(items: readonly Item[]): Promise<(Accepted | Error)[]> {
     const taker = this.#parts.taker()
     for (const item of items) {
       // Asked once, also when the group has to be made again: what was wanted is counted by whoever wants it.
@@ -265,10 +243,10 @@ export class Accepting {
     const isKnown = ({ batch }: Item): boolean => this.#parts.names.num('sources', batch.content.sourceId) !== undefined
     const known = items.filter(isKnown)
     const replies = known.length === 0 ? [] : await this.#write(known)
-    return items.map((item) => (isKnown(item) ? (replies.shift() as Reply) : new Error(`unknown source ${item.batch.content.sourceId}`)))
+    return items.map((item) => (isKnown(item) ? (replies.shift() as Accepted) : new Error(`unknown source ${item.batch.content.sourceId}`)))
   }
 
-  async #write(items: readonly Item[]): Promise<Reply[]> {
+  async #write(items: readonly Item[]): Promise<Accepted[]> {
     for (let nth = 1; ; nth++) {
       let group: Group | undefined
       try {
@@ -308,24 +286,6 @@ export class Accepting {
     if (problem === this.#problem) return
     this.#problem = problem
     this.#tools.onState(problem)
-  }
-
-  /** New work to whoever wanted it, and word of the rest. */
-  #hand({ result, owned, left }: Reply, wanted: Item['wanted'], content: SegmentContent, bytes: number): void {
-    const taker = this.#parts.taker()
-    if (taker === null) return
-    const isDuplicate = new Set(result.duplicates)
-    const present =
-      isDuplicate.size === 0 ? content : { ...content, items: content.items.map((item, at) => (isDuplicate.has(at) ? null : item)) }
-    for (const shipment of owned) {
-      taker.take({ shipment, contents: new Map([[result.segment as string, present]]), bytes })
-    }
-    if (owned.length < wanted.length) {
-      for (const { destinationId, own } of wanted) {
-        if (own && !owned.some((shipment) => shipment.destinationId === destinationId)) taker.lost(destinationId, bytes)
-      }
-    }
-    for (const destinationId of left) taker.wake(destinationId)
   }
 
   #seedOf(sourceId: string): Seed {
@@ -462,16 +422,16 @@ class Group {
     return new Map((rows[0]?.dups ?? []).map(({ segment, absent }) => [segment, absent]))
   }
 
-  replies(absent: ReadonlyMap<string, readonly number[]>): Reply[] {
-    const replies = this.#segments.map(({ seq, item: { batch } }): Reply => {
+  replies(absent: ReadonlyMap<string, readonly number[]>): Accepted[] {
+    const replies = this.#segments.map(({ seq, item: { batch } }): Accepted => {
       const duplicates = absent.get(seq) ?? []
       const nothing = batch.messageIds.length > 0 && duplicates.length === batch.messageIds.length
-      return { result: { segment: nothing ? null : seq, duplicates }, owned: [], left: [] }
+      return { segment: nothing ? null : seq, duplicates, owned: [], left: [] }
     })
-    const bySegment = new Map(this.#segments.map(({ seq }, at) => [seq, replies[at] as Reply]))
+    const bySegment = new Map(this.#segments.map(({ seq }, at) => [seq, replies[at] as Accepted]))
     for (const { id, item, segment, destinationId, indexes, own } of this.#planned) {
-      const reply = bySegment.get(segment) as Reply
-      const kept = owedIndexes(indexes ?? 0, item.batch.messageIds.length, reply.result.duplicates)
+      const reply = bySegment.get(segment) as Accepted
+      const kept = owedIndexes(indexes ?? 0, item.batch.messageIds.length, reply.duplicates)
       if (kept.length === 0) continue
       if (!own) {
         reply.left.push(destinationId)

@@ -2,6 +2,7 @@
 // what others are taking at the same moment. What this node holds is known here, with the number of the claim under
 // which it is held. Questions of one moment are asked together.
 
+import type { HeldShipment } from '../../delivery/delivering.ts'
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
 import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from '../rows/rows.ts'
@@ -191,7 +192,7 @@ export class Claiming {
   }
 
   /** Resolves when it is written. Nothing for what is not held under this claim any more. */
-  release(shipments: readonly Shipment[]): Promise<void> {
+  release(shipments: readonly HeldShipment[]): Promise<void> {
     const mine = shipments.filter(({ id, claim }) => this.holds(id as string, claim))
     for (const { id, destinationId } of mine) {
       this.#held.delete(id as string)
@@ -311,7 +312,7 @@ export class Claiming {
   }
 
   /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
-  async #release(shipments: readonly Shipment[]): Promise<void> {
+  async #release(shipments: readonly HeldShipment[]): Promise<void> {
     const { holder } = this.#membership
     const ids = int8s(shipments.map(({ id }) => id as string))
     const claims = int4s(shipments.map(({ claim }) => claim))

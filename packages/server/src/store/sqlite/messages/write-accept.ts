@@ -2,6 +2,7 @@
 // A batch that brings nothing new writes nothing but that it came.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Accepted } from '../../delivery/handing-over.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
@@ -21,22 +22,13 @@ export interface AcceptCommand {
   /** As the column holds it. */
   trace: string | null
   count: number
-  /** Words into the group's buffer. */
+  /** Words into the group's buffer, set when the group is formed. */
   keysAt: number
-  /** Bytes into the group's buffer. */
+  /** Bytes into the group's buffer, likewise. */
   bodyAt: number
   bodyBytes: number
   shipments: readonly (PlannedShipment & { own: boolean })[]
   skips: readonly Skip[]
-}
-
-export interface AcceptReply {
-  segment: number | null
-  duplicates: number[]
-  /** Those that were to be owned, claimed. */
-  owned: Shipment[]
-  /** Destinations for which work was left in the store. */
-  left: string[]
 }
 
 export interface Parts {
@@ -79,7 +71,7 @@ export class AcceptWriter {
     this.#isLive = database.prepare('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0')
   }
 
-  accept(command: AcceptCommand, buffer: ArrayBuffer): AcceptReply {
+  accept(command: AcceptCommand, buffer: ArrayBuffer): Accepted {
     const { ids, sources, counts } = this.#parts
     const source = sources.num(command.sourceId)
     if (source === undefined) throw new Error(`unknown source ${command.sourceId}`)
@@ -93,7 +85,7 @@ export class AcceptWriter {
       this.#repeats.add(keys, repeated, command.receivedAtMs)
     }
     if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
-    const reply: AcceptReply = { segment: seq, duplicates: repeated, owned: [], left: [] }
+    const reply: Accepted = { segment: seq, duplicates: repeated, owned: [], left: [] }
     const routes = this.#ship(command, seq, repeated, reply)
     this.#insertSegment.run(
       seq,
@@ -118,7 +110,7 @@ export class AcceptWriter {
     return repeated
   }
 
-  #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: AcceptReply): Routes {
+  #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: Accepted): Routes {
     const { ids, destinations, ledger, claims } = this.#parts
     const routes: Routes = { s: [] }
     const skips: Skip[] = [...command.skips]

@@ -1,0 +1,62 @@
+// What delivery asks of any store, above what the adapters do in their own ways: messages of users who are being deleted come without
+// their content, and what a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
+
+import { DeletedUsers } from '../deletions/deleted-users.ts'
+import type { Claim, ClaimRequest, Configuration, DeliveryStore, Settlement, Shipment, Taker } from '../store.ts'
+
+export type HeldShipment = Pick<Shipment, 'id' | 'claim' | 'destinationId'>
+
+export interface DeliveryEngine extends Pick<DeliveryStore, 'claim' | 'claimOverdue' | 'settle' | 'share'> {
+  /** Resolves when they can be claimed again. */
+  release(shipments: readonly HeldShipment[]): Promise<void>
+  /** Cancels what a deleted destination is owed and nobody holds. */
+  cancel(destinationId: string): Promise<void>
+  configuration(): Configuration
+  /** Work that nobody waits for. */
+  run(work: Promise<void>): void
+}
+
+export class Delivering implements DeliveryStore {
+  readonly #engine: DeliveryEngine
+  readonly deleted = new DeletedUsers(() => this.taker)
+  readonly claimOverdue: DeliveryStore['claimOverdue']
+  readonly share: DeliveryStore['share']
+  taker: Taker | null = null
+
+  constructor(engine: DeliveryEngine) {
+    this.#engine = engine
+    this.claimOverdue = engine.claimOverdue
+    this.share = engine.share
+  }
+
+  attach(taker: Taker): void {
+    this.taker = this.deleted.guard(taker)
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const claim = await this.#engine.claim(request)
+    return { ...claim, shipments: claim.shipments.map((shipment) => this.deleted.without(shipment)) }
+  }
+
+  release(shipments: readonly Shipment[]): void {
+    void this.releaseHeld(shipments)
+  }
+
+  /** Resolves when they can be claimed again. */
+  releaseHeld(shipments: readonly HeldShipment[]): Promise<void> {
+    const released = this.#engine.release(shipments)
+    const gone = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => this.#isGone(id)))
+    this.#engine.run(released.then(async () => void (await Promise.all([...gone].map((id) => this.#engine.cancel(id))))))
+    return released
+  }
+
+  async settle(settlement: Settlement): Promise<void> {
+    await this.#engine.settle(settlement)
+    const { destinationId, remaining } = settlement
+    if (remaining.length > 0 && this.#isGone(destinationId)) this.#engine.run(this.#engine.cancel(destinationId))
+  }
+
+  #isGone(destinationId: string): boolean {
+    return !this.#engine.configuration().destinations.has(destinationId)
+  }
+}

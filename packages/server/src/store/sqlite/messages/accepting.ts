@@ -1,0 +1,75 @@
+// Accepting, on the main thread: a batch becomes a command of the writing thread, and its new work is handed to delivery after
+// the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
+
+import { handOver, lose } from '../../delivery/handing-over.ts'
+import { type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
+import { writeKeys } from '../../encoding/segment-keys.ts'
+import { writeTrace } from '../../encoding/trace-column.ts'
+import { Tallies } from '../../history/tallies.ts'
+import type { AcceptBatch, AcceptResult, IngestStore, Taker } from '../../store.ts'
+import type { GroupCommit } from '../threads/group-commit.ts'
+
+export class Accepting implements IngestStore {
+  readonly #writer: GroupCommit
+  readonly #taker: () => Taker | null
+  readonly #seeds = new Map<string, Seed>()
+  readonly #tallies: Tallies
+  readonly reject: IngestStore['reject'] = (rejection) => this.#tallies.reject(rejection)
+  readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#tallies.suppressed(sourceId, count)
+
+  constructor(writer: GroupCommit, taker: () => Taker | null) {
+    this.#writer = writer
+    this.#taker = taker
+    this.#tallies = new Tallies((tally) => writer.run('tally', tally, { again: true }))
+  }
+
+  async accept({ content, body, messageIds, plan }: AcceptBatch): Promise<AcceptResult> {
+    const taker = this.#taker()
+    const shipments = plan.shipments.map((shipment) => ({ ...shipment, own: false }))
+    const bytes = body.length
+    const seed = this.#seedOf(content.sourceId)
+    const committing = this.#writer.run(
+      'accept',
+      {
+        sourceId: content.sourceId,
+        receivedAtMs: content.receivedAtMs,
+        ip: content.ip,
+        browser: content.browser,
+        trace: writeTrace(content.trace),
+        count: messageIds.length,
+        keysAt: 0,
+        bodyAt: 0,
+        bodyBytes: bytes,
+        shipments,
+        skips: plan.skips,
+      },
+      {
+        body,
+        writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
+        prepare: () => {
+          for (const shipment of shipments) shipment.own = taker?.wants(shipment.destinationId, bytes) ?? false
+        },
+      },
+    )
+    const accepted = await committing.catch((error: unknown) => {
+      lose(taker, shipments, bytes)
+      throw error
+    })
+    handOver(this.#taker(), accepted, shipments, content, bytes)
+    return { segment: accepted.segment, duplicates: accepted.duplicates }
+  }
+
+  /** Writes what was counted. */
+  flush(): Promise<void> {
+    return this.#tallies.flush()
+  }
+
+  #seedOf(sourceId: string): Seed {
+    let seed = this.#seeds.get(sourceId)
+    if (seed === undefined) {
+      seed = sourceSeed(sourceId, this.#writer.seed)
+      this.#seeds.set(sourceId, seed)
+    }
+    return seed
+  }
+}
