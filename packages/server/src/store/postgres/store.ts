@@ -7,6 +7,7 @@ import type { Clock } from '../../timing/clock.ts'
 import { within } from '../../timing/within.ts'
 import { Configuring } from '../configuration/configuring.ts'
 import { Delivering } from '../delivery/delivering.ts'
+import { booksOf } from '../history/books.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { Replaying } from '../replays/replaying.ts'
 import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
@@ -22,11 +23,13 @@ import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { writeOutcomes } from './replays/replay-outcomes.ts'
 import { AuditLog } from './rows/audit-log.ts'
-import { Books } from './rows/books.ts'
+import { bookRows } from './rows/book-rows.ts'
+import { Folding } from './rows/folding.ts'
 import { createHistory } from './rows/history.ts'
 import { Settings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
 import { RowIds } from './schema/ids.ts'
+import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { refuseUnfinished } from './schema/moving-state.ts'
 import { Names } from './schema/names.ts'
@@ -147,12 +150,12 @@ class Postgres implements PostgresStore {
   readonly #claiming: Claiming
   readonly #settling: Settling
   readonly #cancelling: Cancelling
-  readonly #books: Books
+  readonly books: Store['books']
+  readonly #folding: Folding
   readonly history: Store['history']
   readonly deletions: Deleting
   readonly replays: ReplayStore
   readonly #retention: Retention
-  readonly #stats: Stats
   readonly #auditLog: AuditLog
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
@@ -206,7 +209,7 @@ class Postgres implements PostgresStore {
     })
     this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying, onCommit })
     this.#cancelling = new Cancelling(parts, { replaying })
-    this.#books = new Books(parts)
+    this.#folding = new Folding(parts)
     this.history = createHistory(parts)
     this.deletions = new Deleting(parts, {
       changes: this.#shared,
@@ -217,7 +220,12 @@ class Postgres implements PostgresStore {
       deleted: this.delivery.deleted,
     })
     this.#retention = new Retention(parts)
-    this.#stats = new Stats(parts)
+    const stats = new Stats(parts)
+    this.books = {
+      ...booksOf(bookRows(parts)),
+      inspect: (deadlineMs) => inspect(database, deadlineMs),
+      addStats: (rows) => stats.add(rows),
+    }
     this.#auditLog = new AuditLog(parts)
     this.#retentionRuns = new RetentionRuns({
       retentionDays: options.retentionDays,
@@ -226,7 +234,7 @@ class Postgres implements PostgresStore {
         audit: (beforeMs) => this.#auditLog.drop(beforeMs),
         replayJobs: (beforeMs) => dropReplays(parts, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
-        stats: (minutesBeforeMs, hoursBeforeMs) => this.#stats.drop(minutesBeforeMs, hoursBeforeMs),
+        stats: (minutesBeforeMs, hoursBeforeMs) => stats.drop(minutesBeforeMs, hoursBeforeMs),
       },
       isClosed: parts.isClosed,
     })
@@ -330,18 +338,6 @@ class Postgres implements PostgresStore {
     run: (work) => this.#run(work),
   })
 
-  readonly books: Store['books'] = {
-    ledger: () => this.#books.ledger(),
-    recount: () => this.#books.recount(),
-    oldestPendingAtMs: (destinationId) => this.#books.oldestPendingAtMs(destinationId),
-    oldestPending: () => this.#books.oldestPending(),
-    inspect: (deadlineMs) => this.#books.inspect(deadlineMs),
-    rejections: () => this.#books.rejections(),
-    sourceCounts: () => this.#books.sourceCounts(),
-    addStats: (rows) => this.#stats.add(rows),
-    stats: (query) => this.#stats.series(query),
-  }
-
   /** Each by itself: what fails must not keep the others from being done. */
   async #beat(): Promise<void> {
     const each = [
@@ -349,7 +345,7 @@ class Postgres implements PostgresStore {
       async () => this.#cancelling.look(),
       () => this.#claiming.tidy(),
       () => this.deletions.resume(),
-      () => this.#books.fold(),
+      () => this.#folding.fold(),
     ]
     for (const work of each) await work().catch((error: unknown) => this.#trouble(error))
   }

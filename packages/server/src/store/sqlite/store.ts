@@ -8,7 +8,17 @@ import { Configuring } from '../configuration/configuring.ts'
 import { Delivering } from '../delivery/delivering.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
-import type { ClaimedShipment, Configuration, MessageFilter, NewAuditEntry, PageRequest, RowId, SegmentContent, Store } from '../store.ts'
+import type {
+  ClaimedShipment,
+  Configuration,
+  MessageFilter,
+  NewAuditEntry,
+  PageRequest,
+  RowId,
+  SegmentContent,
+  StatRow,
+  Store,
+} from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { Deleting } from './deleting.ts'
 import type { FoundKey } from './keys/duplicates.ts'
@@ -64,8 +74,8 @@ class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
   readonly #reader: ReadingThread
   readonly #retention: RetentionRuns
-  readonly #path: string
   readonly #file: ConfigurationFile
+  readonly books: Store['books']
   readonly settings: Configuring
   readonly secrets: Configuring
   readonly oauth: Store['oauth']
@@ -132,7 +142,10 @@ class Sqlite implements SqliteStore {
         await writer.run('note', auditNote(entry, this.#clock.wallMs()))
       },
     })
-    this.#path = path
+    this.books = reader.topic('books', {
+      inspect: (deadlineMs: number) => inspectSqlite(path, deadlineMs),
+      addStats: (rows: readonly StatRow[]) => writer.run('addStats', { rows }),
+    })
     this.ingest = new Accepting(writer, () => this.delivery.taker)
   }
 
@@ -208,22 +221,6 @@ class Sqlite implements SqliteStore {
     run: (work) => this.#run(work),
   })
 
-  // ── Books ──
-
-  readonly books: Store['books'] = {
-    ledger: async () => withAll(await this.#reader.ask('books', 'ledger'), this.configuration()),
-    recount: async () => withAll(await this.#reader.ask('books', 'recount'), this.configuration()),
-    oldestPendingAtMs: (destinationId) => this.#reader.ask('books', 'oldestPendingAtMs', destinationId),
-    oldestPending: () => this.#reader.ask('books', 'oldestPending'),
-    inspect: (deadlineMs) => inspectSqlite(this.#path, deadlineMs),
-    rejections: () => this.#reader.ask('books', 'rejections'),
-    sourceCounts: () => this.#reader.ask('books', 'sourceCounts'),
-    addStats: async (rows) => {
-      await this.#writer.run('addStats', { rows })
-    },
-    stats: (query) => this.#reader.ask('stats', 'series', query),
-  }
-
   // ── Work that goes on in steps ──
 
   #cancel(destinationId: string): Promise<void> {
@@ -236,7 +233,7 @@ class Sqlite implements SqliteStore {
     await writer.run('forgetKeys', {})
     // The line first, then what is pinned: between the two nothing old can become owed again.
     const line = await writer.run('retentionBegin', { beforeMs })
-    await writer.run('retentionPin', { segments: await this.#reader.ask('books', 'pinned', line) })
+    await writer.run('retentionPin', { segments: await this.#reader.ask('retention', 'pinned', line) })
     await inSteps(
       () => writer.run('retentionStep', {}),
       () => this.#closed,
@@ -260,15 +257,3 @@ function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
     return { shipment, bytes, contents: new Map(own.filter((entry): entry is [RowId, SegmentContent] => entry[1] !== undefined)) }
   })
 }
-
-/** A destination that was never owed anything has a row of zeros. */
-function withAll<T extends { destinationId: string }>(
-  rows: readonly T[],
-  { destinations }: Configuration,
-): (T | (typeof NOTHING & { destinationId: string }))[] {
-  const known = new Set(rows.map(({ destinationId }) => destinationId))
-  const missing = [...destinations.keys()].filter((id) => !known.has(id)).map((destinationId) => Object.assign({ destinationId }, NOTHING))
-  return [...rows, ...missing]
-}
-
-const NOTHING = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }

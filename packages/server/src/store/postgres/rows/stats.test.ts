@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { booksOf } from '../../history/books.ts'
 import type { StatRow } from '../../store.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
+import { bookRows } from './book-rows.ts'
 import { Stats } from './stats.ts'
 
 const AT_MS = 20_000 * 86_400_000
@@ -23,8 +25,14 @@ suite('counts over time', () => {
     for (const node of nodes) await node.close()
     await database.drop()
   })
-  const series = (stats: Stats, subject: string) =>
-    stats.series({ kind: 'source', subject, fromMs: AT_MS, toMs: AT_MS + 10 * MINUTE_MS, stepMs: MINUTE_MS })
+  const series = (subject: string) =>
+    booksOf(bookRows((nodes[0] as BareNode).parts)).stats({
+      kind: 'source',
+      subject,
+      fromMs: AT_MS,
+      toMs: AT_MS + 10 * MINUTE_MS,
+      stepMs: MINUTE_MS,
+    })
 
   test('nodes that add to the same minutes at once, in whatever order, lose nothing', async () => {
     const subjects = ['a', 'B', 'ä', '\u{1f600}', 'c\0d', 'Z']
@@ -41,11 +49,10 @@ suite('counts over time', () => {
         for (let round = 0; round < rounds; round++) await stats.add((round + nth) % 2 === 0 ? all : backwards)
       }),
     )
-    const stats = new Stats((nodes[0] as BareNode).parts)
     const times = rounds * nodes.length
     for (const subject of subjects) {
       assert.deepEqual(
-        await series(stats, subject),
+        await series(subject),
         [0, 1, 2].map((minute) => ({ atMs: AT_MS + minute * MINUTE_MS, counts: { accepted: times, [`n.${minute}`]: 2 * times } })),
         subject,
       )
@@ -73,7 +80,7 @@ suite('counts over time', () => {
       isBroken = false
       await stats.add([{ ...row, counts: { accepted: 100 } }])
       await stats.add([])
-      assert.deepEqual(await series(stats, subject), [{ atMs: AT_MS, counts: { accepted: 107 } }])
+      assert.deepEqual(await series(subject), [{ atMs: AT_MS, counts: { accepted: 107 } }])
     })
   }
 })

@@ -2,7 +2,7 @@
 // at its deadline. Whether the server's files are whole is the server's to know; what it says of them is passed on, with what of
 // the schema is missing or not usable. Nothing is written.
 
-import { sealedKeyIds } from '../../configuration/sealed-keys.ts'
+import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
 import { readLedger, recount } from '../rows/recount.ts'
 import type { Ask, Database } from '../session/database.ts'
@@ -22,17 +22,14 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
     const ask: Ask = (text, values = []) => connection.query(typeof text === 'string' ? { text } : text, values)
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     await ask(KEEP_PARTITIONS)
-    const problems = await problemsOf(ask)
-    // Rows of a database that is damaged may not be readable at all; the damage is then what there is to tell.
-    const isWhole = problems.length === 0
-    return {
-      problems,
-      ledger: isWhole ? await readLedger(ask) : [],
-      recount: isWhole ? await recount(ask) : [],
-      oldestMessageAtMs: isWhole ? await oldestMessageAtMs(ask) : null,
-      secretKeyIds: isWhole ? await secretKeyIds(ask) : [],
-      storedBytes: await storedBytes(ask),
-    }
+    return await inspectRows({
+      problems: () => problemsOf(ask),
+      ledger: () => readLedger(ask),
+      recount: () => recount(ask),
+      oldestMessageAtMs: () => oldestMessageAtMs(ask),
+      textsWithSecrets: () => textsWithSecrets(ask),
+      storedBytes: () => storedBytes(ask),
+    })
   } catch (error) {
     if (performance.now() >= endMs) return undefined
     throw error
@@ -94,11 +91,11 @@ async function oldestMessageAtMs(ask: Ask): Promise<number | null> {
   return seq === null ? null : msOfRowId(seq)
 }
 
-async function secretKeyIds(ask: Ask): Promise<string[]> {
+async function textsWithSecrets(ask: Ask): Promise<string[]> {
   const { rows } = await ask<{ text: string }>(
     'SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings',
   )
-  return sealedKeyIds(rows.map(({ text }) => text))
+  return rows.map(({ text }) => text)
 }
 
 async function storedBytes(ask: Ask): Promise<number> {

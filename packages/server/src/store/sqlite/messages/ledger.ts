@@ -1,19 +1,15 @@
 // The books: for each destination what it was owed and what became of it, kept in the transaction that changes it. The
-// changes of a group are added up and written once. `recount` counts the same from the rows and must agree.
+// changes of a group are added up and written once. What counts the same from the rows and must agree is in rows/book-rows.ts.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-export interface LedgerCounts {
+interface LedgerCounts {
   owed: number
   delivered: number
   pending: number
   failed: number
   expired: number
   cancelled: number
-}
-
-export interface LedgerCountsRow extends LedgerCounts {
-  destination: number
 }
 
 export class Ledger {
@@ -59,23 +55,4 @@ export class Ledger {
     }
     return change
   }
-}
-
-/** Counted from the rows themselves: messages owed as they were accepted or replayed, shipments waiting, attempts that ended. */
-export function recount(database: DatabaseSync): LedgerCountsRow[] {
-  return database
-    .prepare(`
-      SELECT destination, sum(owed) AS owed, sum(delivered) AS delivered, sum(pending) AS pending, sum(failed) AS failed,
-             sum(expired) AS expired, sum(cancelled) AS cancelled
-      FROM (
-        SELECT json_extract(value, '$[0]') AS destination, json_extract(value, '$[3]') AS owed,
-               0 AS delivered, 0 AS pending, 0 AS failed, 0 AS expired, 0 AS cancelled
-        FROM segments, json_each(segments.routes, '$.s')
-        UNION ALL SELECT destination, 1, 0, 0, 0, 0, 0 FROM replays
-        UNION ALL SELECT destination, 0, 0, count, 0, 0, 0 FROM shipments
-        UNION ALL SELECT destination, 0, delivered, 0, failed, expired, cancelled FROM attempts
-        UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive
-      )
-      GROUP BY destination ORDER BY destination`)
-    .all() as unknown as LedgerCountsRow[]
 }

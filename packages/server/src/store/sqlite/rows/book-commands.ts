@@ -1,18 +1,19 @@
 // The writing thread's commands about the books: statistics, the audit log, and what is dropped because it is old.
 
+import { addStats } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { StatsWriter } from './write-stats.ts'
+import { dropStats, statRows } from './stat-rows.ts'
 
 export function bookCommands({ database, audit, retention }: WriterParts) {
-  const stats = new StatsWriter(database)
+  const stats = statRows(database)
   return {
-    addStats: { run: ({ rows }: { rows: readonly StatRow[] }) => stats.add(rows), lazy: true },
+    addStats: { run: ({ rows }: { rows: readonly StatRow[] }) => addStats(stats, rows), lazy: true },
     /** How many rows went. */
     dropStats: {
       run: ({ minutesBeforeMs, hoursBeforeMs }: { minutesBeforeMs: number; hoursBeforeMs: number }) =>
-        stats.drop(minutesBeforeMs, hoursBeforeMs),
+        dropStats(database, minutesBeforeMs, hoursBeforeMs),
     },
     /** Writes the audit note that it carries. */
     note: { run: () => {} },

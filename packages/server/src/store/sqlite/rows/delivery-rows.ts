@@ -3,9 +3,9 @@
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE, steps } from '../../history/paging.ts'
-import type { LedgerCountsRow } from '../messages/ledger.ts'
 import { resolveOrigin } from '../messages/origins.ts'
 import { absentIndexes, type ShipmentRow } from '../messages/read-claims.ts'
+import { readLedger } from './book-rows.ts'
 import type { Rows } from './rows.ts'
 import { segmentRows } from './segment-rows.ts'
 
@@ -100,10 +100,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         last,
         limit,
       ),
-    ledger: () =>
-      rows
-        .select<LedgerCountsRow>('SELECT * FROM ledger')
-        .map((row) => Object.assign(row, { destinationId: rows.destinations.id(row.destination) })),
+    ledger: () => readLedger(rows.database),
     origin: (name) => resolveOrigin(rows.database, name),
     attemptsAt: (origin) => rows.select('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
     retriesOf: (destination, origin) =>

@@ -6,6 +6,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Duplicates } from '../keys/duplicates.ts'
 import { dropRepeats } from '../messages/repeats.ts'
+import type { StoredPart } from '../messages/stored-parts.ts'
 import type { Routes } from '../messages/write-accept.ts'
 import { type RowIds, rowIdAt } from '../schema/ids.ts'
 
@@ -189,4 +190,14 @@ function of(counts: Map<number, Counts>, destination: number): Counts {
     counts.set(destination, own)
   }
   return own
+}
+
+/** Segments before a line that are still owed. Read by the reading thread. */
+export function pinnedSegments(database: DatabaseSync, line: number): Float64Array {
+  const pinned = new Set<number>()
+  // Nothing that old is stored, which is so at nearly every asking: no need to read what may be a million shipments.
+  if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(line) === undefined) return new Float64Array()
+  const rows = database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
+  for (const { parts } of rows) for (const [, segment] of JSON.parse(parts) as StoredPart[]) if (segment < line) pinned.add(segment)
+  return Float64Array.from(pinned)
 }

@@ -3,8 +3,7 @@
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { LedgerRow } from '../../store.ts'
-import { BooksReads } from '../rows/read-books.ts'
-import { Rows } from '../rows/rows.ts'
+import { readLedger, recount } from '../rows/book-rows.ts'
 import { lockStore, openProblem, openWriter } from './database.ts'
 import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
 
@@ -49,7 +48,6 @@ const DAY_ROWS = 86_400_000 * 2_048
 export class Leaving {
   readonly #lock: { release(): void }
   readonly #database: DatabaseSync
-  readonly #books: BooksReads
   readonly #bodyBytes: StatementSync
 
   /** Throws StoreProblem. */
@@ -67,7 +65,6 @@ export class Leaving {
     this.#lock = lock
     // Brings its schema up to date, too.
     this.#database = openWriter(path, { evenIfMoved: true })
-    this.#books = new BooksReads(new Rows(this.#database))
     this.#bodyBytes = this.#database.prepare('SELECT length(body) AS bytes FROM segments WHERE seq = ?')
   }
 
@@ -142,11 +139,11 @@ export class Leaving {
   }
 
   ledger(): LedgerRow[] {
-    return this.#books.ledger()
+    return readLedger(this.#database)
   }
 
   recount(): LedgerRow[] {
-    return this.#books.recount()
+    return recount(this.#database)
   }
 
   close(): void {

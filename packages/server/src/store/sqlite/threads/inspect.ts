@@ -5,45 +5,37 @@
 
 import { fork } from 'node:child_process'
 import { statSync } from 'node:fs'
-import { sealedKeyIds } from '../../configuration/sealed-keys.ts'
+import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { BooksReads } from '../rows/read-books.ts'
-import { Rows } from '../rows/rows.ts'
+import { readLedger, recount } from '../rows/book-rows.ts'
 import { openReader } from '../schema/database.ts'
 import { msOfRowId } from '../schema/ids.ts'
 
 const MAX_PROBLEMS = 20
 
-export function inspectFile(path: string): StoreInspection {
+export async function inspectFile(path: string): Promise<StoreInspection> {
   const database = openReader(path)
+  const all = <Row>(sql: string): Row[] => database.prepare(sql).all() as unknown as Row[]
   try {
     database.exec('BEGIN')
-    const rows = new Rows(database)
-    const books = new BooksReads(rows)
-    const checked = rows.all(`PRAGMA quick_check(${MAX_PROBLEMS})`) as { quick_check: string }[]
-    const problems = checked.map((row) => row.quick_check).filter((text) => text !== 'ok')
-    // Rows of a file that is damaged may not be readable at all; the damage is then what there is to tell.
-    const [ledger, recount] = problems.length > 0 ? [[], []] : [books.ledger(), books.recount()]
-    const oldest = problems.length > 0 ? null : (rows.get('SELECT min(seq) AS seq FROM segments') as { seq: number | null }).seq
-    return {
-      problems,
-      ledger,
-      recount,
-      oldestMessageAtMs: oldest === null ? null : msOfRowId(oldest),
-      secretKeyIds: problems.length > 0 ? [] : secretKeyIds(rows),
-      storedBytes: bytesOf(path) + bytesOf(`${path}-wal`),
-    }
+    return await inspectRows({
+      problems: () =>
+        all<{ quick_check: string }>(`PRAGMA quick_check(${MAX_PROBLEMS})`)
+          .map((row) => row.quick_check)
+          .filter((text) => text !== 'ok'),
+      ledger: () => readLedger(database),
+      recount: () => recount(database),
+      oldestMessageAtMs: () =>
+        all<{ seq: number }>('SELECT seq FROM segments ORDER BY seq LIMIT 1').map(({ seq }) => msOfRowId(seq))[0] ?? null,
+      textsWithSecrets: () =>
+        all<{ text: string }>('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings').map(
+          ({ text }) => text,
+        ),
+      storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
+    })
   } finally {
     database.close()
   }
-}
-
-/** The ids of the keys that stored secrets are sealed with, as secret-box.ts writes them. */
-function secretKeyIds(rows: Rows): string[] {
-  const texts = rows.all('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings') as {
-    text: string
-  }[]
-  return sealedKeyIds(texts.map(({ text }) => text))
 }
 
 function bytesOf(path: string): number {

@@ -4,7 +4,7 @@ import { inspectFile, type Told } from './inspect.ts'
 
 let told: Told
 try {
-  told = { ok: true, inspection: inspectFile(process.argv[2] as string) }
+  told = { ok: true, inspection: await inspectFile(process.argv[2] as string) }
 } catch (error) {
   told = { ok: false, message: (error as Error).message }
 }

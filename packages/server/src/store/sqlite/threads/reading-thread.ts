@@ -44,7 +44,7 @@ export class ReadingThread {
 
   /** A topic of the port whose questions are asked here, but for those that `own` answers. */
   topic<T extends keyof Reads, Own extends object>(topic: T, own: Own): Own & Omit<Asked<Reads[T]>, keyof Own> {
-    const get = (target: object, name: string): unknown =>
+    const get = (target: Own, name: string | symbol): unknown =>
       Reflect.get(target, name) ?? ((...args: never) => this.ask(topic, name as never, ...args))
     return new Proxy(own, { get }) as Own & Asked<Reads[T]>
   }

@@ -1,17 +1,18 @@
 // Everything that control can ask of the rows, by topic. What answers with a promise awaits nothing but rows, which are there at once.
 
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
+import { booksOf } from '../../history/books.ts'
 import { History } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import type { MessageFilter, PageRequest } from '../../store.ts'
 import { auditRows } from '../rows/audit-rows.ts'
+import { bookRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
 import { deliveryRows } from '../rows/delivery-rows.ts'
 import { messageRows } from '../rows/message-rows.ts'
-import { BooksReads } from '../rows/read-books.ts'
 import { ConfigurationReads } from '../rows/read-configuration.ts'
 import { ReplayReads } from '../rows/read-replays.ts'
-import { StatsReads } from '../rows/read-stats.ts'
+import { pinnedSegments } from '../rows/retention.ts'
 import type { Rows } from '../rows/rows.ts'
 
 type Keys = readonly FoundKey<number>[]
@@ -21,7 +22,7 @@ export function createReads(rows: Rows) {
     new History((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows.database) }))
   return {
     configuration: new ConfigurationReads(rows),
-    books: new BooksReads(rows),
+    books: booksOf(bookRows(rows.database)),
     history: history(),
     /** Questions of history about a messageId, with where the writing thread found it. */
     found: {
@@ -30,7 +31,7 @@ export function createReads(rows: Rows) {
       trails: (found: Keys, id: string) => history(found).trails(id),
     },
     deletions: new DeletionReads(deletionRows(rows)),
-    stats: new StatsReads(rows),
+    retention: { pinned: (line: number) => pinnedSegments(rows.database, line) },
     replays: new ReplayReads(rows),
   }
 }

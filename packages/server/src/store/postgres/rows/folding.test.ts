@@ -11,7 +11,8 @@ import { rowIdAt } from '../schema/ids.ts'
 import type { Value } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import type { PostgresStore } from '../store.ts'
-import { Books } from './books.ts'
+import { bookRows } from './book-rows.ts'
+import { Folding } from './folding.ts'
 
 suite('folding the books', () => {
   let database: TestDatabase
@@ -50,16 +51,17 @@ suite('folding the books', () => {
         })
       }
     })
-    const [one, other] = nodes.map(({ parts }) => new Books(parts)) as [Books, Books]
-    const folding = [one, other, one].map(async (books) => {
+    const [one, other] = nodes.map(({ parts }) => new Folding(parts)) as [Folding, Folding]
+    const rowsOfBooks = bookRows(nodes[1].parts)
+    const folding = [one, other, one].map(async (each) => {
       // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
-      while (!isOver) await books.fold()
+      while (!isOver) await each.fold()
     })
     const reading = (async () => {
       let before = 0
       // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
       while (!isOver) {
-        const rows = (await other.ledger()).filter(({ destinationId }) => destinations.some(({ id }) => id === destinationId))
+        const rows = (await rowsOfBooks.ledger()).filter(({ destinationId }) => destinations.some(({ id }) => id === destinationId))
         for (const { owed, delivered, pending, failed } of rows) assert.deepEqual([owed, delivered, pending], [3 * failed, failed, failed])
         const sum = rows.reduce((all, { owed }) => all + owed, 0)
         assert.ok(sum >= before, 'it never goes back')
@@ -74,12 +76,12 @@ suite('folding the books', () => {
     const check = async (): Promise<void> => {
       for (const { id } of destinations) {
         assert.deepEqual(
-          (await other.ledger()).find(({ destinationId }) => destinationId === id),
+          (await rowsOfBooks.ledger()).find(({ destinationId }) => destinationId === id),
           { destinationId: id, ...expected },
         )
       }
       assert.deepEqual(
-        (await one.sourceCounts()).find(({ sourceId }) => sourceId === source.id),
+        (await rowsOfBooks.sourceCounts()).find(({ sourceId }) => sourceId === source.id),
         { sourceId: source.id, accepted: 5 * total, duplicates: total, rejected: 0, suppressed: 2 * total },
       )
     }
@@ -91,26 +93,26 @@ suite('folding the books', () => {
 
   test('a long backlog is folded in steps, and what was committed later than its name says is found by a full look', async () => {
     const { id, num } = await newName('destinations')
-    const owed = async (books: Books): Promise<number | undefined> =>
-      (await books.ledger()).find(({ destinationId }) => destinationId === id)?.owed
+    const owed = async (): Promise<number | undefined> =>
+      (await bookRows(nodes[0].parts).ledger()).find(({ destinationId }) => destinationId === id)?.owed
     const append = (from: string, count: number): Promise<unknown> =>
       database.query(
         `INSERT INTO switchyard.deltas (id, kind, subject, counts) SELECT $1::bigint + n, 0, $2, '{1,0,1,0,0,0}' FROM generate_series(1, $3) n`,
         [from, num, count],
       )
-    const books = new Books(nodes[0].parts)
+    const folding = new Folding(nodes[0].parts)
     await append(rowIdAt(Date.now() - 1_000), 32_000)
-    await books.fold()
+    await folding.fold()
     assert.equal(await deltas(`kind = 0`), 12_000, 'one call has an end')
-    await books.fold()
+    await folding.fold()
     assert.equal(await deltas(`kind = 0`), 0)
     await append(rowIdAt(Date.now() - 3_600_000), 10)
-    await books.fold()
+    await folding.fold()
     assert.equal(await deltas(`kind = 0`), 10)
-    assert.equal(await owed(books), 32_010, 'it counts all the same')
-    await new Books(nodes[1].parts).fold()
+    assert.equal(await owed(), 32_010, 'it counts all the same')
+    await new Folding(nodes[1].parts).fold()
     assert.equal(await deltas(`kind = 0`), 0)
-    assert.equal(await owed(books), 32_010)
+    assert.equal(await owed(), 32_010)
   })
 
   test('a fold begins near the newest rows, so that rows that cannot be cleaned up are not passed again and again', async () => {
@@ -122,13 +124,13 @@ suite('folding the books', () => {
         return parts.database.query(text, values, deadlineMs)
       },
     }
-    const books = new Books({ ...parts, database: listening as Database })
-    await books.fold()
-    await books.fold()
+    const folding = new Folding({ ...parts, database: listening as Database })
+    await folding.fold()
+    await folding.fold()
     const [first, second] = asked.map(([from]) => from as string) as [string, string]
     assert.ok(first < rowIdAt(500_000_000_001))
     assert.ok(second > rowIdAt(Date.now() - 70_000))
-    for (let nth = 2; nth <= 300; nth++) await books.fold()
+    for (let nth = 2; nth <= 300; nth++) await folding.fold()
     assert.equal(asked[300]?.[0], first, 'and now and then at the first')
   })
 
@@ -139,7 +141,7 @@ suite('folding the books', () => {
         rowIdAt(Date.now() - ageMs),
       ])
     }
-    await new Books(nodes[0].parts).fold()
+    await new Folding(nodes[0].parts).fold()
     assert.equal(await deltas(), 2)
   })
 })

@@ -1,0 +1,44 @@
+// The books as they are asked for.
+
+import { sealedKeyIds } from '../configuration/sealed-keys.ts'
+import type { BooksStore, LedgerRow, StoreInspection } from '../port/books.ts'
+import type { BookRows, InspectedRows } from './book-rows.ts'
+import { seriesOf, storedStep } from './stats.ts'
+
+const NOTHING = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
+
+export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'> {
+  /** A destination that was never owed anything has a row of zeros. */
+  const withAll = async (counted: readonly LedgerRow[]): Promise<LedgerRow[]> => {
+    const known = new Set(counted.map(({ destinationId }) => destinationId))
+    const missing = (await rows.destinations()).filter((id) => !known.has(id))
+    return [...counted, ...missing.map((destinationId) => Object.assign({ destinationId }, NOTHING))]
+  }
+  return {
+    ledger: async () => withAll(await rows.ledger()),
+    recount: async () => withAll(await rows.recount()),
+    oldestPendingAtMs: async (destinationId) => (await rows.oldestOf([destinationId]))[0]?.atMs ?? null,
+    oldestPending: async () => {
+      const owed = (await rows.ledger()).filter(({ pending }) => pending > 0)
+      return [...(await rows.oldestOf(owed.map(({ destinationId }) => destinationId)))]
+    },
+    rejections: async () => rows.rejections(),
+    sourceCounts: async () => rows.sourceCounts(),
+    stats: async (query) => seriesOf(await rows.stats(query, storedStep(query)), query),
+  }
+}
+
+export async function inspectRows(rows: InspectedRows): Promise<StoreInspection> {
+  const problems = await rows.problems()
+  const storedBytes = await rows.storedBytes()
+  // Rows of a database that is damaged may not be readable at all; the damage is then what there is to tell.
+  if (problems.length > 0) return { problems, ledger: [], recount: [], oldestMessageAtMs: null, secretKeyIds: [], storedBytes }
+  return {
+    problems,
+    ledger: [...(await rows.ledger())],
+    recount: [...(await rows.recount())],
+    oldestMessageAtMs: await rows.oldestMessageAtMs(),
+    secretKeyIds: sealedKeyIds(await rows.textsWithSecrets()),
+    storedBytes,
+  }
+}

@@ -1,0 +1,96 @@
+// The rows of the books in the database: what was folded (see folding.ts) and what was not yet. Counting from the rows is in recount.ts.
+
+import { createTurns } from '../../../timing/turns.ts'
+import type { BookRows } from '../../history/book-rows.ts'
+import type { RejectionRow, SourceCounts } from '../../store.ts'
+import { holders } from '../messages/held.ts'
+import { SOURCE_COUNTS } from '../messages/owing.ts'
+import { msOfRowId } from '../schema/ids.ts'
+import type { Ask } from '../session/database.ts'
+import type { Parts } from '../session/parts.ts'
+import { readText, writeText } from '../session/texts.ts'
+import { byIndexes } from './paging.ts'
+import { readLedger, recount } from './recount.ts'
+import type { StoredPart } from './rows.ts'
+
+const RECOUNT_MS = 10 * 60_000
+
+export function bookRows({ database, names, configuration }: Parts): BookRows {
+  const inTurn = createTurns()
+  return {
+    destinations: () => [...configuration().destinations.keys()],
+    ledger: () => readLedger((text) => database.query(text)),
+    /** It reads every row: on a connection of its own, one at a time, and with more time than other questions have. */
+    recount: () =>
+      inTurn(async () => {
+        const connection = await database.connect(RECOUNT_MS)
+        try {
+          return await recount((text) => connection.query({ text }))
+        } finally {
+          connection.destroy()
+        }
+      }),
+    async oldestOf(destinationIds) {
+      const nums = new Map<string, string>()
+      for (const id of destinationIds) {
+        const num = await names.find(database, 'destinations', id)
+        if (num !== undefined) nums.set(id, num)
+      }
+      if (nums.size === 0) return []
+      const oldest = await byIndexes(database, (ask) => oldestByNum(ask, [...nums.values()]))
+      return [...nums].flatMap(([destinationId, num]) => {
+        const atMs = oldest.get(num)
+        return atMs === undefined ? [] : [{ destinationId, atMs }]
+      })
+    },
+    async rejections() {
+      const { rows } = await database.query<RejectionRow>(
+        `SELECT s.id AS "sourceId", code, count, last_at AS "lastAtMs", last_sample AS "lastSample"
+         FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC, source, code`,
+      )
+      return rows.map((row) => Object.assign(row, { lastSample: readText(row.lastSample) }))
+    },
+    async sourceCounts() {
+      const { rows } = await database.query<SourceCounts>(
+        `SELECT s.id AS "sourceId", sum(accepted)::bigint AS accepted, sum(duplicates)::bigint AS duplicates,
+                sum(rejected)::bigint AS rejected, sum(suppressed)::bigint AS suppressed
+         FROM (
+           SELECT source, accepted, duplicates, rejected, suppressed FROM source_counts
+           UNION ALL SELECT subject, counts[1], counts[2], counts[3], counts[4] FROM deltas WHERE kind = ${SOURCE_COUNTS}
+         ) c JOIN sources s ON s.num = c.source GROUP BY s.num, s.id ORDER BY s.num`,
+      )
+      return rows
+    },
+    async stats({ kind, subject, fromMs, toMs }, step) {
+      const { rows } = await database.query<{ at: number; doc: string }>(
+        'SELECT at, doc FROM stats WHERE kind = $1 AND subject = $2 AND step = $3 AND at >= $4 AND at < $5 ORDER BY at',
+        [kind, writeText(subject), step, fromMs, toMs],
+      )
+      return rows
+    },
+  }
+}
+
+/** When the oldest of what each destination is owed came to be owed; of those that are owed something. */
+async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<Map<string, number>> {
+  const oldest = (holder: string): string =>
+    `(SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt = 0 ORDER BY s.id LIMIT 1)
+     UNION ALL
+     (SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt > 0 ORDER BY s.first_attempt LIMIT 1)`
+  const { rows } = await ask<{ destination: string; parts: string }>(
+    `SELECT d.num AS destination, o.parts FROM unnest($1::bigint[]) AS d(num) CROSS JOIN LATERAL (${oldest('holder = 0')}) o
+     UNION ALL
+     -- Of what is held, both of all destinations in one look.
+     (SELECT DISTINCT ON (destination, attempt > 0) destination, parts FROM shipments
+      WHERE holder = ANY($2::bigint[]) AND destination = ANY($1::bigint[])
+      ORDER BY destination, attempt > 0, coalesce(first_attempt, 0), id)`,
+    [destinations, await holders(ask)],
+  )
+  const times = new Map<string, number>()
+  for (const { destination, parts } of rows) {
+    for (const [origin] of JSON.parse(parts) as StoredPart[]) {
+      times.set(destination, Math.min(times.get(destination) ?? Number.POSITIVE_INFINITY, msOfRowId(origin)))
+    }
+  }
+  return times
+}

@@ -1,0 +1,86 @@
+// The folding of the books. A transaction appends what it changes as deltas (see owing.ts), so that nodes do not wait for each
+// other at one row; once a second each node adds some of them up into the ledger and the counts of sources.
+// Invariant: what is folded and what is not add up to the same in every snapshot, as a delta goes in the transaction that adds it.
+
+import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
+import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
+import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
+import type { Parts } from '../session/parts.ts'
+
+const MARKERS_KEPT_MS = 15 * 60_000
+const FOLDED_PER_STEP = 5_000
+const STEPS_PER_FOLD = 4
+/** Folds between two that begin at the first row: what came later than its name says is found by those. */
+const FOLDS_PER_FULL_LOOK = 300
+
+export class Folding {
+  readonly #parts: Parts
+  #folds = 0
+  /** Every delta before was folded, or belongs to a transaction that took longer than any should. */
+  #foldFrom = OLDEST
+  #markersFrom = OLDEST
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Called once a second by every node; one of them folds at a time, and the others need not. */
+  async fold(): Promise<void> {
+    // The server's time, as names carry it.
+    const nowMs = msOfRowId(this.#parts.ids.next())
+    const isFullLook = this.#folds++ % FOLDS_PER_FULL_LOOK === 0
+    let from = isFullLook ? OLDEST : this.#foldFrom
+    for (let step = 0; step < STEPS_PER_FOLD; step++) {
+      const { got, count, last } = await this.#foldSome(from)
+      if (!got) return
+      if (count < FOLDED_PER_STEP) {
+        // Begun here next time: rows that are gone stay in the index for as long as anyone has an old snapshot, and are passed over.
+        this.#foldFrom = String(BigInt(rowIdAt(nowMs)) - BigInt(SKEW))
+        break
+      }
+      from = last ?? from
+    }
+    await this.#dropMarkers(rowIdAt(nowMs - MARKERS_KEPT_MS), isFullLook)
+  }
+
+  /** One statement, so that what it takes and what it adds is one transaction in one round trip. Locked rows stay in their place. */
+  async #foldSome(from: string): Promise<{ got: boolean; count: number; last: string | null }> {
+    const { rows } = await this.#parts.database.query<{ got: boolean; count: number; last: string | null }>(
+      `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.books}) AS got),
+       next AS MATERIALIZED (
+         SELECT ctid AS place FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
+         ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
+       ),
+       taken AS (DELETE FROM deltas WHERE ctid = ANY (ARRAY(SELECT place FROM next)) RETURNING id, kind, subject, counts),
+       owed AS (
+         INSERT INTO ledger AS l (destination, owed, delivered, pending, failed, expired, cancelled)
+         SELECT subject, sum(counts[1]), sum(counts[2]), sum(counts[3]), sum(counts[4]), sum(counts[5]), sum(counts[6])
+         FROM taken WHERE kind = ${LEDGER} GROUP BY subject ORDER BY subject
+         ON CONFLICT (destination) DO UPDATE SET
+           owed = l.owed + excluded.owed, delivered = l.delivered + excluded.delivered, pending = l.pending + excluded.pending,
+           failed = l.failed + excluded.failed, expired = l.expired + excluded.expired, cancelled = l.cancelled + excluded.cancelled
+       ),
+       counted AS (
+         INSERT INTO source_counts AS c (source, accepted, duplicates, rejected, suppressed)
+         SELECT subject, sum(counts[1]), sum(counts[2]), sum(counts[3]), sum(counts[4])
+         FROM taken WHERE kind = ${SOURCE_COUNTS} GROUP BY subject ORDER BY subject
+         ON CONFLICT (source) DO UPDATE SET
+           accepted = c.accepted + excluded.accepted, duplicates = c.duplicates + excluded.duplicates,
+           rejected = c.rejected + excluded.rejected, suppressed = c.suppressed + excluded.suppressed
+       )
+       SELECT (SELECT got FROM turn) AS got, count(*)::integer AS count, max(id) AS last FROM taken`,
+      [from],
+    )
+    return rows[0] ?? { got: false, count: 0, last: null }
+  }
+
+  async #dropMarkers(before: string, isFullLook: boolean): Promise<void> {
+    const { count } = await this.#parts.database.query(
+      `DELETE FROM deltas WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM deltas WHERE kind = ${MARKER} AND id >= $1 AND id < $2 ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
+       ))`,
+      [isFullLook ? OLDEST : this.#markersFrom, before],
+    )
+    if (count < FOLDED_PER_STEP) this.#markersFrom = String(BigInt(before) - BigInt(SKEW))
+  }
+}

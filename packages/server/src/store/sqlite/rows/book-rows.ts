@@ -1,0 +1,77 @@
+// The rows of the books in the file.
+
+import type { DatabaseSync } from 'node:sqlite'
+import type { BookRows } from '../../history/book-rows.ts'
+import type { LedgerRow, RejectionRow, SourceCounts } from '../../store.ts'
+import type { StoredPart } from '../messages/stored-parts.ts'
+import { msOfRowId } from '../schema/ids.ts'
+
+export function bookRows(database: DatabaseSync): BookRows {
+  const all = <Row>(sql: string, ...values: (number | string)[]): Row[] => database.prepare(sql).all(...values) as unknown as Row[]
+  return {
+    destinations: () => all<{ id: string }>('SELECT id FROM destinations WHERE deleted = 0 ORDER BY num').map(({ id }) => id),
+    ledger: () => readLedger(database),
+    recount: () => recount(database),
+    oldestOf(destinationIds) {
+      const oldest = (condition: string) =>
+        database.prepare(
+          `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`,
+        )
+      const waiting = [oldest('class = 0 ORDER BY due, id'), oldest('class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt')]
+      return destinationIds.flatMap((destinationId) => {
+        const rows = waiting.flatMap((statement) => statement.all(destinationId)) as { parts: string }[]
+        const origins = rows.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart[]).map(([origin]) => origin))
+        return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)) }]
+      })
+    },
+    rejections: () =>
+      all<RejectionRow>(`
+        SELECT s.id AS sourceId, code, count, last_at AS lastAtMs, last_sample AS lastSample
+        FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC`),
+    sourceCounts: () =>
+      all<SourceCounts>(`
+        SELECT s.id AS sourceId, accepted, duplicates, rejected, suppressed
+        FROM source_counts JOIN sources s ON s.num = source ORDER BY source`),
+    stats: ({ kind, subject, fromMs, toMs }, step) =>
+      all(
+        'SELECT at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
+        kind,
+        subject,
+        step,
+        fromMs,
+        toMs,
+      ),
+  }
+}
+
+export function readLedger(database: DatabaseSync): LedgerRow[] {
+  return named(database, 'SELECT * FROM ledger')
+}
+
+/** Counted from the rows themselves: messages owed as they were accepted or replayed, shipments waiting, attempts that ended. */
+export function recount(database: DatabaseSync): LedgerRow[] {
+  return named(
+    database,
+    `SELECT destination, sum(owed) AS owed, sum(delivered) AS delivered, sum(pending) AS pending, sum(failed) AS failed,
+            sum(expired) AS expired, sum(cancelled) AS cancelled
+     FROM (
+       SELECT json_extract(value, '$[0]') AS destination, json_extract(value, '$[3]') AS owed,
+              0 AS delivered, 0 AS pending, 0 AS failed, 0 AS expired, 0 AS cancelled
+       FROM segments, json_each(segments.routes, '$.s')
+       UNION ALL SELECT destination, 1, 0, 0, 0, 0, 0 FROM replays
+       UNION ALL SELECT destination, 0, 0, count, 0, 0, 0 FROM shipments
+       UNION ALL SELECT destination, 0, delivered, 0, failed, expired, cancelled FROM attempts
+       UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive
+     )
+     GROUP BY destination`,
+  )
+}
+
+function named(database: DatabaseSync, counts: string): LedgerRow[] {
+  return database
+    .prepare(
+      `SELECT d.id AS destinationId, owed, delivered, pending, failed, expired, cancelled
+       FROM (${counts}) JOIN destinations d ON d.num = destination ORDER BY destination`,
+    )
+    .all() as unknown as LedgerRow[]
+}
