@@ -2,8 +2,8 @@
 // of it. How its purge goes on, and when its delete messages may be claimed, depends on the adapter. What is kept for a long time contains
 // only pseudonyms of users.
 
-import { randomUUID } from 'node:crypto'
 import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
+import { newId } from '../configuration/new-id.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { Audit } from '../port/audit.ts'
@@ -63,7 +63,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
   protected abstract endStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
 
   async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
-    const id = `del_${randomUUID()}`
+    const id = newId('del')
     const { draft, written } = await this.#parts.change(async (change) => {
       const asked = resolve(wanted, change.configuration)
       const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }

@@ -3,11 +3,11 @@
 // started again, so a copy that lets it grow beyond a limit is given up. A copy lies beside the store, for its owner alone,
 // until it is fetched, removed or forgotten; it is one plain file without a log. Where it goes from here is not known here.
 
-import { randomUUID } from 'node:crypto'
 import { createReadStream, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { backup as copyPages, DatabaseSync } from 'node:sqlite'
+import { newId } from '../../configuration/new-id.ts'
 import type { Backup, Backups } from '../../store.ts'
 import { openReader } from '../schema/database.ts'
 
@@ -90,7 +90,7 @@ export function createBackups({
     start() {
       if (current !== undefined && current.job.state !== 'failed') return undefined
       clearTimeout(current?.forget)
-      const id = `bak_${randomUUID()}`
+      const id = newId('bak')
       const totalBytes = sizeOf(path)
       const job: Backup = { id, state: 'copying', doneBytes: 0, totalBytes, error: null, createdAtMs: Date.now() }
       const entry = { job, copy: `${path}.${id}`, over: Promise.resolve(), forget: undefined as NodeJS.Timeout | undefined, stop: false }
