@@ -8,6 +8,7 @@ import { Configuring } from '../configuration/configuring.ts'
 import { Delivering } from '../delivery/delivering.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
+import { Replaying } from '../replays/replaying.ts'
 import type {
   ClaimedShipment,
   Configuration,
@@ -25,7 +26,7 @@ import type { FoundKey } from './keys/duplicates.ts'
 import { Accepting } from './messages/accepting.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
-import { Replaying } from './replaying.ts'
+import { replayJobRows } from './replaying.ts'
 import { auditNote } from './rows/write-audit.ts'
 import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
@@ -80,7 +81,7 @@ class Sqlite implements SqliteStore {
   readonly secrets: Configuring
   readonly oauth: Store['oauth']
   readonly history: Store['history']
-  readonly replays: Replaying
+  readonly replays: Store['replays']
   readonly deletions: Deleting
   readonly ingest: Accepting
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
@@ -102,10 +103,9 @@ class Sqlite implements SqliteStore {
     this.settings = new Configuring(this.#file, settings, () => this.#clock.wallMs())
     this.secrets = this.settings
     this.oauth = settings
-    this.replays = new Replaying({
-      writer,
-      reader,
-      nowMs: () => this.#clock.wallMs(),
+    const nowMs = (): number => this.#clock.wallMs()
+    this.replays = new Replaying(replayJobRows(writer, reader, nowMs), {
+      nowMs,
       configuration: () => this.configuration(),
       wake: (destinationId) => this.delivery.taker?.wake(destinationId),
     })

@@ -1,21 +1,54 @@
 // The writing thread's commands about replays.
 
+import type { JobSettings, NewJobRow } from '../../replays/replay-rows.ts'
+import { makeStep, replayOne } from '../../replays/replay-steps.ts'
 import type { ReplayStep } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { type CreateReplayCommand, ReplayWriter, type UpdateReplayCommand } from './write-replays.ts'
+import { replayRows } from './replay-rows.ts'
+
+const JOBS_PER_STEP = 100
 
 export function replayCommands(parts: WriterParts) {
-  const { ids } = parts
-  const replays = new ReplayWriter(parts)
+  const { database, ids, destinations } = parts
+  const rows = replayRows(parts)
   return {
-    replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replays.replay(deliveryId, atMs) },
+    replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replayOne(rows, deliveryId, atMs) },
     /** A number after every row that there is. */
     replayBound: { run: () => ids.next(), outside: 'after' },
-    createReplay: { run: (command: CreateReplayCommand) => replays.create(command) },
-    updateReplay: { run: (command: UpdateReplayCommand) => replays.update(command) },
-    replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => replays.step(step, atMs) },
-    /** How many jobs went. */
-    dropReplays: { run: ({ beforeMs }: { beforeMs: number }) => replays.drop(beforeMs) },
+    createReplay: {
+      run({ job, bound, first, destinationIds }: NewJobRow<number>) {
+        const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
+        const { lastInsertRowid } = database
+          .prepare('INSERT INTO replay_jobs (id, created_at, state, rate, doc, bound, total) VALUES (?, ?, ?, ?, ?, ?, ?)')
+          .run(id, createdAtMs, state, ratePerSecond, JSON.stringify({ selection, createdBy }), bound, total)
+        const insert = database.prepare('INSERT INTO replay_parts (job, destination, next) VALUES (?, ?, ?)')
+        const nums = destinationIds === null ? [0] : destinationIds.map((of) => destinations.num(of) as number)
+        for (const num of nums) insert.run(lastInsertRowid, num, first)
+      },
+    },
+    /** False when the job's state or rate is not what it was before. */
+    updateReplay: {
+      run: ({ id, before, after }: { id: string; before: JobSettings; after: JobSettings }) =>
+        database
+          .prepare('UPDATE replay_jobs SET state = ?, rate = ?, finished_at = ? WHERE id = ? AND state = ? AND rate IS ?')
+          .run(after.state, after.ratePerSecond, after.finishedAtMs, id, before.state, before.ratePerSecond).changes === 1,
+    },
+    replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => makeStep(rows, step, () => atMs) },
+    /** How many jobs went, of those over by then. The newest stays: its number must not be given out again while rows may name it. */
+    dropReplays: {
+      run({ beforeMs }: { beforeMs: number }) {
+        const jobs = database
+          .prepare(
+            `SELECT num FROM replay_jobs WHERE finished_at < ? AND num < (SELECT max(num) FROM replay_jobs) ORDER BY num LIMIT ${JOBS_PER_STEP}`,
+          )
+          .all(beforeMs) as { num: number }[]
+        for (const { num } of jobs) {
+          database.prepare('DELETE FROM replay_parts WHERE job = ?').run(num)
+          database.prepare('DELETE FROM replay_jobs WHERE num = ?').run(num)
+        }
+        return jobs.length
+      },
+    },
   } satisfies Record<string, WriterCommand>
 }

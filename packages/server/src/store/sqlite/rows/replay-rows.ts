@@ -1,9 +1,136 @@
-// Which rows a replay job is made for, by their numbers.
+// The rows that the writing thread asks for to owe deliveries again. Nobody else writes during its transaction, so nothing has to be held.
 
-import { NEWEST } from '../../history/paging.ts'
-import { rowIdAt } from '../schema/ids.ts'
+import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
+import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import { LEAD_MS } from '../../replays/replay-states.ts'
+import { absentIndexes } from '../messages/read-claims.ts'
+import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
+import type { WriterParts } from '../threads/writer-parts.ts'
+import { resolveNamed } from './read-replays.ts'
+import { DeletionEnds } from './write-deletion-ends.ts'
 
-/** The rows of a period, by their numbers, below the bound that fixed the job's set. */
-export function rowRange(fromMs: number | null, toMs: number | null, bound: number): { first: number; last: number } {
-  return { first: fromMs === null ? 0 : rowIdAt(fromMs), last: Math.min(bound - 1, toMs === null ? NEWEST : rowIdAt(toMs + 1) - 1) }
+type Rows = ReplayRows<number>
+type Answer<Name extends keyof Rows> = Rows[Name] extends (...args: never) => infer A ? Awaited<A> : never
+
+const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
+
+export function replayRows({ database, ids, destinations, ledger, settler, retention }: WriterParts): Rows {
+  const deletions = new DeletionEnds(database)
+  /** Of each job, who leads it until when. There is no other process: what is in memory is known to all. */
+  const leaders = new Map<string, { runner: string; untilMs: number }>()
+  const jobById = database.prepare('SELECT * FROM replay_jobs WHERE id = ?')
+  const parts = database.prepare(
+    `SELECT nullif(p.destination, 0) AS destination, p.state, p.next, p.place, p.waiting,
+       ifnull(d.deleted = 0 AND json_extract(d.doc, '$.enabled') = 0, 0) AS held
+     FROM replay_parts p LEFT JOIN destinations d ON d.num = p.destination WHERE p.job = ? AND p.over = 0 ORDER BY p.turn, p.destination`,
+  )
+  const savePart = database.prepare(
+    'UPDATE replay_parts SET state = ?, next = ?, place = ?, over = ?, waiting = waiting + ?, turn = ? WHERE job = ? AND destination = ?',
+  )
+  const saveJob = database.prepare(
+    'UPDATE replay_jobs SET position = position + 1, replayed = ?, skipped = ?, total = ?, state = ?, finished_at = ? WHERE num = ?',
+  )
+  const failures = database.prepare(
+    `SELECT id, origin, idx AS "index", segment, reason FROM failures
+     WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
+  )
+  const attempts = database.prepare(
+    `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN doc END AS doc FROM attempts
+     WHERE destination = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
+  )
+  const docs = database.prepare(
+    'SELECT origin, doc FROM attempts WHERE origin = ? AND delivered + failed + expired + cancelled > 0 ORDER BY id',
+  )
+  const destination = database.prepare('SELECT num, id, deleted FROM destinations WHERE num = ?')
+  const same = database.prepare(
+    `SELECT EXISTS (SELECT 1 ${SAME} AND ${STANDS} AND origin <> ?4 AND (state IS NOT 'delivered' OR origin > ?4)) AS standing,
+            EXISTS (SELECT 1 ${SAME} AND origin >= ?5 AND job = ?6) AS ofJob,
+            (SELECT origin ${SAME} ORDER BY origin DESC LIMIT 1) AS newest,
+            (SELECT replay_of FROM replays WHERE origin = ?4 AND idx = ?2) AS parent`,
+  )
+  const segment = database.prepare('SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ?')
+  const body = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
+  const anyDeletion = database.prepare('SELECT 1 FROM deletions LIMIT 1')
+  const insert = database.prepare(
+    'INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  )
+  return {
+    order: SQLITE_ROWS,
+
+    job({ id, runner }) {
+      const row = jobById.get(id) as ReplayJobRow<number> | undefined
+      if (row?.state !== 'running') leaders.delete(id)
+      const leader = runner === undefined ? undefined : leaders.get(id)
+      return row && Object.assign(row, { led: leader !== undefined && leader.runner !== runner && leader.untilMs > performance.now() })
+    },
+
+    parts: (job) =>
+      (parts.all(job) as unknown as (Omit<PartRow<number>, 'over' | 'held'> & { held: number })[]).map((part) =>
+        Object.assign(part, { held: part.held === 1 }),
+      ),
+
+    saveParts({ num, position }, walked) {
+      for (const { destination: to, state, next, place, over, owed } of walked) {
+        savePart.run(state, next, place, over ? 1 : 0, owed, position + 1, num, to ?? 0)
+      }
+    },
+
+    saveJob({ num, id }, progress, runner) {
+      if (progress) saveJob.run(progress.replayed, progress.skipped, progress.total, progress.state, progress.finishedAtMs, num)
+      if (runner !== undefined) leaders.set(id, { runner, untilMs: performance.now() + LEAD_MS })
+      return jobById.get(id) as unknown as ReplayJobRow<number>
+    },
+
+    failures: ({ destination: to, state, first, last, limit }) =>
+      failures.all(to, state, first, last, limit) as unknown as Answer<'failures'>,
+    attempts: ({ destination: to, first, last, limit }) => attempts.all(to, first, last, limit) as unknown as Answer<'attempts'>,
+    named: (deliveryIds) => resolveNamed(database, deliveryIds),
+    docs: (origins) => origins.flatMap((origin) => docs.all(origin) as unknown as Answer<'docs'>),
+
+    destinations: (nums) =>
+      nums.flatMap((num) => {
+        const row = destination.get(num) as { num: number; id: string; deleted: number } | undefined
+        return row === undefined ? [] : Object.assign(row, { deleted: row.deleted === 1 })
+      }),
+
+    sameMessages: (deliveries, { num, bound }) =>
+      deliveries.map((delivery): SameMessage<number> => {
+        const row = same.get(delivery.segment, delivery.index, delivery.destination, delivery.origin, bound, num)
+        const { standing, ofJob, newest, parent } = row as { standing: number; ofJob: number; newest: number | null; parent: string | null }
+        return { standing: standing === 1, ofJob: ofJob === 1, newest, parent: rowAndIndex(parent ?? '') }
+      }),
+
+    segments: (seqs) =>
+      // What retention is about to drop is gone already: nothing old may be owed anew meanwhile.
+      seqs.filter((seq) => !retention.isDropping(seq)).flatMap((seq) => segment.all(seq) as unknown as Answer<'segments'>),
+
+    bodies: (seqs) =>
+      seqs.flatMap((seq) => {
+        const row = body.get(seq) as { absent: string | null; body: Uint8Array } | undefined
+        return row === undefined ? [] : { seq, absent: absentIndexes(row.absent), body: row.body }
+      }),
+
+    hasDeletions: () => anyDeletion.get() !== undefined,
+
+    owe: (shipments, job, atMs) =>
+      shipments.map(({ destination: to, segment: seq, entries }) => {
+        const origin = ids.next()
+        for (const { index, replayOf } of entries) {
+          insert.run(origin, index, to, seq, replayOf, atMs, job)
+          deletions.replayed(Number.parseInt(replayOf, 10), origin, seq, index, to)
+        }
+        settler.insertShipment(to, {
+          destinationId: destinations.id(to),
+          attempt: 0,
+          firstAttemptAtMs: null,
+          dueAtMs: 0,
+          unit: false,
+          urls: null,
+          replay: true,
+          parts: [{ origin, segment: seq, indexes: entries.map(({ index }) => index) }],
+        })
+        ledger.owe(to, entries.length)
+        return origin
+      }),
+  }
 }
