@@ -1,10 +1,9 @@
 // Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
 
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
-import type { DeletionDetail, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
+import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import type { RowId } from '../port/model.ts'
 import { InvalidCursor, type Page, type PageRequest } from '../port/pages.ts'
-import type { DeletionQuestion, NamedUser } from './deletion-question.ts'
 import type { DeletionRow, DeletionRows, TargetRow } from './deletion-rows.ts'
 import { countTargets, type StateCounts, stateOf, targetState } from './deletion-state.ts'
 
@@ -16,6 +15,12 @@ const REQUESTS_AT_ONCE = 20
 const TARGETS_SHOWN = 1_000
 /** Users whose targets are asked for together. */
 const USERS_AT_ONCE = 250
+
+/** A filter, with the user by either name: requests that ended long ago know only the pseudonym. */
+export interface DeletionQuestion {
+  state?: DeletionState | undefined
+  user?: { userId: string; pseudonym: string } | undefined
+}
 
 /** What DeletionReads answers, wherever it runs. */
 export type DeletionAnswers = Pick<DeletionReads<RowId>, keyof DeletionReads<RowId>>
@@ -149,7 +154,7 @@ function bySourceAndUser<Id extends RowId>(targets: readonly TargetRow<Id>[]): M
   return grouped
 }
 
-function indexOf(userIds: readonly string[], { userId, pseudonym }: NamedUser): number {
+function indexOf(userIds: readonly string[], { userId, pseudonym }: NonNullable<DeletionQuestion['user']>): number {
   const at = userIds.indexOf(userId)
   return at === -1 ? userIds.indexOf(pseudonym) : at
 }

@@ -23,8 +23,7 @@ import { type FromStored, resolve } from '../port/from-stored.ts'
 import type { Configuration, RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { SecretStore } from '../port/secrets.ts'
-import type { DeletionQuestion } from './deletion-question.ts'
-import type { DeletionAnswers } from './deletion-reads.ts'
+import type { DeletionAnswers, DeletionQuestion } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
 
 /** A request that is being made. */

@@ -1,5 +1,4 @@
-// Deletion requests and suppressions: a request is written as a whole, under the lock of the configuration, and its purge goes
-// on in steps that any node takes up: see purging.ts. What is kept for a long time contains only pseudonyms of users.
+// Deletion requests where there are several nodes. The purge of one goes on in steps that any node takes up: see purging.ts.
 //
 // A request is announced like a change of the configuration. It is answered, and its delete messages can be claimed, when every live
 // node has confirmed that it sends no more messages of the users (see deleted-users.ts) and, with suppression, that it has committed

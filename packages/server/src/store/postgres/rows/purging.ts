@@ -11,15 +11,14 @@
 // over and no transaction that writes is left from it. In the tail only those go who are suppressed still: who was let in again
 // meanwhile came back by somebody's will.
 
-import { withoutUsers } from '../../deletions/purged-content.ts'
+import { type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
 import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { openSeed } from '../messages/message-keys.ts'
-import { int8s } from '../session/binary-arrays.ts'
+import { bools, byteas, int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { readText, writeText } from '../session/texts.ts'
-import { type PurgedSegment, writePurgedSegments } from './purged-segments.ts'
 
 /** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
 const TAIL_MS = 5_000
@@ -209,7 +208,7 @@ export class Purging {
         `SELECT seq, source, absent, keys, body FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
         [int8s(chunk.map(({ seq }) => seq)), ...range],
       )
-      const rewritten: PurgedSegment[] = []
+      const rewritten: (PurgedContent & { seq: string })[] = []
       for (const row of rows) {
         const users = row.seq < purge.mark ? all : late?.get(row.source)
         if (users === undefined) continue
@@ -219,7 +218,7 @@ export class Purging {
         rewritten.push({ ...left, seq: row.seq })
         purged += left.indexes.length
       }
-      if (rewritten.length > 0) await writePurgedSegments(ask, rewritten, range)
+      if (rewritten.length > 0) await write(ask, rewritten, range)
     }
     return purged
   }
@@ -237,6 +236,23 @@ export class Purging {
     }
     return hashes
   }
+}
+
+/** What the rows were before is in the server's files until it vacuums them. */
+async function write(ask: Ask, segments: readonly (PurgedContent & { seq: string })[], range: readonly [string, string]): Promise<void> {
+  await ask(
+    `UPDATE segments s SET keys = u.keys, body = u.body, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
+       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
+     FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::boolean[]) AS u (seq, keys, body, is_empty)
+     WHERE s.seq = u.seq AND s.seq BETWEEN $5 AND $6`,
+    [
+      int8s(segments.map(({ seq }) => seq)),
+      byteas(segments.map(({ keys }) => keys)),
+      byteas(segments.map(({ body }) => body)),
+      bools(segments.map(({ isEmpty }) => isEmpty)),
+      ...range,
+    ],
+  )
 }
 
 /** By source, the request's users whose messages are dropped now. */

@@ -5,16 +5,16 @@ import type { DeletionDraft } from '../../deletions/deletions.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
 import { deletionRows } from './deletion-rows.ts'
-import { DeletionWriter } from './write-deletions.ts'
+import { createDeletion, Purges } from './write-deletions.ts'
 
 export function deletionCommands(parts: WriterParts) {
-  const deletions = new DeletionWriter(parts)
-  parts.inTransaction.push(deletions)
+  const purges = new Purges(parts)
+  parts.inTransaction.push(purges)
   return {
     /** With its delete messages, which are held until they are released. */
-    createDeletion: { run: (draft: DeletionDraft) => deletions.create(draft) },
+    createDeletion: { run: (draft: DeletionDraft) => createDeletion(parts, draft) },
     /** `end`: what is purged was accepted before it. */
-    purgeStep: { run: ({ deletion }: { deletion: number }) => deletions.purgeStep(deletion) },
+    purgeStep: { run: ({ deletion }: { deletion: number }) => purges.step(deletion) },
     /** The number of the deletion that was looked at; null when there is none after. */
     endDeletion: {
       run: ({ after, beforeMs, pseudonymKey }: { after: number; beforeMs: number; pseudonymKey: string }) =>

@@ -1,6 +1,7 @@
 // The rows of deletion requests and suppressions in the file.
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
+import { overwriting } from '../schema/database.ts'
 import { SQLITE_ROWS } from '../schema/ids.ts'
 import type { Rows } from './rows.ts'
 
@@ -69,14 +70,10 @@ export function deletionRows({
     },
     rename(deletion, userIds, pseudonyms) {
       const rename = database.prepare('UPDATE deletion_targets SET user_id = ? WHERE deletion = ? AND user_id = ?')
-      // What was there is overwritten, as with a purge: an id that is only left unused can be read from the file.
-      database.exec('PRAGMA secure_delete = ON')
-      try {
+      overwriting(database, () => {
         database.prepare('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?').run(JSON.stringify(pseudonyms), deletion)
         for (const [at, userId] of userIds.entries()) rename.run(pseudonyms[at] as string, deletion, userId)
-      } finally {
-        database.exec('PRAGMA secure_delete = FAST')
-      }
+      })
     },
   }
 }

@@ -2,26 +2,55 @@
 // the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
 // message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
 import { withoutUsers } from '../../deletions/purged-content.ts'
-import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
+import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
-import type { Claims } from '../messages/claims.ts'
-import type { Ledger } from '../messages/ledger.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import type { RowIds } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
+import { overwriting } from '../schema/database.ts'
+import type { WriterParts } from '../threads/writer-parts.ts'
 
-interface Parts {
-  database: DatabaseSync
-  ids: RowIds
-  sources: Names
-  destinations: Names
-  ledger: Ledger
-  claims: Claims
-  seed: Seed
+const SEGMENTS_PER_STEP = 500
+
+/** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
+export function createDeletion(
+  { database, ids, sources, destinations, ledger, claims }: WriterParts,
+  { id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft,
+) {
+  // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
+  const end = ids.next()
+  const nums = targets.map(({ sourceId }) => sources.num(sourceId) as number)
+  const { lastInsertRowid } = database
+    .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end) VALUES (?, ?, ?, ?, ?, ?, ?)')
+    .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), sourceIds === null ? 1 : 0, end)
+  const num = Number(lastInsertRowid)
+  const insertSegment = database.prepare(
+    'INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)',
+  )
+  const insertShipment = database.prepare(
+    'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
+  )
+  const insertTarget = database.prepare(
+    'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
+  )
+  const held: { id: number; claim: number; destinationId: string }[] = []
+  for (const [at, { destinationIds }] of targets.entries()) {
+    if (destinationIds.length === 0) continue
+    const source = nums[at] as number
+    const told = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
+    for (const userId of userIds) {
+      const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, told, atMs)
+      insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
+      for (const [nth, { origin, destination, parts }] of shipments.entries()) {
+        insertShipment.run(destination, origin, parts)
+        insertTarget.run(num, userId, source, destination, origin)
+        ledger.owe(destination, 1)
+        held.push({ id: origin, claim: claims.take(origin), destinationId: destinationIds[nth] as string })
+      }
+    }
+  }
+  return { num, end, held }
 }
 
 interface Purge {
@@ -30,69 +59,19 @@ interface Purge {
   users: Map<number, { ids: Set<string>; hashes: Set<number> }>
 }
 
-const SEGMENTS_PER_STEP = 500
-
-export class DeletionWriter {
-  readonly #parts: Parts
+export class Purges {
+  readonly #parts: WriterParts
   readonly #purges = new Map<number, Purge>()
-  readonly #insertSegment: StatementSync
-  readonly #insertShipment: StatementSync
-  readonly #insertTarget: StatementSync
-  readonly #selectBody: StatementSync
-  readonly #updateBody: StatementSync
-  readonly #forgetCall: StatementSync
 
-  constructor(parts: Parts) {
+  constructor(parts: WriterParts) {
     this.#parts = parts
-    const { database } = parts
-    this.#insertSegment = database.prepare(
-      'INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)',
-    )
-    this.#insertShipment = database.prepare(
-      'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
-    )
-    this.#insertTarget = database.prepare(
-      'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
-    )
-    this.#selectBody = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
-    this.#updateBody = database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?')
-    this.#forgetCall = database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?')
-  }
-
-  /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
-  create({ id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft) {
-    const { database, ids, sources, destinations, ledger, claims } = this.#parts
-    // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
-    const end = ids.next()
-    const nums = targets.map(({ sourceId }) => sources.num(sourceId) as number)
-    const { lastInsertRowid } = database
-      .prepare('INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end) VALUES (?, ?, ?, ?, ?, ?, ?)')
-      .run(id, atMs, suppress ? 1 : 0, JSON.stringify(userIds), JSON.stringify(nums), sourceIds === null ? 1 : 0, end)
-    const num = Number(lastInsertRowid)
-    const held: { id: number; claim: number; destinationId: string }[] = []
-    for (const [at, { destinationIds }] of targets.entries()) {
-      if (destinationIds.length === 0) continue
-      const source = nums[at] as number
-      const told = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
-      for (const userId of userIds) {
-        const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, told, atMs)
-        this.#insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
-        for (const [nth, { origin, destination, parts }] of shipments.entries()) {
-          this.#insertShipment.run(destination, origin, parts)
-          this.#insertTarget.run(num, userId, source, destination, origin)
-          ledger.owe(destination, 1)
-          held.push({ id: origin, claim: claims.take(origin), destinationId: destinationIds[nth] as string })
-        }
-      }
-    }
-    return { num, end, held }
   }
 
   /**
    * The first step of a request with suppression moves the end of its purge to now. By then, new messages of the users
    * are dropped, so every message that was on its way to the store when the request was made has been stored.
    */
-  purgeStep(deletion: number): { over: boolean; end: number } {
+  step(deletion: number): { over: boolean; end: number } {
     const { database, ids } = this.#parts
     const row = database.prepare('SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?').get(deletion) as
       | { cursor: number; suppress: number }
@@ -121,18 +100,14 @@ export class DeletionWriter {
   }
 
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number {
-    const row = this.#selectBody.get(seq) as { absent: string | null; body: Uint8Array }
+    const { database } = this.#parts
+    const row = database.prepare('SELECT absent, body FROM segments WHERE seq = ?').get(seq) as { absent: string | null; body: Uint8Array }
     const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
     if (left === undefined) return 0
-    // Pages that become free are overwritten with zeros, and not only left unused until other data come to lie there.
-    const { database } = this.#parts
-    database.exec('PRAGMA secure_delete = ON')
-    try {
-      this.#updateBody.run(left.keys, left.body, seq)
-      if (left.isEmpty) this.#forgetCall.run(seq)
-    } finally {
-      database.exec('PRAGMA secure_delete = FAST')
-    }
+    overwriting(database, () => {
+      database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?').run(left.keys, left.body, seq)
+      if (left.isEmpty) database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?').run(seq)
+    })
     return left.indexes.length
   }
 

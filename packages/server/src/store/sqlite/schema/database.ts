@@ -95,6 +95,16 @@ function configure(database: DatabaseSync): void {
   `)
 }
 
+/** Space that becomes free is overwritten with zeros: what is only left unused can be read from the file until other data come to lie there. */
+export function overwriting(database: DatabaseSync, work: () => void): void {
+  database.exec('PRAGMA secure_delete = ON')
+  try {
+    work()
+  } finally {
+    database.exec('PRAGMA secure_delete = FAST')
+  }
+}
+
 export function openReader(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { readOnly: true })
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -8000')

@@ -176,7 +176,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX audit_by_subject ON audit (subject, id);
 
-  -- How a deletion request ended, once it has; and whether its users stand in it by pseudonym: see write-deletion-ends.ts.
+  -- How a deletion request ended, once it has; and whether its users stand in it by pseudonym: see deletion-ends.ts.
   ALTER TABLE deletions ADD COLUMN ended TEXT;
   -- Asked for without naming sources: what came by sources that were deleted is purged too.
   ALTER TABLE deletions ADD COLUMN every_source INTEGER NOT NULL DEFAULT 0;
