@@ -103,13 +103,13 @@ test('texts that PostgreSQL refuses are written so that it takes them, and rows 
 })
 
 test('secrets are sealed anew for what they are of, and those of deleted destinations stay behind', () => {
-  const secrets = { id: 'dst_1', sharedSecret: 's', signingSecrets: ['a', 'b'] }
+  const secrets = { id: 'dst_1', type: 'webhook', sharedSecret: 's', signingSecrets: ['a', 'b'] }
   const docOf = (parts: object, deleted = 0) => {
     const row = translate.destinations({ num: 1, id: 'dst_1', deleted, doc: JSON.stringify({ ...secrets, ...parts }) })
     return JSON.parse(row?.['doc'] as string) as object
   }
   const sealed = { sealedUrls: ['u'], sealedHeaders: { H: 'h' } }
-  const resealed = { id: 'dst_1', sharedSecret: 's of dst_1', signingSecrets: ['a of dst_1', 'b of dst_1'] }
+  const resealed = { id: 'dst_1', type: 'webhook', sharedSecret: 's of dst_1', signingSecrets: ['a of dst_1', 'b of dst_1'] }
   assert.deepEqual(docOf(sealed), {
     ...resealed,
     sealedUrls: ['u of dst_1.urls.0'],
@@ -121,7 +121,7 @@ test('secrets are sealed anew for what they are of, and those of deleted destina
     { ...resealed, sealedUrls: ['u sealed for dst_1.urls.0'], sealedHeaders: { H: 'h sealed for dst_1.headers.H' } },
     'what an earlier version wrote in plain text',
   )
-  const emptied = { id: 'dst_1', sharedSecret: null, signingSecrets: [], sealedUrls: [], sealedHeaders: {} }
+  const emptied = { id: 'dst_1', type: 'webhook', sharedSecret: null, signingSecrets: [], sealedUrls: [], sealedHeaders: {} }
   for (const parts of [sealed, plain]) assert.deepEqual(docOf(parts, 1), emptied)
   assert.deepEqual(translate.settings({ name: 'secret.x', value: 'v' }), { name: 'secret.x', value: 'v of secret.x' })
   assert.deepEqual(translate.settings({ name: 'dedup_seed', value: '[1,2,3,4294967295]' }), {
