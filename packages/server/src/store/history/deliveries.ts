@@ -7,25 +7,11 @@ import type { DeliveryFilter, DeliveryRow, MessageNames } from '../port/history.
 import type { RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import { namesOf } from './content.ts'
-import type { AttemptRow, DeliveryRows, FailureRow, NamedDelivery, PendingRow, ReplayLinks, SegmentFacts } from './delivery-rows.ts'
+import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, NamedDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
 import { grouped } from './grouped.ts'
 import { MessageChoice } from './message-choice.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
-import { readSegments } from './segment-rows.ts'
-
-/** A delivery as a list finds it, before what only a look elsewhere can tell. */
-interface FoundDelivery<Id extends RowId> extends NamedDelivery<Id> {
-  state: DeliveryRow['state']
-  reason: string | null
-  attempts: number
-  replay: boolean
-  atMs: number | null
-}
-
-interface FoundPage<Id extends RowId> {
-  found: FoundDelivery<Id>[]
-  next: string | null
-}
+import { readSegments, type SegmentHead } from './segment-rows.ts'
 
 /** What one page is looked for with. */
 interface Search<Id extends RowId> {
@@ -61,13 +47,13 @@ export async function listDeliveries<Id extends RowId>(
   const destination = filter.destinationId === undefined ? null : await rows.destination(filter.destinationId)
   if (destination === undefined) return { data: [], next: null }
   const search = { rows, filter, destination, choice: await MessageChoice.of(rows, filter) }
-  const { found, next } = await find(search, page)
-  return { data: await described(rows, found), next }
+  const found = await find(search, page)
+  return { data: await described(rows, found.data), next: found.next }
 }
 
-async function find<Id extends RowId>(search: Search<Id>, page: PageRequest): Promise<FoundPage<Id>> {
+async function find<Id extends RowId>(search: Search<Id>, page: PageRequest): Promise<Page<FoundDelivery<Id>>> {
   const { state, reason } = search.filter
-  if ((state === 'pending' || state === 'delivered') && reason !== undefined) return { found: [], next: null }
+  if ((state === 'pending' || state === 'delivered') && reason !== undefined) return { data: [], next: null }
   if (state === 'pending') return collect(search, pending(search, page.cursor), page.limit)
   if (state === 'delivered') return collect(search, settled(search, page.cursor), page.limit)
   if (state !== undefined || reason !== undefined) return collect(search, failures(search, page.cursor), page.limit)
@@ -75,14 +61,18 @@ async function find<Id extends RowId>(search: Search<Id>, page: PageRequest): Pr
   if (page.cursor?.startsWith('["s"') ?? false) return collect(search, settled(search, page.cursor), page.limit)
   const first = await collect(search, pending(search, page.cursor), page.limit)
   if (first.next !== null) return first
-  if (first.found.length >= page.limit) return { found: first.found, next: ENDED }
-  const then = await collect(search, settled(search, null), page.limit - first.found.length)
-  return { found: [...first.found, ...then.found], next: then.next }
+  if (first.data.length >= page.limit) return { data: first.data, next: ENDED }
+  const then = await collect(search, settled(search, null), page.limit - first.data.length)
+  return { data: [...first.data, ...then.data], next: then.next }
 }
 
-async function collect<Id extends RowId, Row>({ choice }: Search<Id>, walk: Walk<Id, Row>, limit: number): Promise<FoundPage<Id>> {
+async function collect<Id extends RowId, Row>(
+  { choice }: Search<Id>,
+  walk: Walk<Id, Row>,
+  limit: number,
+): Promise<Page<FoundDelivery<Id>>> {
   const { letter, start, placeOf } = walk
-  const found: FoundDelivery<Id>[] = []
+  const data: FoundDelivery<Id>[] = []
   const isStart = (place: Place): boolean => place.every((value, at) => value === start[at])
   // Not what is before the start: a page that only looked at that once more would come no further.
   const skipOf = (row: Row): number => (isStart(placeOf(row)) ? (start.at(-1) as number) : 0)
@@ -91,32 +81,32 @@ async function collect<Id extends RowId, Row>({ choice }: Search<Id>, walk: Walk
     const known = choice && rows.map((row) => walk.deliveriesOf(row))
     if (known) await choice.look(known.flatMap((deliveries, at) => deliveries.slice(skipOf(rows[at] as Row))))
     for (const [at, row] of rows.entries()) {
-      const next = (nth: number): FoundPage<Id> => ({ found, next: JSON.stringify([letter, ...placeOf(row), nth]) })
+      const next = (nth: number): Page<FoundDelivery<Id>> => ({ data, next: JSON.stringify([letter, ...placeOf(row), nth]) })
       if (++seen > ROWS_PER_PAGE) return next(0)
       const deliveries = known?.[at] ?? walk.deliveriesOf(row)
       for (let nth = skipOf(row); nth < deliveries.length; nth++) {
         const delivery = deliveries[nth] as FoundDelivery<Id>
         const isMeant = choice === undefined || choice.has(delivery)
         if (isMeant === false) continue
-        if (isMeant === undefined || found.length === limit) return next(nth)
-        found.push(delivery)
+        if (isMeant === undefined || data.length === limit) return next(nth)
+        data.push(delivery)
       }
     }
   }
-  return { found, next: null }
+  return { data, next: null }
 }
 
 function pending<Id extends RowId>(
   { rows, filter, destination }: Search<Id>,
   cursor: string | null,
-): Walk<Id, PendingRow<Id> & { facts: ReadonlyMap<Id, SegmentFacts<Id>> }> {
+): Walk<Id, PendingRow<Id> & { facts: ReadonlyMap<Id, SegmentHead<Id>> }> {
   const { order } = rows
   const start = rowCursorOf(order, 'p', cursor, [...rows.firstPending(destination), 0])
   async function* withFacts() {
     for await (const step of rows.pending(destination, start.slice(0, -1))) {
       // Of those that may be asked for: a walk past a million rows of other times need not know more of them.
       const names = step.flatMap(({ parts }) => parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])))
-      const facts = new Map((await rows.segmentFacts([...new Set(names)])).map((each) => [each.seq, each]))
+      const facts = new Map((await rows.heads([...new Set(names)], false)).map((each) => [each.seq, each]))
       yield step.map((row) => Object.assign(row, { facts }))
     }
   }
@@ -193,19 +183,13 @@ async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readon
   const idOf = await rows.destinationIds(found.map(({ destination }) => destination))
   const messages = await messageNames(rows, found)
   const links = await rows.replayLinks(found)
-  return found.map(({ destination, ...delivery }, at) => ({
-    id: `${delivery.origin}-${delivery.index}`,
-    destinationId: idOf(destination),
-    ...(messages[at] as MessageNames),
-    segment: delivery.segment,
-    index: delivery.index,
-    state: delivery.state,
-    reason: delivery.reason,
-    attempts: delivery.attempts,
-    replay: delivery.replay,
-    atMs: delivery.atMs,
-    ...linksOf(links[at] as ReplayLinks<Id>, delivery.index),
-  }))
+  return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) =>
+    Object.assign(
+      { id: `${origin}-${index}`, destinationId: idOf(destination), ...(messages[at] as MessageNames) },
+      { segment, index, state, reason, attempts, replay, atMs },
+      linksOf(links[at] as ReplayLinks<Id>, index),
+    ),
+  )
 }
 
 /** What messages say of themselves. */

@@ -3,8 +3,8 @@
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { LedgerRow } from '../port/books.ts'
-import type { FailureCause } from '../port/history.ts'
-import type { FinalStateName, RowId } from '../port/model.ts'
+import type { DeliveryState, FailureCause } from '../port/history.ts'
+import type { RowId } from '../port/model.ts'
 import type { Times } from './paging.ts'
 import type { SegmentRows } from './segment-rows.ts'
 
@@ -21,30 +21,32 @@ export interface PendingRow<Id extends RowId> {
   parts: readonly StoredPart<Id>[]
 }
 
-export interface AttemptRow<Id extends RowId> {
-  id: Id
-  origin: Id
-  destination: Id
-  segment: Id
-  atMs: number
-  attempts: number
-  replay: boolean
-  /** JSON of AttemptDoc; null: it ended nothing that is asked for. */
-  doc: string | null
-}
-
-/** A delivery that did not end as delivered. */
-export interface FailureRow<Id extends RowId> {
-  id: Id
+/** Which delivery of which message. */
+export interface NamedDelivery<Id extends RowId> {
   origin: Id
   index: number
-  destination: Id
   segment: Id
-  state: FinalStateName
+  destination: Id
+}
+
+/** A delivery as the row says that it came to its state. */
+export interface FoundDelivery<Id extends RowId> extends NamedDelivery<Id> {
+  state: DeliveryState
   reason: string | null
   attempts: number
   replay: boolean
+  atMs: number | null
+}
+
+/** A delivery that did not end as delivered. */
+export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
+  id: Id
   atMs: number
+}
+
+export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'index' | 'state' | 'reason'> {
+  /** JSON of AttemptDoc; null: it ended nothing that is asked for. */
+  doc: string | null
 }
 
 /** What a delivery's name stands for. */
@@ -54,13 +56,6 @@ export interface Origin<Id extends RowId> {
   /** 0: all of the segment but what is absent. */
   indexes: readonly number[] | 0
   replay: boolean
-}
-
-export interface NamedDelivery<Id extends RowId> {
-  origin: Id
-  index: number
-  segment: Id
-  destination: Id
 }
 
 /** What a delivery repeats and when that was asked for, and the newest of its message to the same destination if that is later. */
@@ -94,16 +89,12 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id> {
   firstPending(destination: Id | null): PendingPlace
   /** From a place on, some at a time, in an order that a row keeps while it is claimed and released. */
   pending(destination: Id | null, from: PendingPlace): AsyncIterable<readonly PendingRow<Id>[]>
-  /** What the parts of a shipment do not say of their segments. */
-  segmentFacts(names: readonly Id[]): Awaitable<readonly SegmentFacts<Id>[]>
   /** Newest first, with names from `first` to `last`. */
   attempts(destination: Id | null, deliveredOnly: boolean, first: Id, last: Id, limit: number): Awaitable<readonly AttemptRow<Id>[]>
   /** The same of failures. Narrowed to a destination or a state only where an index leads to just those: the caller looks at each. */
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>
   /** Of each delivery, in order. */
   replayLinks(deliveries: readonly NamedDelivery<Id>[]): Awaitable<readonly ReplayLinks<Id>[]>
-  /** Which messages of a segment may be of a user is told by its keys. */
-  keys(names: readonly Id[]): Awaitable<readonly { seq: Id; source: Id; keys: Uint8Array }[]>
   /** Failures of a destination and state by reason: the newest `limit` with names from `first` to `last`. */
   causes(of: CauseShare, first: Id, last: Id, times: Times, limit: number): Awaitable<readonly CauseRow[]>
   ledger(): Awaitable<readonly LedgerRow[]>
@@ -112,11 +103,4 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id> {
   attemptsAt(origin: Id): Awaitable<readonly { at: number; attempt: number; doc: string }[]>
   /** Retries whose parts may name the origin, the next one first, among the first ROWS_PER_PAGE of the destination. */
   retriesOf(destination: Id, origin: Id): Awaitable<readonly { dueAtMs: number; parts: readonly StoredPart<Id>[] }[]>
-}
-
-export interface SegmentFacts<Id extends RowId> {
-  seq: Id
-  count: number
-  absent: readonly number[] | null
-  receivedAtMs: number
 }

@@ -74,12 +74,12 @@ export class MessageChoice<Id extends RowId> {
   async #possibleIn(names: readonly Id[]): Promise<ReadonlyMap<Id, readonly number[]> | undefined> {
     const hashes = this.#hashes
     if (hashes === undefined) return undefined
-    const bySegment = new Map((await this.#rows.keys(names)).map((row) => [row.seq, row]))
+    const bySegment = new Map((await this.#rows.heads(names, true)).map((row) => [row.seq, row]))
     const possible = new Map<Id, readonly number[]>()
     for (const name of names) {
       const row = bySegment.get(name)
-      this.#bytes -= BYTES_PER_LOOK + (row?.keys.length ?? 0)
-      const indexes = row === undefined ? [] : candidates(row.keys, new Set([hashes.get(row.source) ?? 0]))
+      this.#bytes -= BYTES_PER_LOOK + (row?.keys?.length ?? 0)
+      const indexes = row?.keys === undefined ? [] : candidates(row.keys, new Set([hashes.get(row.source) ?? 0]))
       if (indexes.length > 0) possible.set(name, indexes)
     }
     return possible

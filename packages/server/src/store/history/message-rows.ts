@@ -3,7 +3,7 @@
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
 import type { RepeatRow } from './repeat-counts.ts'
-import type { SegmentRows } from './segment-rows.ts'
+import type { SegmentHead, SegmentRows } from './segment-rows.ts'
 
 /** A segment that has the key of a messageId, and its fingerprint. */
 export interface FoundKey<Id extends RowId> {
@@ -11,19 +11,11 @@ export interface FoundKey<Id extends RowId> {
   fingerprint: Uint32Array
 }
 
-export interface WalkedSegment<Id extends RowId> {
-  seq: Id
-  source: Id
-  receivedAtMs: number
-  /** If asked for. */
-  keys?: Uint8Array
-}
-
 export interface MessageRows<Id extends RowId> extends SegmentRows<Id> {
   /** The row of a source; undefined when there never was one. */
   source(id: string): Awaitable<Id | undefined>
   /** Newest first, with names from `first` to `last`. */
-  newest(withKeys: boolean, first: Id, last: Id, limit: number): Awaitable<readonly WalkedSegment<Id>[]>
+  newest(withKeys: boolean, first: Id, last: Id, limit: number): Awaitable<readonly SegmentHead<Id>[]>
   /** Where a messageId may be, of any source, newest first. */
   find(messageId: string): Awaitable<readonly FoundKey<Id>[]>
   /** Deliveries of messages owed once more, oldest first; `at` is the message's place among those asked for. */

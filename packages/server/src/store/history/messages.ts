@@ -8,10 +8,10 @@ import type { FilterRule, RowId, SkipReason } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import { matches, only } from './content.ts'
 import { grouped } from './grouped.ts'
-import type { FoundKey, MessageRows, WalkedSegment } from './message-rows.ts'
+import type { FoundKey, MessageRows } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { repeatsIn } from './repeat-counts.ts'
-import { type ReadSegment, readSegment, readSegments, userHashes } from './segment-rows.ts'
+import { type ReadSegment, readSegment, readSegments, type SegmentHead, userHashes } from './segment-rows.ts'
 
 /** Bodies that one page may read, some 200 ms of parsing. */
 const BYTES_PER_PAGE = 32 * 1024 * 1024
@@ -28,31 +28,21 @@ interface Found<Id extends RowId> {
   index: number
 }
 
-/** Where a page begins. */
-interface Start<Id extends RowId> {
-  seq: Id
-  index: number
-}
-
-interface FoundPage<Id extends RowId> {
-  found: Found<Id>[]
-  next: string | null
-}
+type Start<Id extends RowId> = readonly [seq: Id, index: number]
 
 export async function listMessages<Id extends RowId>(
   rows: MessageRows<Id>,
   filter: MessageFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<StoredMessage>> {
-  const [seq, index] = rowCursorOf(rows.order, 'm', cursor, [lastRow(rows.order, filter), LAST_INDEX] as const)
+  const start = rowCursorOf(rows.order, 'm', cursor, [lastRow(rows.order, filter), LAST_INDEX] as const)
   const source = filter.sourceId === undefined ? undefined : await rows.source(filter.sourceId)
   if (filter.sourceId !== undefined && source === undefined) return { data: [], next: null }
-  const start = { seq, index }
-  const { found, next } =
+  const found =
     filter.messageId === undefined
       ? await walkMessages(rows, filter, source, start, limit)
       : await listFound(rows, filter, filter.messageId, start, limit)
-  return { data: await described(rows, found), next }
+  return { data: await described(rows, found.data), next: found.next }
 }
 
 export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<StoredMessage | undefined> {
@@ -88,22 +78,22 @@ async function walkMessages<Id extends RowId>(
   source: Id | undefined,
   start: Start<Id>,
   limit: number,
-): Promise<FoundPage<Id>> {
+): Promise<Page<Found<Id>>> {
   const { order } = rows
   const { userId } = filter
   const hashes = userId === undefined ? undefined : await userHashes(rows, userId)
-  const walked = steps<WalkedSegment<Id>, Id>(
-    start.seq,
+  const walked = steps<SegmentHead<Id>, Id>(
+    start[0],
     ({ seq }) => order.before(seq),
     (from, count) => rows.newest(hashes !== undefined, firstRow(order, filter), from, count),
     hashes && STEP_WITH_KEYS,
   )
-  const found: Found<Id>[] = []
-  const next = (seq: Id, index: number): FoundPage<Id> => ({ found, next: JSON.stringify(['m', seq, index]) })
+  const data: Found<Id>[] = []
+  const next = (seq: Id, index: number): Page<Found<Id>> => ({ data, next: JSON.stringify(['m', seq, index]) })
   let seen = 0
   let bytesRead = 0
   for await (const step of walked) {
-    if (seen >= ROWS_PER_PAGE) return next((step[0] as WalkedSegment<Id>).seq, LAST_INDEX)
+    if (seen >= ROWS_PER_PAGE) return next((step[0] as SegmentHead<Id>).seq, LAST_INDEX)
     seen += step.length
     const possible = new Map<Id, Set<number> | undefined>()
     for (const { seq, source: from, receivedAtMs, keys } of step) {
@@ -116,15 +106,15 @@ async function walkMessages<Id extends RowId>(
       if (bytesRead > BYTES_PER_PAGE) return next(seq, LAST_INDEX)
       bytesRead += bytes
       const last = content.items.length - 1
-      for (let index = seq === start.seq ? Math.min(start.index, last) : last; index >= 0; index--) {
+      for (let index = seq === start[0] ? Math.min(start[1], last) : last; index >= 0; index--) {
         const item = content.items[index]
         if (!item || possible.get(seq)?.has(index) === false || !matches(item, filter)) continue
-        if (found.length === limit) return next(seq, index)
-        found.push(alone({ segment, index }))
+        if (data.length === limit) return next(seq, index)
+        data.push(alone({ segment, index }))
       }
     }
   }
-  return { found, next: null }
+  return { data, next: null }
 }
 
 /** The same where a messageId is asked for: its places are known from the keys. */
@@ -134,19 +124,19 @@ async function listFound<Id extends RowId>(
   messageId: string,
   start: Start<Id>,
   limit: number,
-): Promise<FoundPage<Id>> {
+): Promise<Page<Found<Id>>> {
   const end = firstRow(rows.order, filter)
-  const keys = (await rows.find(messageId)).filter(({ segment }) => segment <= start.seq && segment >= end)
-  const found: Found<Id>[] = []
+  const keys = (await rows.find(messageId)).filter(({ segment }) => segment <= start[0] && segment >= end)
+  const data: Found<Id>[] = []
   for await (const place of places(rows, keys, messageId)) {
     const { segment, index } = place
     const { sourceId = segment.sourceId } = filter
     if (segment.sourceId !== sourceId || !isWithin(rows.order, segment.receivedAtMs, filter)) continue
     if (!matches(segment.content.items[index] ?? {}, filter)) continue
-    if (found.length === limit) return { found, next: JSON.stringify(['m', segment.seq, index]) }
-    found.push(alone(place))
+    if (data.length === limit) return { data, next: JSON.stringify(['m', segment.seq, index]) }
+    data.push(alone(place))
   }
-  return { found, next: null }
+  return { data, next: null }
 }
 
 /** Without the other messages of its segment, which may be large. */

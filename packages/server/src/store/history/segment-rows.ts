@@ -7,16 +7,24 @@ import { readTrace } from '../encoding/trace-column.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
 
-export interface SegmentRow<Id extends RowId> {
+/** What is read of a segment without its body. */
+export interface SegmentHead<Id extends RowId> {
   seq: Id
-  sourceId: string
+  /** Its row. */
+  source: Id
   receivedAtMs: number
-  ip: string | null
-  browser: boolean
-  trace: string | null
   count: number
   /** Places of duplicates. */
   absent: readonly number[]
+  /** If asked for: they may be 60 KB. */
+  keys?: Uint8Array
+}
+
+export interface SegmentRow<Id extends RowId> extends SegmentHead<Id> {
+  sourceId: string
+  ip: string | null
+  browser: boolean
+  trace: string | null
   /** JSON of Routes. */
   routes: string
   keys: Uint8Array
@@ -33,6 +41,7 @@ export interface SegmentRows<Id extends RowId> {
   sources(): Awaitable<readonly { num: Id; id: string }[]>
   /** The ids of destinations by their rows. */
   destinationIds(nums: readonly Id[]): Awaitable<(num: Id) => string>
+  heads(names: readonly Id[], withKeys: boolean): Awaitable<readonly SegmentHead<Id>[]>
   /** In the order of the names, without those that are no longer stored. Reads little ahead: who has enough stops. */
   segments(names: readonly Id[]): Iterable<SegmentRow<Id>> | AsyncIterable<SegmentRow<Id>>
 }

@@ -2,44 +2,35 @@
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
-import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, ReplayLinks, SegmentFacts } from '../../history/delivery-rows.ts'
+import type { CauseRow, DeliveryRows, FailureRow } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE } from '../../history/paging.ts'
 import { holders } from '../messages/held.ts'
 import { resolveOrigin } from '../messages/origins.ts'
 import { SKEW } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import type { Ask } from '../session/database.ts'
+import { type Ask, rowsOf } from '../session/database.ts'
 import { readText } from '../session/texts.ts'
 import { firstPending, walkPending } from './pending.ts'
 import { readLedger } from './recount.ts'
-import { segmentRows } from './segment-rows.ts'
+import { oldestOf, segmentRows } from './segment-rows.ts'
 
 const FAILED = ['failed', 'expired', 'cancelled']
 
 export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<string> {
+  const all = rowsOf(ask)
   const destination = (id: string): Promise<string | undefined> => names.find({ query: ask }, 'destinations', id)
   return {
     ...segmentRows(ask, names, seed),
     destination,
     firstPending,
     pending: (of, from) => walkPending(ask, of, from),
-    async segmentFacts(seqs) {
-      if (seqs.length === 0) return []
-      const { rows } = await ask<SegmentFacts<string>>(
-        'SELECT seq, count, absent, received_at AS "receivedAtMs" FROM segments WHERE seq = ANY($1::bigint[])',
-        [seqs],
-      )
-      return rows
-    },
-    async attempts(of, deliveredOnly, first, last, limit) {
-      const { rows } = await ask<AttemptRow<string>>(
+    attempts: (of, deliveredOnly, first, last, limit) =>
+      all(
         `SELECT id, origin, destination, segment, at AS "atMs", attempt AS attempts, replay,
            CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN doc END AS doc
          FROM attempts WHERE ${of === null ? '' : 'destination = $4 AND '}id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3`,
         [first, last, limit, ...(of === null ? [] : [of])],
-      )
-      return rows
-    },
+      ),
     async failures(of, state, first, last, limit) {
       const some = (condition: string): string =>
         `(SELECT id, origin, idx AS index, destination, segment, state, reason, attempts, replay, at AS "atMs"
@@ -48,12 +39,12 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       const states = state === undefined ? FAILED : [state]
       const parts = of === null ? [some('')] : states.map((_, at) => some(`destination = $4 AND state = $${at + 5} AND `))
       const sql = parts.length === 1 ? (parts[0] as string) : `${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT $3`
-      const { rows } = await ask<FailureRow<string>>(sql, [first, last, limit, ...(of === null ? [] : [of, ...states])])
+      const rows = await all<FailureRow<string>>(sql, [first, last, limit, ...(of === null ? [] : [of, ...states])])
       return rows.map(withReason)
     },
-    async replayLinks(deliveries) {
+    replayLinks: (deliveries) =>
       // A replay was made after the message came: so older days are not looked at.
-      const { rows } = await ask<ReplayLinks<string>>(
+      all(
         `SELECT own.replay_of AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
            CASE WHEN newest.origin > d.origin THEN newest.origin END AS "replayedBy"
          FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS d(segment, idx, destination, origin, place)
@@ -74,54 +65,31 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
           deliveries.map(({ origin }) => origin),
           oldestOf(deliveries),
         ],
-      )
-      return rows
-    },
-    async keys(seqs) {
-      const { rows } = await ask<{ seq: string; source: string; keys: Buffer }>(
-        'SELECT seq, source, keys FROM segments WHERE seq = ANY($1::bigint[])',
-        [seqs],
-      )
-      return rows
-    },
+      ),
     async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
-      const of = await destination(destinationId)
-      if (of === undefined) return []
-      const { rows } = await ask<CauseRow>(
+      const rows = await all<CauseRow>(
         `SELECT g.reason, g.count, g.first, g.last, f.origin, f.idx FROM (
            SELECT reason, count(*) AS count, min(at) AS first, max(at) AS last, max(id) AS newest FROM (
              SELECT id, reason, at FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id DESC LIMIT $5
            ) n WHERE at >= $6 AND at <= $7 GROUP BY reason
          ) g JOIN failures f ON f.id = g.newest`,
-        [of, state, first, last, limit, fromMs, toMs],
+        [(await destination(destinationId)) ?? null, state, first, last, limit, fromMs, toMs],
       )
       return rows.map(withReason)
     },
     ledger: () => readLedger(ask),
     origin: (name) => resolveOrigin(ask, name),
-    async attemptsAt(origin) {
-      const { rows } = await ask<{ at: number; attempt: number; doc: string }>(
-        `SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`,
-        [origin],
-      )
-      return rows
-    },
+    attemptsAt: (origin) =>
+      all(`SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`, [origin]),
     async retriesOf(of, origin) {
       const some = (holder: string): string =>
         `(SELECT due, parts FROM (SELECT due, id, parts FROM shipments WHERE ${holder} AND attempt > 0 AND destination = $1
           ORDER BY due, id LIMIT ${ROWS_PER_PAGE}) s WHERE strpos(s.parts, $2) > 0)`
-      const { rows } = await ask<{ due: number; parts: string }>(`${some('holder = 0')} UNION ALL ${some('holder = ANY($3::bigint[])')}`, [
-        of,
-        origin,
-        await holders(ask),
-      ])
+      const sql = `${some('holder = 0')} UNION ALL ${some('holder = ANY($3::bigint[])')}`
+      const rows = await all<{ due: number; parts: string }>(sql, [of, origin, await holders(ask)])
       return rows.map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<string>[] }))
     },
   }
-}
-
-export function oldestOf(rows: readonly { segment: string }[]): string | null {
-  return rows.reduce<string | null>((least, { segment }) => (least === null || segment < least ? segment : least), null)
 }
 
 function withReason<Row extends { reason: string | null }>(row: Row): Row {

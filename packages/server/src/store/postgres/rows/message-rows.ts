@@ -1,28 +1,21 @@
 // The rows that lists of messages are made of, in the database.
 
 import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
-import type { MessageRows, WalkedSegment } from '../../history/message-rows.ts'
-import type { RepeatRow } from '../../history/repeat-counts.ts'
+import type { MessageRows } from '../../history/message-rows.ts'
 import { keyText } from '../messages/message-keys.ts'
 import { SKEW } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import type { Ask } from '../session/database.ts'
-import { oldestOf } from './delivery-rows.ts'
-import { segmentRows } from './segment-rows.ts'
+import { type Ask, rowsOf } from '../session/database.ts'
+import { headColumns, oldestOf, segmentRows } from './segment-rows.ts'
 
 export function messageRows(ask: Ask, names: Names, seed: Seed): MessageRows<string> {
+  const all = rowsOf(ask)
   const segments = segmentRows(ask, names, seed)
   return {
     ...segments,
     source: (id) => names.find({ query: ask }, 'sources', id),
-    async newest(withKeys, first, last, limit) {
-      const { rows } = await ask<WalkedSegment<string>>(
-        `SELECT seq, source, received_at AS "receivedAtMs"${withKeys ? ', keys' : ''} FROM segments
-         WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`,
-        [first, last, limit],
-      )
-      return rows
-    },
+    newest: (withKeys, first, last, limit) =>
+      all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, [first, last, limit]),
     async find(messageId) {
       // Keys do not say whose they are: so every source there ever was is asked for.
       const words = new Map<string, Uint32Array>()
@@ -31,28 +24,21 @@ export function messageRows(ask: Ask, names: Names, seed: Seed): MessageRows<str
         fingerprint(messageId, sourceSeed(id, seed), into, 0)
         words.set(keyText(into), into)
       }
-      const { rows } = await ask<{ key: string; segment: string }>('SELECT key, segment FROM message_keys WHERE key = ANY($1::uuid[])', [
+      const rows = await all<{ key: string; segment: string }>('SELECT key, segment FROM message_keys WHERE key = ANY($1::uuid[])', [
         [...words.keys()],
       ])
+      // Sorted here: asked to, the server would walk another index to be spared the sorting.
       return rows
         .map(({ key, segment }) => ({ segment, fingerprint: words.get(key) as Uint32Array }))
         .sort((a, b) => (a.segment < b.segment ? 1 : -1))
     },
-    async replays(messages) {
-      const { rows } = await ask<{ at: number; origin: string; destination: string }>(
+    replays: (messages) =>
+      all(
         `SELECT m.place::integer - 1 AS at, r.origin, r.destination
          FROM unnest($1::bigint[], $2::integer[]) WITH ORDINALITY AS m(segment, idx, place)
          JOIN replays r ON r.segment = m.segment AND r.idx = m.idx AND r.origin > $3::bigint - ${SKEW} ORDER BY r.origin`,
         [messages.map(({ segment }) => segment), messages.map(({ index }) => index), oldestOf(messages)],
-      )
-      return rows
-    },
-    async repeats(of) {
-      const { rows } = await ask<RepeatRow & { segment: string }>(
-        'SELECT segment, count, last_at, fingerprints FROM repeats WHERE segment = ANY($1::bigint[])',
-        [of],
-      )
-      return rows
-    },
+      ),
+    repeats: (of) => all('SELECT segment, count, last_at, fingerprints FROM repeats WHERE segment = ANY($1::bigint[])', [of]),
   }
 }

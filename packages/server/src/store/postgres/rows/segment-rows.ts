@@ -4,7 +4,7 @@ import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
 import { POSTGRES_ROWS, rowAndIndex } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import type { Ask } from '../session/database.ts'
+import { type Ask, type AskRows, rowsOf } from '../session/database.ts'
 import { SEGMENT_TABLES } from './rows.ts'
 
 const FIRST_READ = 16
@@ -12,20 +12,23 @@ const LONGEST_READ = 128
 const BYTES_PER_READ = 4 * 1024 * 1024
 
 export function segmentRows(ask: Ask, names: Names, seed: Seed): SegmentRows<string> {
+  const all = rowsOf(ask)
   return {
     order: POSTGRES_ROWS,
     named: rowAndIndex,
     seed: () => seed,
-    sources: async () => (await ask<{ num: string; id: string }>('SELECT num, id FROM sources')).rows,
+    sources: () => all('SELECT num, id FROM sources'),
     destinationIds: (nums) => names.idsOf({ query: ask }, 'destinations', nums),
-    segments: (wanted) => segments(ask, wanted),
+    heads: async (wanted, withKeys) =>
+      wanted.length === 0 ? [] : all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq = ANY($1::bigint[])`, [wanted]),
+    segments: (wanted) => segments(all, wanted),
   }
 }
 
 /** A few at a time, so that what is in memory at once is bounded whatever they hold. */
-async function* segments(ask: Ask, names: readonly string[]): AsyncGenerator<SegmentRow<string>> {
+async function* segments(all: AskRows, names: readonly string[]): AsyncGenerator<SegmentRow<string>> {
   if (names.length === 0) return
-  const { rows: sizes } = await ask<{ seq: string; bytes: number }>(
+  const sizes = await all<{ seq: string; bytes: number }>(
     'SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ANY($1::bigint[])',
     [[...new Set(names)]],
   )
@@ -39,9 +42,8 @@ async function* segments(ask: Ask, names: readonly string[]): AsyncGenerator<Seg
       some.push(name)
       bytes += bytesOf.get(name) as number
     }
-    const { rows } = await ask<SegmentRow<string>>(
-      `SELECT g.seq, s.id AS "sourceId", g.received_at AS "receivedAtMs", g.ip, g.browser, g.trace, g.count,
-         coalesce(g.absent, '{}') AS absent, g.routes, g.keys, g.body
+    const rows = await all<SegmentRow<string>>(
+      `SELECT ${headColumns(true)}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.routes, g.body
        FROM ${SEGMENT_TABLES} WHERE g.seq = ANY($1::bigint[])`,
       [some],
     )
@@ -51,4 +53,14 @@ async function* segments(ask: Ask, names: readonly string[]): AsyncGenerator<Seg
       if (row !== undefined) yield row
     }
   }
+}
+
+/** Of segments as `g`. */
+export function headColumns(withKeys: boolean): string {
+  return `g.seq, g.source, g.received_at AS "receivedAtMs", g.count, coalesce(g.absent, '{}') AS absent${withKeys ? ', g.keys' : ''}`
+}
+
+/** The oldest of some segments. */
+export function oldestOf(rows: readonly { segment: string }[]): string | null {
+  return rows.reduce<string | null>((least, { segment }) => (least === null || segment < least ? segment : least), null)
 }

@@ -18,6 +18,27 @@ export interface DatabaseOptions {
 /** What a transaction's work asks with. */
 export type Ask = <T = Record<string, unknown>>(text: string | Statement, values?: readonly Value[]) => Promise<Rows<T>>
 
+/** The same, answered with the rows alone. */
+export type AskRows = <T>(text: string, values?: readonly Value[]) => Promise<T[]>
+
+export function rowsOf(ask: Ask): AskRows {
+  return async <T>(text: string, values?: readonly Value[]) => (await ask<T>(text, values)).rows
+}
+
+/**
+ * Questions that have to be answered by their indexes. What the server believes of how many rows there are lags behind a table that
+ * fills and empties within minutes, and a plan made of it reads a million rows to answer with one page.
+ */
+export function byIndexes<T>(database: Database, work: (ask: Ask) => Promise<T>): Promise<T> {
+  return database.transaction(
+    async (ask) => {
+      await ask("SELECT set_config(name, 'off', true) FROM unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) AS name")
+      return work(ask)
+    },
+    { readOnly: true },
+  )
+}
+
 const CONNECT_MS = 3_000
 const STATEMENT_MS = 10_000
 const TRANSACTION_TRIES = 10

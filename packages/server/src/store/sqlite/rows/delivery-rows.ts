@@ -4,13 +4,10 @@ import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE, steps } from '../../history/paging.ts'
 import { resolveOrigin } from '../messages/origins.ts'
-import { absentIndexes, type ShipmentRow } from '../messages/read-claims.ts'
+import type { ShipmentRow } from '../messages/read-claims.ts'
 import { readLedger } from './book-rows.ts'
 import type { Rows } from './rows.ts'
 import { segmentRows } from './segment-rows.ts'
-
-/** Names of rows as the values of one parameter. */
-const NAMES = '(SELECT value FROM json_each(?))'
 
 export function deliveryRows(rows: Rows): DeliveryRows<number> {
   return {
@@ -40,13 +37,6 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
               parts: JSON.parse(row.parts) as StoredPart<number>[],
             })),
       ),
-    segmentFacts: (names) =>
-      rows
-        .select<{ seq: number; count: number; absent: string | null; receivedAtMs: number }>(
-          `SELECT seq, count, absent, received_at AS receivedAtMs FROM segments WHERE seq IN ${NAMES}`,
-          JSON.stringify(names),
-        )
-        .map((row) => Object.assign(row, { absent: absentIndexes(row.absent) })),
     attempts: (destination, deliveredOnly, first, last, limit) =>
       rows
         .select<AttemptRow<number>>(
@@ -86,7 +76,6 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
          LEFT JOIN replay_jobs j ON j.num = r.job ORDER BY d.place`,
         JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination }))),
       ),
-    keys: (names) => rows.select(`SELECT seq, source, keys FROM segments WHERE seq IN ${NAMES}`, JSON.stringify(names)),
     causes: ({ destinationId, state }, first, last, _times, limit) =>
       rows.select<CauseRow>(
         `SELECT g.*, f.origin, f.idx FROM (

@@ -2,20 +2,21 @@
 
 import type { FoundKey, MessageRows } from '../../history/message-rows.ts'
 import type { Rows } from './rows.ts'
-import { segmentRows } from './segment-rows.ts'
+import { headColumns, headOf, type StoredHead, segmentRows } from './segment-rows.ts'
 
 export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): MessageRows<number> {
   return {
     ...segmentRows(rows),
     source: (id) => rows.sources.num(id),
     newest: (withKeys, first, last, limit) =>
-      rows.select(
-        `SELECT seq, source, received_at AS receivedAtMs${withKeys ? ', keys' : ''} FROM segments
-         WHERE seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?`,
-        first,
-        last,
-        limit,
-      ),
+      rows
+        .select<StoredHead>(
+          `SELECT ${headColumns(withKeys)} FROM segments WHERE seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?`,
+          first,
+          last,
+          limit,
+        )
+        .map(headOf),
     find: () => [...found].sort((a, b) => b.segment - a.segment),
     replays: (messages) =>
       rows.select(

@@ -1,15 +1,20 @@
 // Segments in the file, for lists of messages and of deliveries.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
-import type { SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
+import type { SegmentHead, SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
 import type { Rows } from './rows.ts'
 
-type StoredSegment = Omit<SegmentRow<number>, 'sourceId' | 'browser' | 'absent'> & {
-  source: number
-  browser: number
-  absent: string | null
+export type StoredHead = Omit<SegmentHead<number>, 'absent'> & { absent: string | null }
+type StoredSegment = StoredHead & Omit<SegmentRow<number>, 'absent' | 'browser' | 'sourceId'> & { browser: number }
+
+export function headColumns(withKeys: boolean): string {
+  return `seq, source, received_at AS receivedAtMs, count, absent${withKeys ? ', keys' : ''}`
+}
+
+export function headOf<Head extends StoredHead>(row: Head): Omit<Head, 'absent'> & { absent: number[] } {
+  return Object.assign(row, { absent: absentIndexes(row.absent) })
 }
 
 export function segmentRows(rows: Rows): SegmentRows<number> {
@@ -19,14 +24,19 @@ export function segmentRows(rows: Rows): SegmentRows<number> {
     seed: () => JSON.parse(rows.setting('dedup_seed') as string) as Seed,
     sources: () => rows.select('SELECT num, id FROM sources'),
     destinationIds: () => (num) => rows.destinations.id(num),
+    heads: (names, withKeys) =>
+      rows
+        .select<StoredHead>(
+          `SELECT ${headColumns(withKeys)} FROM segments WHERE seq IN (SELECT value FROM json_each(?))`,
+          JSON.stringify(names),
+        )
+        .map(headOf),
     *segments(names) {
-      const statement = rows.database.prepare(
-        `SELECT seq, source, received_at AS receivedAtMs, ip, browser, count, absent, routes, keys, body, trace FROM segments WHERE seq = ?`,
-      )
+      const statement = rows.database.prepare(`SELECT ${headColumns(true)}, ip, browser, routes, body, trace FROM segments WHERE seq = ?`)
       for (const name of names) {
         const row = statement.get(name) as StoredSegment | undefined
         if (row === undefined) continue
-        yield { ...row, sourceId: rows.sources.id(row.source), browser: row.browser === 1, absent: absentIndexes(row.absent) }
+        yield Object.assign(headOf(row), { sourceId: rows.sources.id(row.source), browser: row.browser === 1 })
       }
     },
   }

@@ -2,7 +2,7 @@
 
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
 import { booksOf } from '../../history/books.ts'
-import { History } from '../../history/history.ts'
+import { type HistoryReads, historyReads } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import type { MessageFilter, PageRequest } from '../../store.ts'
 import { auditRows } from '../rows/audit-rows.ts'
@@ -18,8 +18,10 @@ import type { Rows } from '../rows/rows.ts'
 type Keys = readonly FoundKey<number>[]
 
 export function createReads(rows: Rows) {
-  const history = (found: Keys = []): History<number> =>
-    new History((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows.database) }))
+  const history = (found: Keys = []): HistoryReads =>
+    historyReads<number>((work) =>
+      work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows.database) }),
+    )
   return {
     configuration: new ConfigurationReads(rows),
     books: booksOf(bookRows(rows.database)),
