@@ -17,7 +17,8 @@ function openLocked(options: WriterOptions) {
   const lock = lockStore(options.path)
   try {
     const parts = openParts(options)
-    return { lock, parts, log: openLogIndex(options.path) }
+    const commands: Record<string, WriterCommand> = createCommands(parts)
+    return { lock, parts, commands, log: openLogIndex(options.path) }
   } catch (error) {
     lock.release()
     throw error
@@ -28,9 +29,8 @@ if (parentPort !== null) {
   const port = parentPort
   const options = workerData as WriterOptions
   try {
-    const { lock, parts, log } = openLocked(options)
+    const { lock, parts, commands, log } = openLocked(options)
     const { database, seed } = parts
-    const commands: Record<string, WriterCommand> = createCommands(parts)
     const writer = new GroupWriter(parts, commands)
 
     let copiedTo = 0
