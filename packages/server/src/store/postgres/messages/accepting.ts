@@ -18,7 +18,7 @@ import { owedIndexes, type Routes } from '../rows/rows.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
+import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/texts.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
@@ -75,11 +75,7 @@ const DAY_MS = 86_400_000
 const TURN_MS = 60_000
 const TALLY_AGAIN_MS = 1_000
 
-const KEYS = new Columns<{ key: Uint8Array | null; segment: string; index: number }>({
-  key: ['uuid', ({ key }) => key],
-  segment: ['bigint', ({ segment }) => segment],
-  idx: ['integer', ({ index }) => index],
-})
+const KEYS = plainColumns({ key: 'uuid', segment: 'bigint', idx: 'integer' })
 
 const SEGMENTS = new Columns<PlannedSegment>({
   seq: ['bigint', ({ seq }) => seq],
@@ -105,10 +101,7 @@ const SHIPMENTS = new Columns<Planned>({
   parts: ['text', ({ id, segment, indexes }) => `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}]]`],
 })
 
-const BOOKS = new Columns<{ id: string; subject: string }>({
-  id: ['bigint', ({ id }) => id],
-  subject: ['bigint', ({ subject }) => subject],
-})
+const BOOKS = plainColumns({ id: 'bigint', subject: 'bigint' })
 
 const ACCEPT = statement({
   name: 'accept',
@@ -395,14 +388,14 @@ class Group {
   /** Resolves after the commit with the duplicates of each segment that has any. */
   async write(database: Database): Promise<Map<string, number[]>> {
     const { ids } = this.#parts
-    const keys: { key: Uint8Array | null; segment: string; index: number }[] = []
+    const keys: { key: Uint8Array | null; segment: string; idx: number }[] = []
     const seen = new Set<string>()
     for (const { seq, item } of this.#segments) {
-      for (let index = 0; index < item.batch.messageIds.length; index++) {
-        const bytes = keyBytes(item.keys, index * KEY_WORDS)
+      for (let idx = 0; idx < item.batch.messageIds.length; idx++) {
+        const bytes = keyBytes(item.keys, idx * KEY_WORDS)
         const text = bytes.toString('latin1')
         // Null: its like comes earlier in this very statement.
-        keys.push({ key: seen.has(text) ? null : bytes, segment: seq, index })
+        keys.push({ key: seen.has(text) ? null : bytes, segment: seq, idx })
         seen.add(text)
       }
     }

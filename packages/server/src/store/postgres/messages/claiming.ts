@@ -9,7 +9,7 @@ import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRo
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
 import { Grouping } from './grouping.ts'
 import { Places } from './places.ts'
 
@@ -58,23 +58,14 @@ const FREED_AT_ONCE = 5_000
 /** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
 const STRAYS_EVERY_MS = 15_000
 
-interface QuestionRow {
-  request: ClaimRequest
-  ord: number
-  /** Its `num`. */
-  destination: string
-  /** Fresh shipments are looked for from here on. */
-  after: string
-}
-
-const QUESTIONS = new Columns<QuestionRow>({
-  ord: ['integer', ({ ord }) => ord],
-  destination: ['bigint', ({ destination }) => destination],
-  max_fresh: ['integer', ({ request }) => request.maxFresh],
-  after: ['bigint', ({ after }) => after],
-  max_retries: ['integer', ({ request }) => request.maxRetries],
-  now: ['bigint', ({ request }) => Math.floor(request.nowMs)],
-  max_bytes: ['bigint', ({ request }) => Math.min(Math.floor(request.maxBytes), Number.MAX_SAFE_INTEGER)],
+const QUESTIONS = plainColumns({
+  ord: 'integer',
+  destination: 'bigint',
+  max_fresh: 'integer',
+  after: 'bigint',
+  max_retries: 'integer',
+  now: 'bigint',
+  max_bytes: 'bigint',
 })
 
 const CLAIM = statement({
@@ -350,15 +341,15 @@ export class Claiming {
 
   async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
     const now = performance.now()
-    const questions = requests.map((request, ord): QuestionRow => {
-      const { destinationId } = request
-      return {
-        request,
-        ord,
-        destination: this.#parts.names.num('destinations', destinationId) ?? '0',
-        after: this.#places.from(destinationId),
-      }
-    })
+    const questions = requests.map(({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }, ord) => ({
+      ord,
+      destination: this.#parts.names.num('destinations', destinationId) ?? '0',
+      max_fresh: maxFresh,
+      after: this.#places.from(destinationId),
+      max_retries: maxRetries,
+      now: Math.floor(nowMs),
+      max_bytes: Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER),
+    }))
     const { rows } = await this.#database.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#membership.holder, questions }))
     const tookMs = performance.now() - now
     const [row] = rows
@@ -370,7 +361,7 @@ export class Claiming {
       if (maxFresh > 0) {
         const last = own.reduce<string | null>((newest, { id, attempt }) => (attempt === 0 && id > (newest ?? '') ? id : newest), null)
         // Without one, others may have them, or they are beyond what was asked for: that says nothing about where they lie.
-        if (last !== null) this.#places.looked(destinationId, (questions[ord] as QuestionRow).after, last, tookMs)
+        if (last !== null) this.#places.looked(destinationId, (questions[ord] as { after: string }).after, last, tookMs)
       }
       return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
     })

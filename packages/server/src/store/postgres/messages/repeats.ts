@@ -6,24 +6,10 @@ import { digestOf } from '../../encoding/digest.ts'
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { uuids } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
 import { keyBytes, keyText } from './message-keys.ts'
 
-interface RepeatSet {
-  segment: string
-  digest: number
-  count: number
-  atMs: number
-  fingerprints: Uint8Array
-}
-
-const SETS = new Columns<RepeatSet>({
-  segment: ['bigint', ({ segment }) => segment],
-  digest: ['bigint', ({ digest }) => digest],
-  count: ['integer', ({ count }) => count],
-  last_at: ['bigint', ({ atMs }) => atMs],
-  fingerprints: ['bytea', ({ fingerprints }) => fingerprints],
-})
+const SETS = plainColumns({ segment: 'bigint', digest: 'bigint', count: 'integer', last_at: 'bigint', fingerprints: 'bytea' })
 
 const RECORD = statement({
   parameters: { sets: SETS },
@@ -39,7 +25,7 @@ export async function recordRepeats(database: Database, calls: readonly { keys: 
     [uuids(all.map((words) => keyBytes(words)))],
   )
   const holders = new Map(rows.map(({ key, segment }) => [key, segment]))
-  const found = new Map<string, RepeatSet>()
+  const found = new Map<string, { segment: string; digest: number; count: number; last_at: number; fingerprints: Uint8Array }>()
   for (const { keys, atMs } of calls) {
     const bySegment = new Map<string, Uint32Array[]>()
     for (const words of keys) {
@@ -55,8 +41,8 @@ export async function recordRepeats(database: Database, calls: readonly { keys: 
       const before = found.get(name)
       if (before) {
         before.count++
-        before.atMs = Math.max(before.atMs, atMs)
-      } else found.set(name, { segment, digest, count: 1, atMs, fingerprints: new Uint8Array(words.buffer) })
+        before.last_at = Math.max(before.last_at, atMs)
+      } else found.set(name, { segment, digest, count: 1, last_at: atMs, fingerprints: new Uint8Array(words.buffer) })
     }
   }
   // In one order everywhere, so that two nodes do not wait for each other in a ring.

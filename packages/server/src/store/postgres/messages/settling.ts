@@ -13,7 +13,7 @@ import { storedParts } from '../rows/rows.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
+import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
@@ -47,13 +47,6 @@ const FAILURE_BYTES = 100
 const TRIES_TOGETHER = 2
 const TOOK_TOO_LONG = '57014'
 
-interface HeldRow {
-  id: string
-  claim: number
-  /** Which settlement of the group. */
-  ord: number
-}
-
 interface RestRow {
   id: string
   /** Its `num`. */
@@ -63,20 +56,7 @@ interface RestRow {
   bytes: number
 }
 
-interface BookRow {
-  id: string
-  subject: string
-  delivered: number
-  failed: number
-  expired: number
-  cancelled: number
-}
-
-const DONE = new Columns<HeldRow>({
-  id: ['bigint', ({ id }) => id],
-  claim: ['integer', ({ claim }) => claim],
-  ord: ['integer', ({ ord }) => ord],
-})
+const DONE = plainColumns({ id: 'bigint', claim: 'integer', ord: 'integer' })
 
 const KEPT = new Columns<Settlement['kept'][number]>({
   id: ['bigint', ({ shipment }) => shipment.id],
@@ -101,19 +81,16 @@ const REST = new Columns<RestRow>({
   parts: ['text', ({ draft }) => storedParts(draft.parts)],
 })
 
-const BOOKS = new Columns<BookRow>({
-  id: ['bigint', ({ id }) => id],
-  subject: ['bigint', ({ subject }) => subject],
-  delivered: ['bigint', ({ delivered }) => delivered],
-  failed: ['bigint', ({ failed }) => failed],
-  expired: ['bigint', ({ expired }) => expired],
-  cancelled: ['bigint', ({ cancelled }) => cancelled],
+const BOOKS = plainColumns({
+  id: 'bigint',
+  subject: 'bigint',
+  delivered: 'bigint',
+  failed: 'bigint',
+  expired: 'bigint',
+  cancelled: 'bigint',
 })
 
-const EXPECTED = new Columns<{ ord: number; owed: number }>({
-  ord: ['integer', ({ ord }) => ord],
-  owed: ['bigint', ({ owed }) => owed],
-})
+const EXPECTED = plainColumns({ ord: 'integer', owed: 'bigint' })
 
 const SETTLE = statement({
   name: 'settle',
@@ -257,14 +234,14 @@ export class Settling {
 
   #values(items: readonly Item[], holder: string, name: string): Value[] {
     const { ids } = this.#parts
-    const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id: id as string, claim, ord })))
+    const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id, claim, ord })))
     const kept = items.flatMap(({ settlement }) => settlement.kept)
     const rest = items.flatMap(({ settlement, destination }) =>
       settlement.remaining.map((draft) => ({ id: ids.next(), destination, draft, bytes: this.#bytesOf(settlement, draft) })),
     )
     const attempts = items.flatMap(({ destination, records }) => attemptRows(destination, records, ids))
     const failures = failureRows(attempts, ids)
-    const books = new Map<string, BookRow>()
+    const books = new Map<string, { id: string; subject: string; delivered: number; failed: number; expired: number; cancelled: number }>()
     for (const { destination, record } of attempts) {
       const book = books.get(destination) ?? { id: ids.next(), subject: destination, delivered: 0, failed: 0, expired: 0, cancelled: 0 }
       book.delivered += record.delivered

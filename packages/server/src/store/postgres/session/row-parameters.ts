@@ -24,6 +24,12 @@ export class Columns<Row> {
   }
 }
 
+/** Columns whose values are the fields of the same name. */
+export function plainColumns<const T extends Record<string, ColumnType>>(types: T): Columns<{ [K in keyof T]: ValueOf<T[K]> }> {
+  const columns = Object.entries(types).map(([name, type]) => [name, [type, (row: Record<string, never>) => row[name]]])
+  return new Columns(Object.fromEntries(columns))
+}
+
 /** How a text refers to rows that it is given. */
 class RowsText {
   /** `id, claim`. */
