@@ -54,7 +54,7 @@ export function refuseUneven({ destinationId, done, kept, remaining, records }: 
   }
 }
 
-function recordRow<Id extends RowId>(record: AttemptRecord): RecordRow<Id> {
+export function recordRow<Id extends RowId>(record: AttemptRecord): RecordRow<Id> {
   const counts = { delivered: 0, failed: 0, expired: 0, cancelled: 0 }
   const failures: RecordRow<Id>['failures'] = []
   for (const { state, reason, indexes } of record.finals) {

@@ -22,7 +22,7 @@ import { Claiming } from './messages/claiming.ts'
 import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { writeOutcomes } from './replays/replay-outcomes.ts'
-import { AuditLog } from './rows/audit-log.ts'
+import { dropAudit } from './rows/audit-entries.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { Folding } from './rows/folding.ts'
 import { createHistory } from './rows/history.ts'
@@ -156,7 +156,6 @@ class Postgres implements PostgresStore {
   readonly deletions: Deleting
   readonly replays: ReplayStore
   readonly #retention: Retention
-  readonly #auditLog: AuditLog
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
@@ -226,12 +225,11 @@ class Postgres implements PostgresStore {
       inspect: (deadlineMs) => inspect(database, deadlineMs),
       addStats: (rows) => stats.add(rows),
     }
-    this.#auditLog = new AuditLog(parts)
     this.#retentionRuns = new RetentionRuns({
       retentionDays: options.retentionDays,
       drop: {
         messages: (beforeMs) => this.#retention.drop(beforeMs),
-        audit: (beforeMs) => this.#auditLog.drop(beforeMs),
+        audit: (beforeMs) => dropAudit(database, beforeMs),
         replayJobs: (beforeMs) => dropReplays(parts, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
         stats: (minutesBeforeMs, hoursBeforeMs) => stats.drop(minutesBeforeMs, hoursBeforeMs),

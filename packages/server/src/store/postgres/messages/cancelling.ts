@@ -2,8 +2,7 @@
 // several at once: each takes rows that no other has locked. What is held is settled or given back by its holder, and
 // cancelled after that; what a node still accepts before it hears of the deletion, when it hears, or by whoever looks next.
 
-import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
-import type { RecordRow } from '../../encoding/settlement.ts'
+import { recordRow } from '../../encoding/settlement.ts'
 import type { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { owedIndexes, type StoredPart } from '../rows/rows.ts'
 import { int8s } from '../session/binary-arrays.ts'
@@ -16,7 +15,6 @@ import { changeLedger } from './owing.ts'
 /** Deliveries, each with a row of its own. */
 const CANCELLED_PER_STEP = 1_000
 const LOOK_EVERY_MS = 5_000
-const REASON = 'destination_deleted'
 
 /** Waiting rows have two indexes, each with an order of its own. */
 const WAITING = [
@@ -126,14 +124,12 @@ export class Cancelling {
     )
     const bySeq = new Map(segments.map((segment) => [segment.seq, segment]))
     const records = taken.flatMap(({ id, attempt, replay }, at) =>
-      (stored[at] as StoredPart[]).map(([origin, segment, of]): RecordRow<string> => {
+      (stored[at] as StoredPart[]).map(([origin, segment, of]) => {
         const found = bySeq.get(segment)
         if (found === undefined && of === 0) throw new Error(`shipment ${id} refers to a segment that is not there`)
         const indexes = owedIndexes(of, found?.count ?? 0, found?.absent ?? null)
-        const finals = [{ state: 'cancelled' as const, reason: REASON, indexes }]
-        const doc = writeAttemptDoc({ requests: [], finals })
-        const failures = indexes.map((index) => ({ state: 'cancelled', reason: REASON, index }))
-        return { origin, segment, attempt, atMs, replay, delivered: 0, failed: 0, expired: 0, cancelled: indexes.length, doc, failures }
+        const finals = [{ state: 'cancelled' as const, reason: 'destination_deleted', indexes }]
+        return recordRow<string>({ origin, segment, attempt, atMs, replay, requests: [], finals })
       }),
     )
     const { ids } = this.#parts

@@ -1,9 +1,11 @@
-// Who did what, written in the transaction of what was done.
+// Who did what: written in the transaction of what was done, and dropped when its time is over.
 
 import type { NewAuditEntry } from '../../store.ts'
-import type { RowIds } from '../schema/ids.ts'
-import type { Ask } from '../session/database.ts'
+import { type RowIds, rowIdAt } from '../schema/ids.ts'
+import type { Ask, Database } from '../session/database.ts'
 import { writeText } from '../session/texts.ts'
+
+const DROPPED_PER_STEP = 1_000
 
 export async function writeAudit(ask: Ask, ids: RowIds, entry: NewAuditEntry | undefined, atMs: number): Promise<void> {
   if (entry === undefined) return
@@ -20,4 +22,13 @@ export async function writeAudit(ask: Ask, ids: RowIds, entry: NewAuditEntry | u
     json(before),
     json(after),
   ])
+}
+
+/** Some of those from before; how many. */
+export async function dropAudit(database: Database, beforeMs: number): Promise<number> {
+  const { count } = await database.query(
+    `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < $1 ORDER BY id LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`,
+    [rowIdAt(beforeMs)],
+  )
+  return count
 }

@@ -1,7 +1,7 @@
 // Cancels what a deleted destination is still owed, inside the group's transaction.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { writeAttemptDoc } from '../../encoding/attempt-doc.ts'
+import { recordRow } from '../../encoding/settlement.ts'
 import type { Names } from '../schema/names.ts'
 import type { Claims } from './claims.ts'
 import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
@@ -44,21 +44,9 @@ export class CancelWriter {
       remove.run(destination, row.class, row.due, row.id)
       for (const [origin, segment, stored] of JSON.parse(row.parts) as StoredPart[]) {
         const indexes = stored === 0 ? this.#allOf(segment) : [...stored]
-        const reason = 'destination_deleted'
-        const finals = [{ state: 'cancelled' as const, reason, indexes }]
-        settler.insertRecord(destination, {
-          origin,
-          segment,
-          attempt: row.attempt,
-          atMs,
-          replay: row.replay === 1,
-          delivered: 0,
-          failed: 0,
-          expired: 0,
-          cancelled: indexes.length,
-          doc: writeAttemptDoc({ requests: [], finals }),
-          failures: indexes.map((index) => ({ state: 'cancelled', reason, index })),
-        })
+        const finals = [{ state: 'cancelled' as const, reason: 'destination_deleted', indexes }]
+        const { attempt, replay } = row
+        settler.insertRecord(destination, recordRow({ origin, segment, attempt, atMs, replay: replay === 1, requests: [], finals }))
       }
     }
     return rows.length

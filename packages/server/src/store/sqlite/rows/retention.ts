@@ -5,6 +5,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Duplicates } from '../keys/duplicates.ts'
+import { GroupCounts } from '../messages/group-counts.ts'
 import { dropRepeats } from '../messages/repeats.ts'
 import type { StoredPart } from '../messages/stored-parts.ts'
 import type { Routes } from '../messages/write-accept.ts'
@@ -12,67 +13,66 @@ import { type RowIds, rowIdAt } from '../schema/ids.ts'
 
 const ROWS_PER_STEP = 300
 
-interface Counts {
-  owed: number
+/** In the order in which they are dropped from, each by its key. */
+const TABLES = {
+  segments: { key: 'seq', columns: 'seq AS segment, routes', group: '', limit: ROWS_PER_STEP },
+  attempts: { key: 'id', columns: 'segment, origin, destination, delivered, failed, expired, cancelled', group: '', limit: ROWS_PER_STEP },
+  failures: { key: 'id', columns: 'segment', group: '', limit: ROWS_PER_STEP },
+  // Up to a hundred rows have the same origin, and go together. A replay of a pinned segment may be what is still owed of it, and its
+  // name must stay resolvable.
+  replays: { key: 'origin', columns: 'segment, destination, count(*) AS count', group: 'GROUP BY origin', limit: 30 },
+}
+
+type Table = keyof typeof TABLES
+
+/** A row of any of the tables, with the columns that are read of it. */
+interface OldRow {
+  key: number
+  segment: number
+  routes: string
+  origin: number
+  destination: number
+  count: number
   delivered: number
   failed: number
   expired: number
   cancelled: number
 }
 
-interface AttemptRow extends Omit<Counts, 'owed'> {
-  id: number
-  origin: number
-  destination: number
-  segment: number
+interface OldTable {
+  table: Table
+  select: StatementSync
+  remove: StatementSync
 }
 
-/** Tables in the order they are dropped from, each by its key. */
-type Table = 'segments' | 'attempts' | 'failures' | 'replays'
-
-const START = { segments: 0, attempts: 0, failures: 0, replays: 0 }
+const START: Record<Table, number> = { segments: 0, attempts: 0, failures: 0, replays: 0 }
+const ENDS = ['delivered', 'failed', 'expired', 'cancelled'] as const
 
 export class Retention {
   readonly #database: DatabaseSync
   readonly #duplicates: Duplicates
   readonly #ids: RowIds
-  readonly #select: Record<Table, StatementSync>
-  readonly #delete: Record<Table, StatementSync>
-  readonly #archive: StatementSync
+  readonly #tables: OldTable[]
+  readonly #archive: GroupCounts<'owed' | (typeof ENDS)[number]>
   readonly #keepFinal: StatementSync
   readonly #anyDeletion: StatementSync
   #line = 0
   #pinned: ReadonlySet<number> = new Set()
   #isPinned = false
   /** How far each table was read, now and as of the last commit. */
-  #read: Record<Table, number> = { ...START }
-  #committed: Record<Table, number> = { ...START }
+  #read = { ...START }
+  #committed = { ...START }
 
   constructor(database: DatabaseSync, duplicates: Duplicates, ids: RowIds) {
     this.#database = database
     this.#duplicates = duplicates
     this.#ids = ids
-    const select = (columns: string, table: Table, key: string): StatementSync =>
-      database.prepare(`SELECT ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ORDER BY ${key} LIMIT ${ROWS_PER_STEP}`)
-    this.#select = {
-      segments: select('seq, routes', 'segments', 'seq'),
-      attempts: select('id, origin, destination, segment, delivered, failed, expired, cancelled', 'attempts', 'id'),
-      failures: select('id, segment', 'failures', 'id'),
-      // Up to a hundred rows have the same origin, and go together.
-      replays: database.prepare(
-        'SELECT origin, destination, segment, count(*) AS count FROM replays WHERE origin > ? AND origin < ? GROUP BY origin ORDER BY origin LIMIT 30',
-      ),
-    }
-    this.#delete = {
-      segments: database.prepare('DELETE FROM segments WHERE seq = ?'),
-      attempts: database.prepare('DELETE FROM attempts WHERE id = ?'),
-      failures: database.prepare('DELETE FROM failures WHERE id = ?'),
-      replays: database.prepare('DELETE FROM replays WHERE origin = ?'),
-    }
-    this.#archive = database.prepare(`
-      INSERT INTO ledger_archive (destination, owed, delivered, failed, expired, cancelled) VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (destination) DO UPDATE SET owed = owed + excluded.owed, delivered = delivered + excluded.delivered,
-        failed = failed + excluded.failed, expired = expired + excluded.expired, cancelled = cancelled + excluded.cancelled`)
+    this.#tables = (Object.keys(TABLES) as Table[]).map((table) => {
+      const { key, columns, group, limit } = TABLES[table]
+      const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
+      return { table, select: database.prepare(select), remove: database.prepare(`DELETE FROM ${table} WHERE ${key} = ?`) }
+    })
+    this.#archive = new GroupCounts(database, 'ledger_archive', 'destination', ['owed', ...ENDS])
     this.#keepFinal = database.prepare('UPDATE deletion_targets SET final = ? WHERE origin = ?')
     this.#anyDeletion = database.prepare('SELECT 1 FROM deletion_targets LIMIT 1')
   }
@@ -100,14 +100,7 @@ export class Retention {
   /** False when there is nothing more to drop. */
   step(): boolean {
     if (!this.#isPinned) throw new Error('what is pinned is not known')
-    return (
-      this.#dropSegments() ||
-      this.#dropAttempts() ||
-      this.#dropFailures() ||
-      this.#dropReplays() ||
-      dropRepeats(this.#database, this.#line) ||
-      this.#duplicates.dropStep(this.#line)
-    )
+    return this.#tables.some((each) => this.#drop(each)) || dropRepeats(this.#database, this.#line) || this.#duplicates.dropStep(this.#line)
   }
 
   committed(): void {
@@ -116,80 +109,34 @@ export class Retention {
 
   rolledBack(): void {
     this.#read = { ...this.#committed }
+    this.#archive.rolledBack()
   }
 
-  #dropSegments(): boolean {
-    const rows = this.#next('segments') as { seq: number; routes: string }[]
-    const counts = new Map<number, Counts>()
-    for (const { seq, routes } of rows) {
-      this.#read.segments = seq
-      if (this.#pinned.has(seq)) continue
-      for (const [destination, , , count] of (JSON.parse(routes) as Routes).s) of(counts, destination).owed += count
-      this.#delete.segments.run(seq)
-    }
-    this.#write(counts)
-    return rows.length > 0
-  }
-
-  #dropAttempts(): boolean {
-    const rows = this.#next('attempts') as AttemptRow[]
-    const ofDeletions = rows.length > 0 && this.#anyDeletion.get() !== undefined
-    const counts = new Map<number, Counts>()
+  #drop({ table, select, remove }: OldTable): boolean {
+    const rows = select.all(this.#read[table], this.#line) as unknown as OldRow[]
+    const ofDeletions = table === 'attempts' && rows.length > 0 && this.#anyDeletion.get() !== undefined
     for (const row of rows) {
-      this.#read.attempts = row.id
+      this.#read[table] = row.key
       if (this.#pinned.has(row.segment)) continue
-      for (const state of ['delivered', 'failed', 'expired', 'cancelled'] as const) {
-        if (row[state] === 0) continue
-        of(counts, row.destination)[state] += row[state]
-        if (ofDeletions) this.#keepFinal.run(state, row.origin)
-      }
-      this.#delete.attempts.run(row.id)
+      this.#count(table, row, ofDeletions)
+      remove.run(row.key)
     }
-    this.#write(counts)
+    this.#archive.write()
     return rows.length > 0
   }
 
-  #dropFailures(): boolean {
-    const rows = this.#next('failures') as { id: number; segment: number }[]
-    for (const { id, segment } of rows) {
-      this.#read.failures = id
-      if (!this.#pinned.has(segment)) this.#delete.failures.run(id)
-    }
-    return rows.length > 0
-  }
-
-  /** A replay of a pinned segment may be what is still owed of it, and its name must stay resolvable. */
-  #dropReplays(): boolean {
-    const rows = this.#next('replays') as { origin: number; destination: number; segment: number; count: number }[]
-    const counts = new Map<number, Counts>()
-    for (const { origin, destination, segment, count } of rows) {
-      this.#read.replays = origin
-      if (this.#pinned.has(segment)) continue
-      of(counts, destination).owed += count
-      this.#delete.replays.run(origin)
-    }
-    this.#write(counts)
-    return rows.length > 0
-  }
-
-  #next(table: Table): unknown[] {
-    return this.#select[table].all(this.#read[table], this.#line)
-  }
-
-  #write(counts: ReadonlyMap<number, Counts>): void {
-    for (const [destination, { owed, delivered, failed, expired, cancelled }] of counts) {
-      this.#archive.run(destination, owed, delivered, failed, expired, cancelled)
+  #count(table: Table, row: OldRow, ofDeletions: boolean): void {
+    const archive = this.#archive
+    if (table === 'segments')
+      for (const [destination, , , count] of (JSON.parse(row.routes) as Routes).s) archive.add(destination, 'owed', count)
+    if (table === 'replays') archive.add(row.destination, 'owed', row.count)
+    if (table !== 'attempts') return
+    for (const state of ENDS) {
+      if (row[state] === 0) continue
+      archive.add(row.destination, state, row[state])
+      if (ofDeletions) this.#keepFinal.run(state, row.origin)
     }
   }
-}
-
-function of(counts: Map<number, Counts>, destination: number): Counts {
-  let own = counts.get(destination)
-  if (own === undefined) {
-    own = { owed: 0, delivered: 0, failed: 0, expired: 0, cancelled: 0 }
-    counts.set(destination, own)
-  }
-  return own
 }
 
 /** Segments before a line that are still owed. Read by the reading thread. */

@@ -6,6 +6,7 @@ import type { LedgerRow } from '../../store.ts'
 import { readLedger, recount } from '../rows/book-rows.ts'
 import { lockStore, openProblem, openWriter } from './database.ts'
 import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
+import { readSetting } from './settings.ts'
 
 /** By what each table is walked. In this order things come before what refers to them. */
 const KEYS = {
@@ -77,7 +78,7 @@ export class Leaving {
   }
 
   setting(name: string): string | undefined {
-    return (this.#database.prepare('SELECT value FROM settings WHERE name = ?').get(name) as { value: string } | undefined)?.value
+    return readSetting(this.#database, name)
   }
 
   count(table: LeavingTable): number {

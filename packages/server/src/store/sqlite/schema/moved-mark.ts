@@ -2,6 +2,7 @@
 // that go apart. A setting, which a person can take away again: the rows stay.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { readSetting, writeSetting } from './settings.ts'
 import { StoreProblem } from './store-problem.ts'
 
 export const MOVED_SETTING = 'moved'
@@ -16,17 +17,14 @@ export interface MovedMark {
 }
 
 export function readMoved(database: DatabaseSync): MovedMark | undefined {
-  const row = database.prepare('SELECT value FROM settings WHERE name = ?').get(MOVED_SETTING) as { value: string } | undefined
-  return row && (JSON.parse(row.value) as MovedMark)
+  const mark = readSetting(database, MOVED_SETTING)
+  return mark === undefined ? undefined : (JSON.parse(mark) as MovedMark)
 }
 
 /** Null: none from now on. */
 export function writeMoved(database: DatabaseSync, mark: MovedMark | null): void {
   if (mark === null) database.prepare('DELETE FROM settings WHERE name = ?').run(MOVED_SETTING)
-  else
-    database
-      .prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
-      .run(MOVED_SETTING, JSON.stringify(mark))
+  else writeSetting(database, MOVED_SETTING, JSON.stringify(mark))
 }
 
 export function refuseMoved(database: DatabaseSync, path: string): void {

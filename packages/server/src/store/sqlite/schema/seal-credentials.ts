@@ -1,4 +1,4 @@
-// Encrypts or removes what earlier versions wrote to the file in plain text: see ../encoding/plain-credentials.ts. Runs once, at the first
+// Encrypts or removes what earlier versions wrote to the file in plain text: see ../../configuration/plain-credentials.ts. Runs once, at the first
 // start of a version that seals it, before anything else is done with the file. If it is interrupted, the next start does it again.
 // Afterwards the old texts are nowhere in the file: pages that SQLite has freed are overwritten too.
 
@@ -21,7 +21,11 @@ export function sealCredentials(path: string, box: SecretBox): void {
   try {
     database.exec('PRAGMA secure_delete = ON')
     checkSettings(database, box)
-    const isChanged = [sealDestinations(database, box), hideInAttempts(database), hideInAudit(database)].includes(true)
+    const isChanged = [
+      sealDestinations(database, box),
+      hideIn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, hiddenInAttempt),
+      ...['before', 'after'].map((column) => hideIn(database, 'audit', column, "action LIKE 'destination.%'", hiddenInAudit)),
+    ].includes(true)
     if (isChanged) overwriteFreePages(database)
     database.prepare('DELETE FROM settings WHERE name = ?').run(PLAIN_CREDENTIALS)
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -47,15 +51,18 @@ function sealDestinations(database: DatabaseSync, box: SecretBox): boolean {
   return docs.length > 0
 }
 
-function hideInAttempts(database: DatabaseSync): boolean {
-  const page = database.prepare(`SELECT id, doc FROM attempts WHERE id > ? AND doc LIKE '{"u":["%?%' ORDER BY id LIMIT ${PAGE_ROWS}`)
-  const update = database.prepare('UPDATE attempts SET doc = ? WHERE id = ?')
+/** Whether anything was changed. In pages, as there may be millions of attempts. */
+function hideIn(database: DatabaseSync, table: string, column: string, where: string, hide: (text: string) => string | undefined): boolean {
+  const page = database.prepare(
+    `SELECT id, ${column} AS text FROM ${table} WHERE id > ? AND ${column} IS NOT NULL AND ${where} ORDER BY id LIMIT ${PAGE_ROWS}`,
+  )
+  const update = database.prepare(`UPDATE ${table} SET ${column} = ? WHERE id = ?`)
   let isChanged = false
   for (let after = 0; ; ) {
-    const rows = page.all(after) as { id: number; doc: string }[]
+    const rows = page.all(after) as { id: number; text: string }[]
     inTransaction(database, () => {
-      for (const { id, doc } of rows) {
-        const hidden = hiddenInAttempt(doc)
+      for (const { id, text } of rows) {
+        const hidden = hide(text)
         if (hidden === undefined) continue
         update.run(hidden, id)
         isChanged = true
@@ -64,26 +71,6 @@ function hideInAttempts(database: DatabaseSync): boolean {
     if (rows.length < PAGE_ROWS) return isChanged
     after = (rows.at(-1) as { id: number }).id
   }
-}
-
-function hideInAudit(database: DatabaseSync): boolean {
-  const rows = database.prepare("SELECT id, before, after FROM audit WHERE action LIKE 'destination.%'").all() as {
-    id: number
-    before: string | null
-    after: string | null
-  }[]
-  let isChanged = false
-  inTransaction(database, () => {
-    for (const row of rows) {
-      for (const column of ['before', 'after'] as const) {
-        const hidden = row[column] === null ? undefined : hiddenInAudit(row[column])
-        if (hidden === undefined) continue
-        database.prepare(`UPDATE audit SET ${column} = ? WHERE id = ?`).run(hidden, row.id)
-        isChanged = true
-      }
-    }
-  })
-  return isChanged
 }
 
 /**
