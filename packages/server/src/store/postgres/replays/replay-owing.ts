@@ -6,14 +6,11 @@ import { LEDGER } from '../messages/owing.ts'
 import { storedParts } from '../rows/rows.ts'
 import { type RowIds, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
+import { plainColumns, type RowOf, statement } from '../session/row-parameters.ts'
 
-interface NewReplay {
-  origin: string
-  destination: string
-  segment: string
-  index: number
-  replayOf: string
-}
+const REPLAYS = plainColumns({ origin: 'bigint', idx: 'integer', destination: 'bigint', segment: 'bigint', replay_of: 'text' })
+
+type NewReplay = RowOf<typeof REPLAYS>
 
 export async function oweAgain(
   ask: Ask,
@@ -26,28 +23,15 @@ export async function oweAgain(
   const owed = new Map<string, number>()
   for (const { destination, segment, bytes, entries } of all) {
     const origin = ids.next()
-    for (const { index, replayOf } of entries) replays.push({ origin, destination, segment, index, replayOf })
+    for (const { index, replayOf } of entries) replays.push({ origin, idx: index, destination, segment, replay_of: replayOf })
     const parts = storedParts([{ origin, segment, indexes: entries.map(({ index }) => index) }])
     shipments.push({ id: origin, destination, bytes, count: entries.length, parts })
     owed.set(destination, (owed.get(destination) ?? 0) + entries.length)
   }
-  await ask(INSERT_REPLAYS, [
-    replays.map(({ origin }) => origin),
-    replays.map(({ index }) => index),
-    replays.map(({ destination }) => destination),
-    replays.map(({ segment }) => segment),
-    replays.map(({ replayOf }) => replayOf),
-    atMs,
-    job,
-  ])
-  await ask(INSERT_SHIPMENTS, [
-    shipments.map(({ id }) => id),
-    shipments.map(({ destination }) => destination),
-    shipments.map(({ count }) => count),
-    shipments.map(({ bytes }) => bytes),
-    shipments.map(({ parts }) => parts),
-  ])
-  await ask(INSERT_DELTAS, [[...owed].map(() => ids.next()), [...owed.keys()], [...owed.values()], LEDGER])
+  await ask(INSERT_REPLAYS, INSERT_REPLAYS.values({ replays, atMs, job }))
+  await ask(INSERT_SHIPMENTS, INSERT_SHIPMENTS.values({ shipments }))
+  const books = Array.from(owed, ([destination, count]) => ({ id: ids.next(), destination, count }))
+  await ask(INSERT_DELTAS, INSERT_DELTAS.values({ books }))
   await followDeletions(ask, replays)
   return shipments.map(({ id }) => id)
 }
@@ -55,23 +39,20 @@ export async function oweAgain(
 /** The target of a delete message follows its newest replay, whichever delivery that repeats, unless it was delivered before. */
 async function followDeletions(ask: Ask, replays: readonly NewReplay[]): Promise<void> {
   // A delete message is alone in its segment.
-  const first = replays.filter(({ index }) => index === 0)
+  const first = replays.filter(({ idx }) => idx === 0)
   if (first.length === 0 || (await ask('SELECT 1 FROM deletion_targets LIMIT 1')).rows.length === 0) return
-  const { rows } = await ask<{ deletion: string }>(FOLLOW, [
-    first.map(({ origin }) => origin),
-    first.map(({ replayOf }) => replayOf.split('-')[0] as string),
-    first.map(({ segment }) => segment),
-    first.map(({ destination }) => destination),
-  ])
+  const { rows } = await ask<{ deletion: string }>(FOLLOW, FOLLOW.values({ first }))
   if (rows.length === 0) return
   await ask('UPDATE deletions SET ended = NULL WHERE num = ANY($1::bigint[])', [rows.map(({ deletion }) => deletion)])
 }
 
-const FOLLOW = `
+const FOLLOW = statement({
+  parameters: { first: REPLAYS },
+  text: ({ first }) => `
   WITH n AS (
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS n (origin, repeated, segment, destination)
+    SELECT * FROM ${first.as('n')}
   ), before AS (
-    SELECT n.origin AS newest, n.repeated AS origin FROM n
+    SELECT n.origin AS newest, split_part(n.replay_of, '-', 1)::bigint AS origin FROM n
     UNION
     SELECT n.origin, r.origin FROM n JOIN replays r
       ON r.segment = n.segment AND r.idx = 0 AND r.destination = n.destination AND r.origin > n.segment - ${SKEW} AND r.origin <> n.origin
@@ -79,23 +60,24 @@ const FOLLOW = `
   UPDATE deletion_targets t SET origin = before.newest, final = NULL FROM before
   WHERE t.origin = before.origin AND coalesce(t.final, 'failed') <> 'delivered'
     AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.origin = before.origin AND a.id > before.origin - ${SKEW} AND a.delivered > 0)
-  RETURNING t.deletion`
+  RETURNING t.deletion`,
+})
 
-const INSERT_REPLAYS = {
+const INSERT_REPLAYS = statement({
   name: 'replay_insert',
-  text: `INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job)
-    SELECT n.*, $6, $7 FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[]) AS n`,
-}
+  parameters: { replays: REPLAYS, atMs: 'value', job: 'value' },
+  text: ({ replays, atMs, job }) => `INSERT INTO replays (${replays.names}, at, job) SELECT n.*, ${atMs}, ${job} FROM ${replays.as('n')}`,
+})
 
-const INSERT_SHIPMENTS = {
+const INSERT_SHIPMENTS = statement({
   name: 'replay_insert_shipments',
-  text: `INSERT INTO shipments (id, destination, count, bytes, parts, replay)
-    SELECT n.*, true FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::integer[], $5::text[]) AS n`,
-}
+  parameters: { shipments: plainColumns({ id: 'bigint', destination: 'bigint', bytes: 'integer', count: 'integer', parts: 'text' }) },
+  text: ({ shipments }) => `INSERT INTO shipments (${shipments.names}, replay) SELECT n.*, true FROM ${shipments.as('n')}`,
+})
 
-const INSERT_DELTAS = {
+const INSERT_DELTAS = statement({
   name: 'replay_insert_deltas',
-  text: `INSERT INTO deltas (id, kind, subject, counts)
-    SELECT n.id, $4, n.destination, ARRAY[n.count, 0, n.count, 0, 0, 0]
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, destination, count)`,
-}
+  parameters: { books: plainColumns({ id: 'bigint', destination: 'bigint', count: 'bigint' }) },
+  text: ({ books }) => `INSERT INTO deltas (id, kind, subject, counts)
+    SELECT n.id, ${LEDGER}, n.destination, ARRAY[n.count, 0, n.count, 0, 0, 0] FROM ${books.as('n')}`,
+})

@@ -24,6 +24,8 @@ export class Columns<Row> {
   }
 }
 
+export type RowOf<C> = C extends Columns<infer Row> ? Row : never
+
 /** Columns whose values are the fields of the same name. */
 export function plainColumns<const T extends Record<string, ColumnType>>(types: T): Columns<{ [K in keyof T]: ValueOf<T[K]> }> {
   const columns = Object.entries(types).map(([name, type]) => [name, [type, (row: Record<string, never>) => row[name]]])
