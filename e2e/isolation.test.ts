@@ -4,10 +4,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Behaviour, startReceiver } from './receiver.ts'
+import { type Behaviour, type Receiver, startReceiver } from './receiver.ts'
 import { startService } from './service.ts'
 import { eventually } from './signals.ts'
-import { wire } from './wiring.ts'
+import { type Wiring, wire } from './wiring.ts'
 
 interface Health {
   breaker: 'closed' | 'open' | 'probing'
@@ -81,11 +81,7 @@ describe(`A dead destination with ${OWED} deliveries owed`, { concurrency: true 
       assert.deepEqual(new Set(ledger), new Set([delivered(deadId, ids.length), delivered(healthyId, ids.length)]))
       const recounted = await service.ledger({ recount: true })
       assert.deepEqual(new Set(recounted), new Set(ledger), 'the books say what the rows say')
-      assert.deepEqual(
-        ids.filter((id) => healthy.byMessageId.get(id)?.length !== 1),
-        [],
-        'each once',
-      )
+      assert.deepEqual(await notOnce(wiring, healthyId, healthy, ids), [], 'each once')
       const after = await health(deadId)
       assert.deepEqual([after.breaker, after.pending, after.oldestPendingAt, after.nextAttemptAt], ['closed', 0, null, null])
     })
@@ -94,4 +90,21 @@ describe(`A dead destination with ${OWED} deliveries owed`, { concurrency: true 
 
 function delivered(destinationId: string, count: number): object {
   return { destinationId, owed: count, delivered: count, pending: 0, failed: 0, expired: 0, cancelled: 0 }
+}
+
+/**
+ * Messages that did not arrive exactly once, with the X-Attempt of each arrival and the attempts on record. On a loaded machine a
+ * receiver in this process may answer after the deadline; the retry that follows has the next number, and is not counted.
+ */
+async function notOnce(wiring: Wiring, to: string, { byMessageId }: Receiver, ids: readonly string[]): Promise<object[]> {
+  const found: object[] = []
+  for (const messageId of ids) {
+    const arrived = byMessageId.get(messageId)?.map(({ headers }) => Number(headers['x-attempt'])) ?? []
+    if (arrived.length === 1) continue
+    const { attempts } = await wiring.settled(messageId, { to })
+    const timedOut = new Set(attempts.filter(({ reason }) => reason === 'timeout').map(({ attempt }) => attempt))
+    const isRetry = new Set(arrived).size === arrived.length && arrived.filter((attempt) => !timedOut.has(attempt)).length === 1
+    if (!isRetry) found.push({ messageId, arrived, recorded: attempts.map(({ attempt, status, reason }) => [attempt, status ?? reason]) })
+  }
+  return found
 }
