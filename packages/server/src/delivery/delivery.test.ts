@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Destination } from '../store/store.ts'
 import { startRig } from './fixtures/rig.ts'
+import { chargeOf } from './lanes/memory.ts'
 
 function idsOf(received: readonly { messages: Record<string, unknown>[] }[]): unknown[] {
   return received.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))
@@ -346,6 +347,23 @@ test('stopping finishes what is in flight, hands back the rest, and leaves no ti
   // What is accepted after that waits in the store.
   await rig.accept([destination], 1)
   assert.equal((await rig.ledger(destination)).pending, 6)
+})
+
+test('what is handed over after the stop is recorded or given back, and leaves no timer behind either', async (t) => {
+  const rig = await startRig(t)
+  const destination = await rig.destination('one', { urls: ['http://127.0.0.1:9/'], paused: true })
+  await rig.accept([destination], 2)
+  const request = { destinationId: destination.id, nowMs: rig.clock.scheduleMs(), maxFresh: 1, maxRetries: 0, maxBytes: 1_000_000 }
+  const [claimed] = (await rig.store.delivery.claim(request)).shipments
+  assert.ok(claimed)
+  await rig.delivery.stop(0)
+  // The user of the first message was deleted meanwhile: that outcome is recorded.
+  const contents = new Map([...claimed.contents].map(([id, content]) => [id, { ...content, items: [null, ...content.items.slice(1)] }]))
+  rig.memory.add(chargeOf(claimed.bytes))
+  rig.taker.take({ ...claimed, contents })
+  await rig.untilLedger(destination, { cancelled: 1, pending: 1 })
+  await rig.turn()
+  assert.deepEqual([rig.clock.timers, rig.memory.heldBytes, rig.troubles], [0, 0, []])
 })
 
 test('what is still in flight when the grace is over is handed back, and its attempt does not count', async (t) => {

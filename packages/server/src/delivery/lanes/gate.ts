@@ -31,6 +31,10 @@ export class Gate {
 
   // ── What may go ──
 
+  get isStopped(): boolean {
+    return this.#stopped
+  }
+
   /** Nothing is sent until somebody changes the destination. */
   get isHeld(): boolean {
     return this.#stopped || !maySend(this.#deps.destination())

@@ -56,7 +56,7 @@ export class Lane implements SlotUser {
   #inFlight = 0
   #inFlightRetries = 0
   #trailing = 0
-  /** Those who wait for it to end: none before it is stopped. */
+  /** Those who wait for it to end. */
   #stopping: (() => void)[] = []
 
   constructor(destination: Destination, deps: LaneDeps) {
@@ -334,7 +334,7 @@ export class Lane implements SlotUser {
   }
 
   #endIfIdle(): void {
-    if (this.#stopping.length === 0 || !this.#holding.isIdle || this.#claiming.isUnderWay || this.#overdue.isUnderWay) return
+    if (!this.#gate.isStopped || !this.#holding.isIdle || this.#claiming.isUnderWay || this.#overdue.isUnderWay) return
     this.#holding.close()
     for (const resolve of this.#stopping.splice(0)) resolve()
   }
