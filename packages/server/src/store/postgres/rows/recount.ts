@@ -8,6 +8,31 @@ import type { Rows } from '../session/connection.ts'
 
 type AskRows = (text: string) => Promise<Rows<LedgerRow>>
 
+/** What rows count in the books: `from` is a table, or the rows of one that were deleted. */
+export const COUNTS = {
+  // A route says how many messages were planned; where some of the segment were duplicates, those that it names are taken off.
+  segments: {
+    columns: 'seq, absent, routes',
+    select: (from: string): string =>
+      `SELECT (route->>0)::bigint AS destination, sum((route->>3)::bigint - CASE WHEN absent IS NULL THEN 0
+          WHEN route->2 = '0' THEN cardinality(absent) ELSE (SELECT count(*) FROM unnest(absent) AS at WHERE route->2 @> to_jsonb(at)) END)::bigint AS owed,
+        0::bigint AS delivered, 0::bigint AS failed, 0::bigint AS expired, 0::bigint AS cancelled
+       FROM ${from} CROSS JOIN LATERAL jsonb_array_elements(routes::jsonb->'s') AS route GROUP BY 1`,
+  },
+  attempts: {
+    columns: 'destination, delivered, failed, expired, cancelled',
+    select: (from: string): string =>
+      `SELECT destination, 0::bigint AS owed, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed, sum(expired)::bigint AS expired,
+        sum(cancelled)::bigint AS cancelled FROM ${from} GROUP BY 1`,
+  },
+  replays: {
+    columns: 'destination',
+    select: (from: string): string =>
+      `SELECT destination, count(*) AS owed, 0::bigint AS delivered, 0::bigint AS failed, 0::bigint AS expired, 0::bigint AS cancelled
+       FROM ${from} GROUP BY 1`,
+  },
+}
+
 const STATES = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
 export async function readLedger(ask: AskRows): Promise<LedgerRow[]> {
@@ -21,17 +46,14 @@ export async function readLedger(ask: AskRows): Promise<LedgerRow[]> {
 }
 
 export async function recount(ask: AskRows): Promise<LedgerRow[]> {
-  // A route says how many messages were planned; where some of the segment were duplicates, those that it names are taken off.
+  const counted = (['segments', 'replays', 'attempts'] as const).map(
+    (table) =>
+      `SELECT destination, owed, delivered, 0 AS pending, failed, expired, cancelled FROM (${COUNTS[table].select(table)}) ${table}`,
+  )
   const { rows } = await ask(
     summed(`
-      SELECT (r->>0)::bigint AS destination, sum((r->>3)::bigint - CASE WHEN g.absent IS NULL THEN 0 ELSE (
-               SELECT count(*) FROM unnest(g.absent) AS a WHERE r->2 = '0'::jsonb OR r->2 @> to_jsonb(a)
-             ) END) AS owed,
-             0 AS delivered, 0 AS pending, 0 AS failed, 0 AS expired, 0 AS cancelled
-      FROM segments g CROSS JOIN LATERAL jsonb_array_elements(g.routes::jsonb->'s') AS r GROUP BY 1
-      UNION ALL SELECT destination, count(*), 0, 0, 0, 0, 0 FROM replays GROUP BY 1
+      ${counted.join(' UNION ALL ')}
       UNION ALL SELECT destination, 0, 0, sum(count), 0, 0, 0 FROM shipments GROUP BY 1
-      UNION ALL SELECT destination, 0, sum(delivered), 0, sum(failed), sum(expired), sum(cancelled) FROM attempts GROUP BY 1
       UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive`),
   )
   return rows

@@ -2,8 +2,9 @@
 // added to it any more; then, in one transaction, its parent is locked, what has to stay is moved to the rest, the
 // counts go to the archive, and the partition is dropped. Others wait for that transaction: it must not read much. A
 // day of which much has to stay, and what has no partition of its own, goes by rows.
-// Invariant: rows and archive together count the same at every moment: see Books.recount.
+// Invariant: rows and archive together count the same at every moment: see recount.ts.
 
+import { COUNTS } from '../rows/recount.ts'
 import type { Ask } from '../session/database.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
@@ -29,29 +30,7 @@ interface CountsRow {
   cancelled: number
 }
 
-/** What rows count in the books: `from` is a table, or the rows of one that were deleted. */
-const COUNTS: Partial<Record<PartitionedTable, { columns: string; select: (from: string) => string }>> = {
-  segments: {
-    columns: 'seq, absent, routes',
-    select: (from) =>
-      `SELECT (route->>0)::bigint AS destination, sum((route->>3)::bigint - CASE WHEN absent IS NULL THEN 0
-          WHEN route->2 = '0' THEN cardinality(absent) ELSE (SELECT count(*) FROM unnest(absent) AS at WHERE route->2 @> to_jsonb(at)) END)::bigint AS owed,
-        0::bigint AS delivered, 0::bigint AS failed, 0::bigint AS expired, 0::bigint AS cancelled
-       FROM ${from} CROSS JOIN LATERAL jsonb_array_elements(routes::jsonb->'s') AS route GROUP BY 1`,
-  },
-  attempts: {
-    columns: 'destination, delivered, failed, expired, cancelled',
-    select: (from) =>
-      `SELECT destination, 0::bigint AS owed, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed, sum(expired)::bigint AS expired,
-        sum(cancelled)::bigint AS cancelled FROM ${from} GROUP BY 1`,
-  },
-  replays: {
-    columns: 'destination',
-    select: (from) =>
-      `SELECT destination, count(*) AS owed, 0::bigint AS delivered, 0::bigint AS failed, 0::bigint AS expired, 0::bigint AS cancelled
-       FROM ${from} GROUP BY 1`,
-  },
-}
+const COUNTED: Partial<Record<PartitionedTable, (typeof COUNTS)['segments']>> = COUNTS
 
 const ARCHIVE = `INSERT INTO ledger_archive (destination, owed, delivered, failed, expired, cancelled)`
 const ADD = `ON CONFLICT (destination) DO UPDATE SET owed = ledger_archive.owed + excluded.owed,
@@ -123,7 +102,7 @@ export class Expiring {
       await this.#pinOwedAnew()
     }
     if (table === 'attempts') await this.#keepFinals(partition, goes)
-    const counted = COUNTS[table]
+    const counted = COUNTED[table]
     if (counted === undefined) await this.#ask(`DELETE FROM ${partition} g WHERE ${goes}`)
     else
       await this.#ask(
@@ -149,7 +128,7 @@ export class Expiring {
       moved = now
     }
     await ask(`ALTER TABLE ${table} DETACH PARTITION ${partition}`)
-    const counted = COUNTS[table]
+    const counted = COUNTED[table]
     if (moved.length > 0) {
       const those = `(SELECT * FROM ${partition} g WHERE g.${PARTITIONED[table]} = ANY('{${moved.join()}}'::bigint[]) AND ${this.#stays[table]}) AS kept`
       if (counted) {
@@ -225,7 +204,7 @@ export class Expiring {
 
   /** In steps: a question that takes minutes would keep the server from clearing away what was settled meanwhile. */
   async #count(table: PartitionedTable, partition: string): Promise<Map<string, Counts>> {
-    const counted = COUNTS[table]
+    const counted = COUNTED[table]
     let counts = new Map<string, Counts>()
     if (counted === undefined) return counts
     const key = PARTITIONED[table]
