@@ -1,11 +1,10 @@
 // What is measured: the service on PostgreSQL as one node and as two, and graphile-worker on the same server.
 
-import { join } from 'node:path'
 import type { Postgres } from '../service/databases.ts'
 import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/programs.ts'
-import { type Service, startService } from '../service/service.ts'
+import { cliOf, type Service, startService } from '../service/service.ts'
 
-export const KEYS = ['one', 'two', 'graphile-worker', 'graphile-worker-tuned'] as const
+export const KEYS = ['one', 'before', 'two', 'graphile-worker', 'graphile-worker-tuned'] as const
 export type Key = (typeof KEYS)[number]
 
 export interface Competitor {
@@ -19,19 +18,28 @@ export interface Competitor {
 /** The same for every node, as it must be. */
 const SECRET_KEY = 'a key for the benchmark, and for nothing else'
 
-export function createCompetitors(postgres: Postgres): Competitor[] {
+/** `before`: another checkout of the service; then the two versions are compared, and nothing else. */
+export function createCompetitors(postgres: Postgres, before: string | undefined): Competitor[] {
   const documented = graphileWorker(postgres, 'documented')
   const tuned = graphileWorker(postgres, 'tuned')
+  const one: Competitor = { key: 'one', title: 'Switchyard, one node', processes: 1, start: (place) => startNodes(postgres, 1, place) }
+  if (before !== undefined) {
+    const cli = cliOf(before)
+    return [
+      one,
+      { key: 'before', title: 'Switchyard before, one node', processes: 1, start: (place) => startNodes(postgres, 1, place, cli) },
+    ]
+  }
   return [
-    { key: 'one', title: 'Switchyard, one node', processes: 1, start: (place) => startNodes(postgres, 1, place) },
+    one,
     { key: 'two', title: 'Switchyard, two nodes', processes: 2, start: (place) => startNodes(postgres, 2, place) },
     { key: 'graphile-worker', title: documented.title, processes: 1, start: (place) => documented.start(place) },
     { key: 'graphile-worker-tuned', title: tuned.title, processes: 1, start: (place) => tuned.start(place) },
   ]
 }
 
-export function startNode(postgres: Postgres, folder: string): Promise<Service> {
-  return startService(folder, { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: SECRET_KEY })
+export function startNode(postgres: Postgres, folder: string, cli?: string): Promise<Service> {
+  return startService(folder, { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: SECRET_KEY }, cli)
 }
 
 export interface RunningNodes extends RunningProgram {
@@ -42,10 +50,11 @@ export async function startNodes(
   postgres: Postgres,
   count: number,
   { folder, receiverUrl }: { folder: string; receiverUrl?: string },
+  cli?: string,
 ): Promise<RunningNodes> {
   await postgres.reset()
   const nodes: Service[] = []
-  for (let nth = 0; nth < count; nth += 1) nodes.push(await startNode(postgres, join(folder)))
+  for (let nth = 0; nth < count; nth += 1) nodes.push(await startNode(postgres, folder, cli))
   const [first] = nodes
   if (first === undefined) throw new Error('no node')
   const source = await first.defaultSource()

@@ -24,6 +24,7 @@ usage: npm run bench:cluster -- [options]
 
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events: to see that it runs, not to judge
+  --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery is measured against it, without the peers
   --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
   --tries N        a run of a round that other work disturbed is made again, up to N times in all (3)
   --check          exit 1 when a bar is missed or a run failed
@@ -57,7 +58,7 @@ const machine = machineText()
 installPeers()
 const postgres = await startPostgres()
 const turns = createTurns(options.quick ? 1 : tries)
-const competitors = createCompetitors(postgres)
+const competitors = createCompetitors(postgres, options.before)
 let delivery: Round<Key, DeliveryRun>[] = []
 const trips: TripsRun[] = []
 let claims: ClaimsRun | undefined
@@ -104,6 +105,7 @@ process.exit(options.check && (turns.failures.length > 0 || judged.some(({ isMet
 function bars(): Bar[] {
   const oneToGraphile = ratios('one', 'graphile-worker')
   const twoToOne = ratios('two', 'one')
+  const oneToBefore = ratios('one', 'before')
   const worst = trips.length === 0 ? undefined : Math.max(...trips.map(({ tripsPerEvent }) => tripsPerEvent))
   const claimRatio = claims && spreadOf(claims.withMs.map((ms, at) => ms / (claims?.withoutMs[at] ?? Number.NaN)))
   return [
@@ -113,6 +115,9 @@ function bars(): Bar[] {
       spread(oneToGraphile),
       oneToGraphile && oneToGraphile.median >= 2,
     ),
+    ...(oneToBefore === undefined
+      ? []
+      : [bar('the same against the checkout before', '≥ 0.97 × before', spread(oneToBefore), oneToBefore.median >= 0.97)]),
     bar('two nodes and the database on the same cores', 'no slower than one node', spread(twoToOne), twoToOne && twoToOne.median >= 1),
     bar(
       'round trips per event at load',
@@ -205,6 +210,7 @@ function readOptions() {
         rounds: { type: 'string' },
         tries: { type: 'string', default: '3' },
         quick: { type: 'boolean', default: false },
+        before: { type: 'string' },
         only: { type: 'string', multiple: true },
         check: { type: 'boolean', default: false },
         markdown: { type: 'string' },

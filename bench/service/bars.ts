@@ -36,12 +36,15 @@ const MEMORY_LIMIT_BYTES = 400e6
 const FLAT_FACTOR = 1.1
 const UNDISTURBED_FACTOR = 1.1
 const START_LIMIT_MS = 5_000
+/** What a change may cost that is not about speed. */
+const BEFORE_FACTOR = 0.97
 
 export function bars(results: Results): Bar[] {
   const { delivery, ingest } = results
   return [
     deliveryBar('limit', 'the limit', 0.7, delivery),
     deliveryBar('graphile-worker', 'graphile-worker as its documentation has it', 3, delivery),
+    ...beforeBars(delivery, ingest),
     ratioBar('ingest alone, durable, deduplicated', '≥ 0.6 × bare Fastify', 0.6, rateRatios(ingest, 'bare-fastify')),
     idleBar(results.idle),
     costBar('stored', results.cost.stored),
@@ -51,6 +54,17 @@ export function bars(results: Results): Bar[] {
     ...deadBars(results.dead),
     startBar(results.starts),
   ]
+}
+
+/** Only when another checkout was measured too. */
+function beforeBars(delivery: ProgramRound<DeliveryRun>[], ingest: ProgramRound<IngestRun>[]): Bar[] {
+  const compared = [
+    ['in → durable → POST out → outcome durable', rateRatios(delivery, 'before')],
+    ['ingest alone', rateRatios(ingest, 'before')],
+  ] as const
+  return compared.flatMap(([what, ratios]) =>
+    ratios === undefined ? [] : [ratioBar(what, `≥ ${BEFORE_FACTOR} × before`, BEFORE_FACTOR, ratios)],
+  )
 }
 
 /** Events a second of the service over those of another, round by round. */

@@ -6,9 +6,9 @@ import type { Postgres, Redis } from './databases.ts'
 import type { Target } from './events.ts'
 import { nextReport, startScript, stop } from './processes.ts'
 import type { ProgramOptions, ProgramReport } from './programs/front.ts'
-import { isServiceThere, type LedgerLine, startService } from './service.ts'
+import { cliOf, isServiceThere, type LedgerLine, startService } from './service.ts'
 
-export type ProgramName = 'service' | 'limit' | 'graphile-worker' | 'graphile-worker-tuned' | 'bullmq' | 'bare-fastify'
+export type ProgramName = 'service' | 'before' | 'limit' | 'graphile-worker' | 'graphile-worker-tuned' | 'bullmq' | 'bare-fastify'
 
 export interface Program {
   name: ProgramName
@@ -36,9 +36,11 @@ export interface RunningProgram {
   stop(): Promise<void>
 }
 
-export function createPrograms(postgres: Postgres | undefined, redis: Redis | undefined): Program[] {
+/** `before`: another checkout of the service. */
+export function createPrograms(postgres: Postgres | undefined, redis: Redis | undefined, before: string | undefined): Program[] {
   return [
-    ...(isServiceThere() ? [service()] : []),
+    ...(isServiceThere() ? [service('service', 'Switchyard')] : []),
+    ...(before === undefined ? [] : [service('before', 'Switchyard before', cliOf(before))]),
     script('limit', 'the limit'),
     ...(postgres ? [graphileWorker(postgres, 'documented'), graphileWorker(postgres, 'tuned')] : []),
     ...(redis ? [bullmq(redis)] : []),
@@ -46,12 +48,12 @@ export function createPrograms(postgres: Postgres | undefined, redis: Redis | un
   ]
 }
 
-function service(): Program {
+function service(name: ProgramName, title: string, cli?: string): Program {
   return {
-    name: 'service',
-    title: 'Switchyard',
+    name,
+    title,
     async start({ folder, receiverUrl }) {
-      const service = await startService(folder)
+      const service = await startService(folder, {}, cli)
       const source = await service.defaultSource()
       if (receiverUrl !== undefined) await service.createDestination('receiver', `${receiverUrl}/`, source)
       return {

@@ -29,6 +29,8 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
 
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events, small backlogs: to see that it runs, not to judge
+  --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery and ingest are measured against it, without
+                   the peers
   --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
   --tries N        a run of a round that other work disturbed is made again, up to N times in all (3)
   --check          exit 1 when a bar is missed or a run failed
@@ -68,10 +70,10 @@ const DEAD_EVENTS = 2_000 * SCALE
 
 const machine = machineText()
 installPeers()
-const needsPeers = isWanted('delivery') || isWanted('idle')
+const needsPeers = (isWanted('delivery') && options.before === undefined) || isWanted('idle')
 const postgres = needsPeers ? await startPostgres() : undefined
 const redis = needsPeers ? await startRedis() : undefined
-const programs = createPrograms(postgres, redis)
+const programs = createPrograms(postgres, redis, options.before)
 const turns = createTurns(options.quick ? 1 : tries)
 const results: Results = {
   delivery: [],
@@ -87,18 +89,22 @@ const results: Results = {
 
 const competitors = <Run>(names: ProgramName[], measure: (program: Program) => Promise<Run>) =>
   programs.filter(({ name }) => names.includes(name)).map((program) => ({ key: program.name, measure: () => measure(program) }))
-const DELIVERING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'graphile-worker-tuned', 'bullmq']
+const IDLING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'graphile-worker-tuned', 'bullmq']
+const VERSIONS: ProgramName[] = ['service', 'before']
+const isCompared = options.before !== undefined
 
 if (isWanted('delivery')) {
-  const delivering = competitors(DELIVERING, (program) => measureDelivery(program, DELIVERY_EVENTS, WARM_UP_EVENTS))
+  const delivering = competitors(isCompared ? VERSIONS : IDLING, (program) => measureDelivery(program, DELIVERY_EVENTS, WARM_UP_EVENTS))
   results.delivery = await turns.take('delivery', '', rounds, delivering)
 }
 if (isWanted('ingest')) {
-  const taking = competitors(['service', 'limit', 'bare-fastify'], (program) => measureIngest(program, INGEST_EVENTS, WARM_UP_EVENTS))
+  const taking = competitors(isCompared ? VERSIONS : ['service', 'limit', 'bare-fastify'], (program) =>
+    measureIngest(program, INGEST_EVENTS, WARM_UP_EVENTS),
+  )
   results.ingest = await turns.take('ingest', '', rounds, taking)
 }
 if (isWanted('idle')) {
-  const idling = competitors(DELIVERING, (program) => measureIdle(program, IDLE_EVENTS))
+  const idling = competitors(IDLING, (program) => measureIdle(program, IDLE_EVENTS))
   results.idle = await turns.take('idle', '', Math.min(rounds, 3), idling)
 }
 await postgres?.stop()
@@ -154,6 +160,7 @@ function readOptions() {
         rounds: { type: 'string' },
         tries: { type: 'string', default: '3' },
         quick: { type: 'boolean', default: false },
+        before: { type: 'string' },
         only: { type: 'string', multiple: true },
         check: { type: 'boolean', default: false },
         markdown: { type: 'string' },

@@ -3,7 +3,7 @@
 
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Target } from './events.ts'
 import { nowMs } from './http-message.ts'
 import { errorText, pause, startProgram, stop } from './processes.ts'
@@ -54,8 +54,15 @@ export function isServiceThere(): boolean {
   return existsSync(CLI)
 }
 
+/** The service of another checkout, for example of the commit before a change. Its dependencies must be installed there. */
+export function cliOf(checkout: string): string {
+  const cli = resolve(checkout, 'packages', 'server', 'src', 'cli.ts')
+  if (!existsSync(cli)) throw new Error(`${cli} is not there: give the folder of a checkout`)
+  return cli
+}
+
 /** Starts the service on the store in this folder, or on the one that is named. */
-export async function startService(folder: string, more: Record<string, string> = {}): Promise<Service> {
+export async function startService(folder: string, more: Record<string, string> = {}, cli = CLI): Promise<Service> {
   const startedAtMs = nowMs()
   const env = {
     PATH: process.env.PATH,
@@ -66,7 +73,7 @@ export async function startService(folder: string, more: Record<string, string> 
     SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
     ...more,
   }
-  const child = startProgram(process.execPath, [...flagsOfStart(), CLI], env, folder)
+  const child = startProgram(process.execPath, [...flagsOfStart(), cli], env, folder)
   const origin = await startedAddress(child)
   await ready(child, origin)
   const startMs = nowMs() - startedAtMs
