@@ -1,7 +1,7 @@
 // What columns hold of messages by their place in a segment: the parts of a shipment and the routes of a segment, as JSON in which rows
 // are named as the adapter names them.
 
-import type { RowId } from '../port/model.ts'
+import type { Part, RowId } from '../port/model.ts'
 
 /** Parts as stored: 0 for all messages of the segment. Whoever reads leaves out what is absent from the segment. */
 export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0]
@@ -13,6 +13,10 @@ export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, ind
 export interface Routes<Id extends RowId = RowId> {
   s: [destination: Id, origin: Id, indexes: readonly number[] | 0, planned: number][]
   k?: [destination: Id, reason: string, indexes: readonly number[] | 0][]
+}
+
+export function storedParts(parts: readonly Part[]): string {
+  return JSON.stringify(parts.map(({ origin, segment, indexes }) => [origin, segment, indexes]))
 }
 
 /** Which of a segment's messages a part or a route stands for. A purged message is still owed until its delivery is cancelled. */

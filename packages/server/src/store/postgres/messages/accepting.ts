@@ -10,11 +10,11 @@ import { type Accepted, handOver, lose, type Wanted } from '../../delivery/handi
 import { packBody } from '../../encoding/body-bytes.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
+import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
 import { Tallies, type Tally } from '../../history/tallies.ts'
 import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
-import { owedIndexes, type Routes } from '../rows/rows.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
@@ -356,7 +356,7 @@ class Group {
     const { ids, names, configuration } = this.#parts
     const { plan, messageIds } = item.batch
     const segment = ids.next()
-    const routes: Routes = { s: [] }
+    const routes: Routes<string> = { s: [] }
     const skips: Skip[] = [...plan.skips]
     for (const [at, { destinationId, indexes }] of plan.shipments.entries()) {
       const num = names.num('destinations', destinationId)

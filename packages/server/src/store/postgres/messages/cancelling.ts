@@ -3,8 +3,8 @@
 // cancelled after that; what a node still accepts before it hears of the deletion, when it hears, or by whoever looks next.
 
 import { recordRow } from '../../encoding/settlement.ts'
+import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { writeOutcomes } from '../replays/replay-outcomes.ts'
-import { owedIndexes, type StoredPart } from '../rows/rows.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
@@ -117,14 +117,14 @@ export class Cancelling {
 
   async #end(ask: Ask, destination: string, taken: readonly TakenRow[]): Promise<void> {
     const atMs = Math.floor(this.#parts.nowMs())
-    const stored = taken.map(({ parts }) => JSON.parse(parts) as StoredPart[])
+    const stored = taken.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     const { rows: segments } = await ask<{ seq: string; count: number; absent: number[] | null }>(
       'SELECT seq, count, absent FROM segments WHERE seq = ANY ($1::bigint[])',
       [int8s([...new Set(stored.flat().map(([, segment]) => segment))])],
     )
     const bySeq = new Map(segments.map((segment) => [segment.seq, segment]))
     const records = taken.flatMap(({ id, attempt, replay }, at) =>
-      (stored[at] as StoredPart[]).map(([origin, segment, of]) => {
+      (stored[at] as StoredPart<string>[]).map(([origin, segment, of]) => {
         const found = bySeq.get(segment)
         if (found === undefined && of === 0) throw new Error(`shipment ${id} refers to a segment that is not there`)
         const indexes = owedIndexes(of, found?.count ?? 0, found?.absent ?? null)

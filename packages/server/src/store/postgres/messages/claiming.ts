@@ -3,9 +3,10 @@
 // which it is held. Questions of one moment are asked together.
 
 import type { HeldShipment } from '../../delivery/delivering.ts'
+import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
-import { contentOf, owedIndexes, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow, type StoredPart } from '../rows/rows.ts'
+import { contentOf, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow } from '../rows/rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
@@ -369,7 +370,7 @@ export class Claiming {
 
   async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
     if (rows.length === 0) return []
-    const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart[])
+    const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
     const segments = new Map<string, SegmentRow>()
     try {
@@ -380,11 +381,11 @@ export class Claiming {
       for (const row of found.rows) segments.set(row.seq, row)
     } catch (error) {
       // Taken, and nobody will hear of it.
-      void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart[], segments, true)))
+      void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart<string>[], segments, true)))
       throw error
     }
     const contents = new Map<string, SegmentContent>()
-    const fill = (row: ShipmentRow, parts: readonly StoredPart[]): ClaimedShipment => {
+    const fill = (row: ShipmentRow, parts: readonly StoredPart<string>[]): ClaimedShipment => {
       const own = new Map<RowId, SegmentContent>()
       let bytes = 0
       for (const [, segment] of parts) {
@@ -399,7 +400,7 @@ export class Claiming {
     }
     return rows.flatMap((row, at) => {
       try {
-        return [fill(row, stored[at] as StoredPart[])]
+        return [fill(row, stored[at] as StoredPart<string>[])]
       } catch (error) {
         // Held on to, so that it is not taken again and again; the others have nothing to do with it.
         this.#parts.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
@@ -412,7 +413,7 @@ export class Claiming {
 function shipmentOf(
   row: ShipmentRow,
   destinationId: string,
-  parts: readonly StoredPart[],
+  parts: readonly StoredPart<string>[],
   segments: ReadonlyMap<string, SegmentRow>,
   unread: boolean,
 ): Shipment {

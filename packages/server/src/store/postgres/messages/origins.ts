@@ -2,25 +2,16 @@
 // accepted its segment, right after it. So the segment is among the last ones before the name that the same node has made, and
 // nothing has to be indexed by delivery.
 
-import { type OriginState, originStateOf } from '../../replays/origin-state.ts'
-import type { Routes } from '../rows/rows.ts'
-import { SKEW } from '../schema/ids.ts'
+import type { Routes } from '../../encoding/stored-parts.ts'
+import type { Origin } from '../../history/delivery-rows.ts'
 import type { Ask } from '../session/database.ts'
-
-export interface Origin {
-  destination: string
-  segment: string
-  /** 0: all of the segment but what is absent. */
-  indexes: readonly number[] | 0
-  replay: boolean
-}
 
 /** A segment and its shipments are named in one go. */
 const NAMED_WITHIN = String(5_000n << 21n)
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
 export const LOOKED_AT = 64
 
-export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin | undefined> {
+export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin<string> | undefined> {
   const { rows: replays } = await ask<{ destination: string; segment: string; idx: number }>(
     'SELECT destination, segment, idx FROM replays WHERE origin = $1 ORDER BY idx',
     [origin],
@@ -35,16 +26,8 @@ export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin | 
     [origin],
   )
   for (const { seq, routes } of rows) {
-    const route = (JSON.parse(routes) as Routes).s.find(([, id]) => id === origin)
+    const route = (JSON.parse(routes) as Routes<string>).s.find(([, id]) => id === origin)
     if (route) return { destination: route[0], segment: seq, indexes: route[2], replay: false }
   }
   return undefined
-}
-
-export async function stateOf(ask: Ask, origin: string, index: number): Promise<OriginState> {
-  const { rows } = await ask<{ at: number; attempt: number; doc: string }>(
-    `SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`,
-    [origin],
-  )
-  return originStateOf(rows, index)
 }

@@ -6,10 +6,10 @@
 
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow, recordRows, refuseUneven } from '../../encoding/settlement.ts'
+import { storedParts } from '../../encoding/stored-parts.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
 import type { writeOutcomes } from '../replays/replay-outcomes.ts'
-import { storedParts } from '../rows/rows.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'

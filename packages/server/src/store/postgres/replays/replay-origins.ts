@@ -1,8 +1,8 @@
 // From the names of many deliveries to what they stand for, in a few questions however many they are. As origins.ts does for one.
 
+import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import type { StoredDelivery } from '../../replays/replay-rows.ts'
 import { LOOKED_AT } from '../messages/origins.ts'
-import { owedIndexes, type Routes } from '../rows/rows.ts'
 import { rowAndIndex, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 
@@ -39,7 +39,7 @@ export async function resolveNamed(ask: Ask, deliveryIds: readonly string[]): Pr
     const segments = new Map(rows.map((row) => [row.origin, row]))
     for (const name of others) {
       const segment = segments.get(name.row)
-      const route = segment && (JSON.parse(segment.routes) as Routes).s.find(([, origin]) => origin === name.row)
+      const route = segment && (JSON.parse(segment.routes) as Routes<string>).s.find(([, origin]) => origin === name.row)
       if (!segment || !route || !owedIndexes(route[2], segment.count, segment.absent).includes(name.index)) continue
       found.set(keyOf(name), { origin: name.row, index: name.index, destination: route[0], segment: segment.seq })
     }

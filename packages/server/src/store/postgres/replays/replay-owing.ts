@@ -1,9 +1,9 @@
 // Owes deliveries once more, inside the transaction that has found they can be: the replays, their shipments and what the books
 // are told, each in one statement however many there are. A delete message that is owed again opens its request again.
 
+import { storedParts } from '../../encoding/stored-parts.ts'
 import type { OwedAgain } from '../../replays/replay-rows.ts'
 import { LEDGER } from '../messages/owing.ts'
-import { storedParts } from '../rows/rows.ts'
 import { type RowIds, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, type RowOf, statement } from '../session/row-parameters.ts'

@@ -1,6 +1,7 @@
 // The rows of the books in the database: what was folded (see folding.ts) and what was not yet. Counting from the rows is in recount.ts.
 
 import { createTurns } from '../../../timing/turns.ts'
+import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { RejectionRow, SourceCounts } from '../../store.ts'
 import { holders } from '../messages/held.ts'
@@ -10,7 +11,6 @@ import { type Ask, byIndexes } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { readText, writeText } from '../session/texts.ts'
 import { readLedger, recount } from './recount.ts'
-import type { StoredPart } from './rows.ts'
 
 const RECOUNT_MS = 10 * 60_000
 
@@ -87,7 +87,7 @@ async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<M
   )
   const times = new Map<string, number>()
   for (const { destination, parts } of rows) {
-    for (const [origin] of JSON.parse(parts) as StoredPart[]) {
+    for (const [origin] of JSON.parse(parts) as StoredPart<string>[]) {
       times.set(destination, Math.min(times.get(destination) ?? Number.POSITIVE_INFINITY, msOfRowId(origin)))
     }
   }

@@ -3,11 +3,11 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { unpackBody } from '../../encoding/body-bytes.ts'
+import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
 import type { ClaimRequest, Shipment, TraceContext } from '../../store.ts'
 import type { Names } from '../schema/names.ts'
 import type { Claims } from './claims.ts'
-import type { StoredPart } from './stored-parts.ts'
 
 export interface ShipmentRow {
   destination: number
@@ -114,7 +114,7 @@ export class ClaimReader {
 
   #take(row: ShipmentRow, destinationId: string, found: Found): void {
     let bytes = 0
-    const parts = (JSON.parse(row.parts) as StoredPart[]).map(([origin, seq, indexes]) => {
+    const parts = (JSON.parse(row.parts) as StoredPart<number>[]).map(([origin, seq, indexes]) => {
       let segment = found.segments.get(seq)
       if (segment === undefined) {
         segment = this.#read(seq)
@@ -124,7 +124,7 @@ export class ClaimReader {
       return {
         origin,
         segment: seq,
-        indexes: indexes === 0 ? owedIndexes(segment?.count ?? row.count, segment?.absent ?? []) : [...indexes],
+        indexes: indexes === 0 ? owedIndexes(0, segment?.count ?? row.count, segment?.absent ?? []) : [...indexes],
       }
     })
     const shipment: Shipment = {
@@ -177,10 +177,4 @@ function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentR
 /** The absent column: places of a segment that were duplicates. */
 export function absentIndexes(column: string | null): number[] {
   return column === null ? [] : (JSON.parse(column) as number[])
-}
-
-/** What "all of the segment" stands for in stored parts: a purged message is still owed until its delivery is cancelled. */
-export function owedIndexes(count: number, absent: readonly number[]): number[] {
-  const isAbsent = new Set(absent)
-  return Array.from({ length: count }, (_, index) => index).filter((index) => !isAbsent.has(index))
 }

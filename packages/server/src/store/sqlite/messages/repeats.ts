@@ -6,7 +6,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { digestOf } from '../../encoding/digest.ts'
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
-import { type RepeatRow, repeatsIn } from '../../history/repeat-counts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 
 const ROWS_PER_STEP = 300
@@ -39,12 +38,6 @@ export class RepeatWriter {
       this.#count.run(segment, digestOf(words), atMs, new Uint8Array(words.buffer))
     }
   }
-}
-
-/** How often the message with the fingerprint came again; null: never. */
-export function repeatsOf(database: DatabaseSync, segment: number, fingerprint: Uint32Array): { count: number; lastAtMs: number } | null {
-  const rows = database.prepare('SELECT count, last_at, fingerprints FROM repeats WHERE segment = ?').iterate(segment)
-  return repeatsIn(rows as Iterable<RepeatRow>, fingerprint)
 }
 
 /** Drops some of those whose segment lies before the line; false when there are none. */

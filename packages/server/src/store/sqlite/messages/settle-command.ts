@@ -1,8 +1,8 @@
 // A settlement on its way to the writing thread.
 
 import { countOf, recordRows, refuseUneven } from '../../encoding/settlement.ts'
+import { storedParts } from '../../encoding/stored-parts.ts'
 import type { Settlement } from '../../store.ts'
-import { storedParts } from './stored-parts.ts'
 import type { SettleCommand } from './write-settle.ts'
 
 export function settleCommand(settlement: Settlement): SettleCommand {

@@ -5,6 +5,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Accepted } from '../../delivery/handing-over.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
+import type { Routes } from '../../encoding/stored-parts.ts'
 import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { RowIds } from '../schema/ids.ts'
@@ -40,15 +41,6 @@ export interface Parts {
   ledger: Ledger
   claims: Claims
   counts: SourceCounts
-}
-
-/**
- * Where messages went, as the segment keeps it: `s` shipments, `k` what was kept back and why, which of a filter is
- * followed by its rule. 0 for all, or for no destination.
- */
-export interface Routes {
-  s: [destination: number, origin: number, indexes: readonly number[] | 0, count: number][]
-  k?: [destination: number, reason: string, indexes: readonly number[] | 0][]
 }
 
 export class AcceptWriter {
@@ -110,9 +102,9 @@ export class AcceptWriter {
     return repeated
   }
 
-  #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: Accepted): Routes {
+  #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: Accepted): Routes<number> {
     const { ids, destinations, ledger, claims } = this.#parts
-    const routes: Routes = { s: [] }
+    const routes: Routes<number> = { s: [] }
     const skips: Skip[] = [...command.skips]
     const none = repeated.length === 0
     const isRepeated = new Set(repeated)

@@ -2,10 +2,10 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { recordRow } from '../../encoding/settlement.ts'
+import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { Names } from '../schema/names.ts'
 import type { Claims } from './claims.ts'
-import { absentIndexes, owedIndexes, type ShipmentRow } from './read-claims.ts'
-import type { StoredPart } from './stored-parts.ts'
+import { absentIndexes, type ShipmentRow } from './read-claims.ts'
 import type { SettleWriter } from './write-settle.ts'
 
 interface Parts {
@@ -42,7 +42,7 @@ export class CancelWriter {
     const remove = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ?')
     for (const row of rows) {
       remove.run(destination, row.class, row.due, row.id)
-      for (const [origin, segment, stored] of JSON.parse(row.parts) as StoredPart[]) {
+      for (const [origin, segment, stored] of JSON.parse(row.parts) as StoredPart<number>[]) {
         const indexes = stored === 0 ? this.#allOf(segment) : [...stored]
         const finals = [{ state: 'cancelled' as const, reason: 'destination_deleted', indexes }]
         const { attempt, replay } = row
@@ -57,6 +57,6 @@ export class CancelWriter {
       count: number
       absent: string | null
     }
-    return owedIndexes(row.count, absentIndexes(row.absent))
+    return owedIndexes(0, row.count, absentIndexes(row.absent))
   }
 }

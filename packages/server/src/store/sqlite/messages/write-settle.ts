@@ -5,13 +5,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow } from '../../encoding/settlement.ts'
+import { storedParts } from '../../encoding/stored-parts.ts'
 import type { ShipmentDraft } from '../../store.ts'
 import { ReplayOutcomes } from '../rows/write-replay-outcomes.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
-import { storedParts } from './stored-parts.ts'
 
 export interface SettleCommand {
   destinationId: string

@@ -1,9 +1,9 @@
 // The rows of the books in the file.
 
 import type { DatabaseSync } from 'node:sqlite'
+import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { LedgerRow, RejectionRow, SourceCounts } from '../../store.ts'
-import type { StoredPart } from '../messages/stored-parts.ts'
 import { msOfRowId } from '../schema/ids.ts'
 
 export function bookRows(database: DatabaseSync): BookRows {
@@ -20,7 +20,7 @@ export function bookRows(database: DatabaseSync): BookRows {
       const waiting = [oldest('class = 0 ORDER BY due, id'), oldest('class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt')]
       return destinationIds.flatMap((destinationId) => {
         const rows = waiting.flatMap((statement) => statement.all(destinationId)) as { parts: string }[]
-        const origins = rows.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart[]).map(([origin]) => origin))
+        const origins = rows.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart<number>[]).map(([origin]) => origin))
         return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)) }]
       })
     },

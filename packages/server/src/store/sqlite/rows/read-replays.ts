@@ -1,11 +1,12 @@
 // Replay jobs as rows, and the counting of what one would be made for.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { owedIndexes } from '../../encoding/stored-parts.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { CountedFailures, CountedRows, RowCount, StoredDelivery } from '../../replays/replay-rows.ts'
 import type { ReplayJobState } from '../../store.ts'
 import { resolveOrigin } from '../messages/origins.ts'
-import { absentIndexes, owedIndexes } from '../messages/read-claims.ts'
+import { absentIndexes } from '../messages/read-claims.ts'
 import { rowAndIndex } from '../schema/ids.ts'
 import type { Rows } from './rows.ts'
 
@@ -93,7 +94,7 @@ export function resolveNamed(database: DatabaseSync, deliveryIds: readonly strin
     let { indexes } = origin
     if (indexes === 0) {
       const { count, absent } = all.get(segment) as { count: number; absent: string | null }
-      indexes = owedIndexes(count, absentIndexes(absent))
+      indexes = owedIndexes(0, count, absentIndexes(absent))
     }
     return indexes.includes(named.index) ? { origin: named.row, index: named.index, destination, segment } : undefined
   })

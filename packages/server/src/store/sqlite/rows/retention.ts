@@ -4,11 +4,10 @@
 // can still be counted from rows.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import { GroupCounts } from '../messages/group-counts.ts'
 import { dropRepeats } from '../messages/repeats.ts'
-import type { StoredPart } from '../messages/stored-parts.ts'
-import type { Routes } from '../messages/write-accept.ts'
 import { type RowIds, rowIdAt } from '../schema/ids.ts'
 
 const ROWS_PER_STEP = 300
@@ -128,7 +127,7 @@ export class Retention {
   #count(table: Table, row: OldRow, ofDeletions: boolean): void {
     const archive = this.#archive
     if (table === 'segments')
-      for (const [destination, , , count] of (JSON.parse(row.routes) as Routes).s) archive.add(destination, 'owed', count)
+      for (const [destination, , , count] of (JSON.parse(row.routes) as Routes<number>).s) archive.add(destination, 'owed', count)
     if (table === 'replays') archive.add(row.destination, 'owed', row.count)
     if (table !== 'attempts') return
     for (const state of ENDS) {
@@ -145,6 +144,6 @@ export function pinnedSegments(database: DatabaseSync, line: number): Float64Arr
   // Nothing that old is stored, which is so at nearly every asking: no need to read what may be a million shipments.
   if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(line) === undefined) return new Float64Array()
   const rows = database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
-  for (const { parts } of rows) for (const [, segment] of JSON.parse(parts) as StoredPart[]) if (segment < line) pinned.add(segment)
+  for (const { parts } of rows) for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < line) pinned.add(segment)
   return Float64Array.from(pinned)
 }

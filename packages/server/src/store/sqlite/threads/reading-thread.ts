@@ -44,8 +44,10 @@ export class ReadingThread {
 
   /** A topic of the port whose questions are asked here, but for those that `own` answers. */
   topic<T extends keyof Reads, Own extends object>(topic: T, own: Own): Own & Omit<Asked<Reads[T]>, keyof Own> {
+    // What looks at any object, such as a promise that is resolved with it or a log, looks for what is no question.
+    const isQuestion = (name: string | symbol): boolean => typeof name === 'string' && name !== 'then' && !(name in own)
     const get = (target: Own, name: string | symbol): unknown =>
-      Reflect.get(target, name) ?? ((...args: never) => this.ask(topic, name as never, ...args))
+      isQuestion(name) ? (...args: never) => this.ask(topic, name as never, ...args) : Reflect.get(target, name)
     return new Proxy(own, { get }) as Own & Asked<Reads[T]>
   }
 
