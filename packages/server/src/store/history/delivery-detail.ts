@@ -1,14 +1,13 @@
 // One delivery with all that happened to it: its message, every request that was made for it, and what those carried beside it.
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
-import { owedIndexes } from '../encoding/stored-parts.ts'
 import type { DeliveryDetail, GatheredPart } from '../port/history.ts'
 import type { Part, RequestRecord, RowId } from '../port/model.ts'
-import { originStateOf } from '../replays/origin-state.ts'
 import { namesOf, only } from './content.ts'
 import { linksOf } from './deliveries.ts'
 import type { DeliveryRows, NamedDelivery, ReplayLinks } from './delivery-rows.ts'
 import { grouped } from './grouped.ts'
+import { originStateOf } from './origin-state.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 
 /** Segments that one answer may read for what a batch carried: a batch may take one message of each of a thousand large calls. */
@@ -17,9 +16,9 @@ const GATHERED_BYTES = 32 * 1024 * 1024
 export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id: string): Promise<DeliveryDetail | undefined> {
   const named = rows.named(id)
   const origin = named && (await rows.origin(named.row))
-  if (!named || !origin) return undefined
+  if (!named || !origin?.indexes.includes(named.index)) return undefined
   const segment = await readSegment(rows, origin.segment)
-  if (!segment || !owedIndexes(origin.indexes, segment.count, segment.absent).includes(named.index)) return undefined
+  if (!segment) return undefined
   const delivery = { origin: named.row, index: named.index, segment: origin.segment, destination: origin.destination }
   const { index } = delivery
   const { content } = segment

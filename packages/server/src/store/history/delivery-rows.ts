@@ -53,8 +53,7 @@ export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'inde
 export interface Origin<Id extends RowId> {
   destination: Id
   segment: Id
-  /** 0: all of the segment but what is absent. */
-  indexes: readonly number[] | 0
+  indexes: readonly number[]
   replay: boolean
 }
 

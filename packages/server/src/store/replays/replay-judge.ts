@@ -2,13 +2,14 @@
 // inside the transaction that acts on the answers, which keeps what was found from being taken away before its commit: a destination's row
 // is held against its deletion, and a segment's against being dropped.
 
+import type { NamedDelivery } from '../history/delivery-rows.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
 import type { Repeatable } from './replay-budget.ts'
 import { endsOf, type StoredMessages, storedMessages } from './replay-ends.ts'
-import type { DeliveryName, ReplayRows, SameMessage, StoredDelivery } from './replay-rows.ts'
+import type { DeliveryName, ReplayRows, SameMessage } from './replay-rows.ts'
 
-export interface ReplayCandidate<Id extends RowId> extends StoredDelivery<Id> {
+export interface ReplayCandidate<Id extends RowId> extends NamedDelivery<Id> {
   state: FinalStateName
   /** By its id, and not by what became of it. */
   named: boolean

@@ -2,6 +2,7 @@
 // transaction asks that owes deliveries again.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
+import type { NamedDelivery, Origin } from '../history/delivery-rows.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'
@@ -102,13 +103,6 @@ export interface DeliveryName<Id extends RowId> {
   index: number
 }
 
-export interface StoredDelivery<Id extends RowId> {
-  origin: Id
-  index: number
-  destination: Id
-  segment: Id
-}
-
 /** Other deliveries of the same message to the same destination. */
 export interface SameMessage<Id extends RowId> {
   /** Whether another is pending, or was delivered later. */
@@ -156,15 +150,17 @@ export interface ReplayRows<Id extends RowId> {
     last: Id
     limit: number
   }): Awaitable<readonly { id: Id; origin: Id; segment: Id; doc: string | null }[]>
-  /** In the order of the ids; undefined where there is no such delivery. */
-  named(deliveryIds: readonly string[]): Awaitable<readonly (StoredDelivery<Id> | undefined)[]>
+  /** The row and the index that the id of a delivery names. */
+  named(deliveryId: string): DeliveryName<Id> | undefined
+  /** Those that there are. */
+  origins(names: readonly Id[]): Awaitable<ReadonlyMap<Id, Origin<Id>>>
   /** Of the attempts that ended something, in their order. */
   docs(origins: readonly Id[]): Awaitable<readonly { origin: Id; doc: string }[]>
 
   /** Held against deletion until the transaction is over: whoever deletes one then cancels what it is owed. */
   destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>
   /** In the order of the deliveries. */
-  sameMessages(deliveries: readonly StoredDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
+  sameMessages(deliveries: readonly NamedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
   /** Their stored sizes. Held against being dropped until the transaction is over; those that are not found are gone. */
   segments(seqs: readonly Id[]): Awaitable<readonly { seq: Id; bytes: number }[]>
   bodies(seqs: readonly Id[]): Awaitable<readonly { seq: Id; absent: readonly number[]; body: Uint8Array }[]>

@@ -9,6 +9,7 @@
 
 import type { RowId } from '../port/model.ts'
 import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
+import { resolveNamed } from './named-deliveries.ts'
 import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
 import { endsOf, storedMessages } from './replay-ends.ts'
 import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'
@@ -23,7 +24,7 @@ const MORE_LOOKS = 16
 
 /** One delivery, whatever was replayed before: somebody asks for just that. */
 export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, deliveryId: string, atMs: number): Promise<ReplayReply> {
-  const [delivery] = await rows.named([deliveryId])
+  const [delivery] = await resolveNamed(rows, [deliveryId])
   if (delivery === undefined) return { ok: false, reason: 'not_found' }
   const { origin, index, destination, segment } = delivery
   const [held] = await rows.segments([segment])
@@ -118,7 +119,7 @@ class Step<Id extends RowId> {
   async #walk(walk: Walk<Id>, part: PartRow<Id>): Promise<void> {
     const budget = this.#budget
     for (let size = Math.min(budget.limit - budget.replayed, budget.room) + MORE_LOOKS; ; size *= 4) {
-      const { looks, after } = await walk.page(part, Math.min(size, budget.looks))
+      const { looks, after } = await walk(part, Math.min(size, budget.looks))
       const verdicts = await this.#judge.judge(looks.flatMap(({ what }) => (typeof what === 'object' ? what : [])))
       let judged = 0
       for (const { what, bytes, after: next } of looks) {

@@ -4,6 +4,7 @@
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
+import { resolveNamed } from './named-deliveries.ts'
 import { endsOf } from './replay-ends.ts'
 import { type ReplayDoc, type ReplayJobRow, replayDoc, rowRange } from './replay-job-row.ts'
 import type { ReplayCandidate } from './replay-judge.ts'
@@ -25,71 +26,43 @@ export interface WalkPage<Id extends RowId> {
   after: Place<Id> | null
 }
 
-export interface Walk<Id extends RowId> {
-  page(from: Place<Id>, limit: number): Promise<WalkPage<Id>>
-}
+/** From a place, at most so many looks. */
+export type Walk<Id extends RowId> = (from: Place<Id>, limit: number) => Promise<WalkPage<Id>>
 
 type Matching = Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>
 
 export function walkOf<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, destination: Id | null): Walk<Id> {
   const { selection } = replayDoc(job)
   return 'deliveryIds' in selection
-    ? { page: (from, limit) => namedPage(rows, selection.deliveryIds, from, limit) }
-    : new MatchingWalk(rows, job, selection, destination as Id)
+    ? (from, limit) => namedPage(rows, selection.deliveryIds, from, limit)
+    : matchingWalk(rows, job, selection, destination as Id)
 }
 
-class MatchingWalk<Id extends RowId> implements Walk<Id> {
-  readonly #rows: ReplayRows<Id>
-  readonly #selection: Matching
-  readonly #destination: Id
-  readonly #first: Id
-  readonly #last: Id
+function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, selection: Matching, destination: Id): Walk<Id> {
+  const { order } = rows
+  const { states, reason: wanted } = selection
+  const { first, last } = rowRange(order, selection, job.bound)
 
-  constructor(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, selection: Matching, destination: Id) {
-    this.#rows = rows
-    this.#selection = selection
-    this.#destination = destination
-    const { first, last } = rowRange(rows.order, selection, job.bound)
-    this.#first = first
-    this.#last = last
-  }
-
-  async page(from: Place<Id>, limit: number): Promise<WalkPage<Id>> {
-    const { states, reason } = this.#selection
-    const state = states[from.state]
-    if (state === undefined) return { looks: [], after: null }
-    // What was delivered has no reason.
-    if (state === 'delivered' && reason !== null) return { looks: [], after: this.#nextState(from) }
-    const { looks, isEnd } = state === 'delivered' ? await this.#delivered(from, limit) : await this.#failures(from, state, limit)
-    return { looks, after: isEnd ? this.#nextState(from) : (looks.at(-1)?.after ?? from) }
-  }
-
-  #nextState({ state }: Place<Id>): Place<Id> | null {
-    return state + 1 < this.#selection.states.length ? { state: state + 1, next: this.#first, place: 0 } : null
-  }
-
-  async #failures(from: Place<Id>, state: FinalStateName, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> {
-    const destination = this.#destination
-    const { reason: wanted } = this.#selection
-    const rows = await this.#rows.failures({ destination, state, first: from.next as Id, last: this.#last, limit })
-    const looks = rows.map(({ id, origin, index, segment, reason }) => ({
+  const failures = async (from: Place<Id>, state: FinalStateName, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
+    const found = await rows.failures({ destination, state, first: from.next as Id, last, limit })
+    const looks = found.map(({ id, origin, index, segment, reason }) => ({
       what: wanted === null || reason === wanted ? { destination, segment, origin, index, state, named: false } : undefined,
       bytes: 0,
-      after: { state: from.state, next: this.#rows.order.after(id), place: 0 },
+      after: { state: from.state, next: order.after(id), place: 0 },
     }))
-    return { looks, isEnd: rows.length < limit }
+    return { looks, isEnd: found.length < limit }
   }
 
   /** An attempt may have delivered many: then each of them is a look of its own. */
-  async #delivered(from: Place<Id>, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> {
-    const destination = this.#destination
-    const rows = await this.#rows.attempts({ destination, first: from.next as Id, last: this.#last, limit })
+  const delivered = async (from: Place<Id>, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
+    const found = await rows.attempts({ destination, first: from.next as Id, last, limit })
     const looks: Look<Id>[] = []
-    for (const { id, origin, segment, doc } of rows) {
-      const after = { state: from.state, next: this.#rows.order.after(id), place: 0 }
+    for (const { id, origin, segment, doc } of found) {
+      const after = { state: from.state, next: order.after(id), place: 0 }
       const f = doc === null ? [] : (JSON.parse(doc) as AttemptDoc).f
       const indexes = f.flatMap(([state, , of]) => (state === 'delivered' ? of : []))
       let place = id === from.next ? from.place : 0
+      if (looks.length === limit) return { looks, isEnd: false }
       if (place >= indexes.length) looks.push({ what: undefined, bytes: 0, after })
       for (; place < indexes.length; place++) {
         if (looks.length === limit) return { looks, isEnd: false }
@@ -101,7 +74,16 @@ class MatchingWalk<Id extends RowId> implements Walk<Id> {
         })
       }
     }
-    return { looks, isEnd: rows.length < limit }
+    return { looks, isEnd: found.length < limit }
+  }
+
+  return async (from, limit) => {
+    const state = states[from.state]
+    const next = from.state + 1 < states.length ? { state: from.state + 1, next: first, place: 0 } : null
+    // What was delivered has no reason.
+    if (state === undefined || (state === 'delivered' && wanted !== null)) return { looks: [], after: next }
+    const { looks, isEnd } = state === 'delivered' ? await delivered(from, limit) : await failures(from, state, limit)
+    return { looks, after: isEnd ? next : (looks.at(-1)?.after ?? from) }
   }
 }
 
@@ -113,7 +95,7 @@ async function namedPage<Id extends RowId>(
 ): Promise<WalkPage<Id>> {
   const start = Number(from.next)
   const names = deliveryIds.slice(start, start + limit)
-  const found = await rows.named(names)
+  const found = await resolveNamed(rows, names)
   const ends = await endsOf(
     rows,
     found.flatMap((delivery) => delivery?.origin ?? []),

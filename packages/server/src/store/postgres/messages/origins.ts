@@ -1,33 +1,39 @@
-// From the name of a delivery to what it stands for. Replays have rows of their own; any other was named by the node that
-// accepted its segment, right after it. So the segment is among the last ones before the name that the same node has made, and
-// nothing has to be indexed by delivery.
+// From the names of deliveries to what they stand for, in two questions however many they are. Replays have rows of their own; any other was
+// named by the node that accepted its segment, right after it. So the segment is among the last ones before the name that the same node has
+// made, and nothing has to be indexed by delivery.
 
-import type { Routes } from '../../encoding/stored-parts.ts'
+import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import type { Origin } from '../../history/delivery-rows.ts'
+import { SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 
-/** A segment and its shipments are named in one go. */
-const NAMED_WITHIN = String(5_000n << 21n)
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
-export const LOOKED_AT = 64
+const LOOKED_AT = 64
 
-export async function resolveOrigin(ask: Ask, origin: string): Promise<Origin<string> | undefined> {
-  const { rows: replays } = await ask<{ destination: string; segment: string; idx: number }>(
-    'SELECT destination, segment, idx FROM replays WHERE origin = $1 ORDER BY idx',
-    [origin],
+export async function resolveOrigins(ask: Ask, names: readonly string[]): Promise<Map<string, Origin<string>>> {
+  const found = new Map<string, Origin<string>>()
+  if (names.length === 0) return found
+  const { rows: replays } = await ask<{ origin: string; destination: string; segment: string; indexes: number[] }>(
+    `SELECT r.origin, r.destination, r.segment, array_agg(r.idx) AS indexes FROM unnest($1::bigint[]) AS n (origin)
+     JOIN replays r ON r.origin = n.origin GROUP BY r.origin, r.destination, r.segment`,
+    [names],
   )
-  if (replays[0]) {
-    const { destination, segment } = replays[0]
-    return { destination, segment, indexes: replays.map(({ idx }) => idx), replay: true }
-  }
-  const { rows } = await ask<{ seq: string; routes: string }>(
-    `SELECT seq, routes FROM segments WHERE seq < $1 AND seq > $1::bigint - ${NAMED_WITHIN} AND (seq >> 12) & 511 = ($1::bigint >> 12) & 511
-     ORDER BY seq DESC LIMIT ${LOOKED_AT}`,
-    [origin],
+  for (const { origin, ...of } of replays) found.set(origin, { ...of, replay: true })
+  const others = names.filter((name) => !found.has(name))
+  if (others.length === 0) return found
+  const { rows: segments } = await ask<{ origin: string; seq: string; routes: string; count: number; absent: number[] | null }>(
+    `SELECT n.origin, g.seq, g.routes, g.count, g.absent FROM unnest($1::bigint[]) AS n (origin) CROSS JOIN LATERAL (
+       SELECT * FROM (
+         SELECT seq, routes, count, absent FROM segments
+         WHERE seq < n.origin AND seq > n.origin - ${SKEW} AND (seq >> 12) & 511 = (n.origin >> 12) & 511
+         ORDER BY seq DESC LIMIT ${LOOKED_AT}) s
+       WHERE strpos(s.routes, '"' || n.origin || '"') > 0 LIMIT 1) g`,
+    [others],
   )
-  for (const { seq, routes } of rows) {
-    const route = (JSON.parse(routes) as Routes<string>).s.find(([, id]) => id === origin)
-    if (route) return { destination: route[0], segment: seq, indexes: route[2], replay: false }
+  for (const { origin, seq, routes, count, absent } of segments) {
+    const route = (JSON.parse(routes) as Routes<string>).s.find(([, name]) => name === origin)
+    if (!route) continue
+    found.set(origin, { destination: route[0], segment: seq, indexes: owedIndexes(route[2], count, absent), replay: false })
   }
-  return undefined
+  return found
 }

@@ -2,6 +2,7 @@
 // settling transaction has appended and no step has added up yet is counted with the job, in one snapshot.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
+import { resolveNamed } from '../../replays/named-deliveries.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
@@ -9,7 +10,6 @@ import { writeAudit } from '../rows/audit-entries.ts'
 import { POSTGRES_ROWS } from '../schema/ids.ts'
 import type { Parts } from '../session/parts.ts'
 import { writeText } from '../session/texts.ts'
-import { resolveNamed } from './replay-origins.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { jobStanding, replayRows } from './replay-rows.ts'
 
@@ -90,7 +90,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
     countNamed: (deliveryIds) =>
       database.transaction(
         async (ask) => {
-          const found = (await resolveNamed(ask, deliveryIds)).filter((delivery) => delivery !== undefined)
+          const found = (await resolveNamed(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
           if (found.length === 0) return []
           const { rows } = await ask<{ destinationId: string; replayed: boolean }>(
             `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed

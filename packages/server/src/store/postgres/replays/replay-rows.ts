@@ -4,11 +4,11 @@ import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
+import { resolveOrigins } from '../messages/origins.ts'
 import { POSTGRES_ROWS, type RowIds, rowAndIndex, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask } from '../session/database.ts'
 import { readText, writeText } from '../session/texts.ts'
-import { resolveNamed } from './replay-origins.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { oweAgain } from './replay-owing.ts'
 
@@ -92,7 +92,8 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     attempts: async ({ destination, first, last, limit }) =>
       (await ask<{ id: string; origin: string; segment: string; doc: string | null }>(ATTEMPTS, [destination, first, last, limit])).rows,
 
-    named: (deliveryIds) => resolveNamed(ask, deliveryIds),
+    named: rowAndIndex,
+    origins: (names) => resolveOrigins(ask, names),
 
     async docs(origins) {
       const { rows } = await ask<{ origin: string; doc: string }>(

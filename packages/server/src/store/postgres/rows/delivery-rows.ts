@@ -5,7 +5,7 @@ import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { CauseRow, DeliveryRows, FailureRow } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE } from '../../history/paging.ts'
 import { holders } from '../messages/held.ts'
-import { resolveOrigin } from '../messages/origins.ts'
+import { resolveOrigins } from '../messages/origins.ts'
 import { SKEW } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
@@ -78,7 +78,7 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       return rows.map(withReason)
     },
     ledger: () => readLedger(ask),
-    origin: (name) => resolveOrigin(ask, name),
+    origin: async (name) => (await resolveOrigins(ask, [name])).get(name),
     attemptsAt: (origin) =>
       all(`SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`, [origin]),
     async retriesOf(of, origin) {

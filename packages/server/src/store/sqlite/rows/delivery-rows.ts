@@ -3,7 +3,7 @@
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE, steps } from '../../history/paging.ts'
-import { resolveOrigin } from '../messages/origins.ts'
+import { resolveOrigins } from '../messages/origins.ts'
 import type { ShipmentRow } from '../messages/read-claims.ts'
 import { readLedger } from './book-rows.ts'
 import type { Rows } from './rows.ts'
@@ -90,7 +90,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         limit,
       ),
     ledger: () => readLedger(rows.database),
-    origin: (name) => resolveOrigin(rows.database, name),
+    origin: (name) => resolveOrigins(rows.database, [name]).get(name),
     attemptsAt: (origin) => rows.select('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
     retriesOf: (destination, origin) =>
       rows

@@ -1,12 +1,10 @@
 // Replay jobs as rows, and the counting of what one would be made for.
 
-import type { DatabaseSync } from 'node:sqlite'
-import { owedIndexes } from '../../encoding/stored-parts.ts'
+import { resolveNamed } from '../../replays/named-deliveries.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
-import type { CountedFailures, CountedRows, RowCount, StoredDelivery } from '../../replays/replay-rows.ts'
+import type { CountedFailures, CountedRows, RowCount } from '../../replays/replay-rows.ts'
 import type { ReplayJobState } from '../../store.ts'
-import { resolveOrigin } from '../messages/origins.ts'
-import { absentIndexes } from '../messages/read-claims.ts'
+import { resolveOrigins } from '../messages/origins.ts'
 import { rowAndIndex } from '../schema/ids.ts'
 import type { Rows } from './rows.ts'
 
@@ -67,8 +65,9 @@ export class ReplayReads {
     ) as RowCount<number>
   }
 
-  countNamed(deliveryIds: readonly string[]): { destinationId: string; replayed: boolean }[] {
-    return resolveNamed(this.#rows.database, deliveryIds).flatMap((found) => {
+  async countNamed(deliveryIds: readonly string[]): Promise<{ destinationId: string; replayed: boolean }[]> {
+    const rows = { named: rowAndIndex, origins: (names: readonly number[]) => resolveOrigins(this.#rows.database, names) }
+    return (await resolveNamed(rows, deliveryIds)).flatMap((found) => {
       if (found === undefined) return []
       const { destination, segment, index, origin } = found
       const row = this.#rows.get(
@@ -81,21 +80,4 @@ export class ReplayReads {
       return { destinationId: this.#rows.destinations.id(destination), replayed: row.replayed === 1 }
     })
   }
-}
-
-/** From names of deliveries to what they stand for; undefined where there is no such delivery. */
-export function resolveNamed(database: DatabaseSync, deliveryIds: readonly string[]): (StoredDelivery<number> | undefined)[] {
-  const all = database.prepare('SELECT count, absent FROM segments WHERE seq = ?')
-  return deliveryIds.map((id) => {
-    const named = rowAndIndex(id)
-    const origin = named && resolveOrigin(database, named.row)
-    if (!named || !origin) return undefined
-    const { destination, segment } = origin
-    let { indexes } = origin
-    if (indexes === 0) {
-      const { count, absent } = all.get(segment) as { count: number; absent: string | null }
-      indexes = owedIndexes(0, count, absentIndexes(absent))
-    }
-    return indexes.includes(named.index) ? { origin: named.row, index: named.index, destination, segment } : undefined
-  })
 }

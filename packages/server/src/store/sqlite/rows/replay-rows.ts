@@ -3,10 +3,10 @@
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
+import { resolveOrigins } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { resolveNamed } from './read-replays.ts'
 import { DeletionEnds } from './write-deletion-ends.ts'
 
 type Rows = ReplayRows<number>
@@ -84,7 +84,8 @@ export function replayRows({ database, ids, destinations, ledger, settler, reten
     failures: ({ destination: to, state, first, last, limit }) =>
       failures.all(to, state, first, last, limit) as unknown as Answer<'failures'>,
     attempts: ({ destination: to, first, last, limit }) => attempts.all(to, first, last, limit) as unknown as Answer<'attempts'>,
-    named: (deliveryIds) => resolveNamed(database, deliveryIds),
+    named: rowAndIndex,
+    origins: (names) => resolveOrigins(database, names),
     docs: (origins) => origins.flatMap((origin) => docs.all(origin) as unknown as Answer<'docs'>),
 
     destinations: (nums) =>
