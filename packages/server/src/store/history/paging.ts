@@ -14,6 +14,8 @@ export const NEWEST = Number.MAX_SAFE_INTEGER
 /** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
 const FIRST_STEP = 100
 const LONGEST_STEP = 2_000
+/** Shipments are larger than rows of other lists: a batch that is retried has the names of a thousand messages. */
+export const LONGEST_STEP_OF_PENDING = 300
 
 /** The rows from `start` on, some at a time, asked for as they are needed. `after` says where the walk goes on behind a row. */
 export async function* steps<Row, Place>(

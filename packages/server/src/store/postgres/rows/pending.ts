@@ -4,7 +4,7 @@
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { PendingPlace, PendingRow } from '../../history/delivery-rows.ts'
-import { steps } from '../../history/paging.ts'
+import { LONGEST_STEP_OF_PENDING, steps } from '../../history/paging.ts'
 import { holders } from '../messages/held.ts'
 import { afterRowId, OLDEST } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
@@ -17,9 +17,6 @@ interface Shipment {
   replay: boolean
   parts: string
 }
-
-/** Rows hold more than those of other lists: a batch that is retried has the names of a thousand messages. */
-const LONGEST_STEP = 300
 
 /** A place: which part, and the row's destination, due time and name. */
 export function firstPending(destination: string | null, part = 0): PendingPlace {
@@ -68,6 +65,6 @@ function rowsOf(
         parts: JSON.parse(row.parts) as StoredPart<string>[],
       }))
     },
-    LONGEST_STEP,
+    LONGEST_STEP_OF_PENDING,
   )
 }
