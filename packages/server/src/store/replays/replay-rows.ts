@@ -103,6 +103,11 @@ export interface DeliveryName<Id extends RowId> {
   index: number
 }
 
+export interface FailedDelivery<Id extends RowId> extends Omit<NamedDelivery<Id>, 'destination'> {
+  id: Id
+  reason: string | null
+}
+
 /** Other deliveries of the same message to the same destination. */
 export interface SameMessage<Id extends RowId> {
   /** Whether another is pending, or was delivered later. */
@@ -136,13 +141,7 @@ export interface ReplayRows<Id extends RowId> {
   saveJob(job: ReplayJobRow<Id>, progress: ReplayProgress | undefined, runner: string | undefined): Awaitable<ReplayJobRow<Id>>
 
   /** Oldest first. */
-  failures(rows: {
-    destination: Id
-    state: FinalStateName
-    first: Id
-    last: Id
-    limit: number
-  }): Awaitable<readonly { id: Id; origin: Id; index: number; segment: Id; reason: string | null }[]>
+  failures(rows: { destination: Id; state: FinalStateName; first: Id; last: Id; limit: number }): Awaitable<readonly FailedDelivery<Id>[]>
   /** Oldest first. Those that delivered nothing are without their doc. */
   attempts(rows: {
     destination: Id

@@ -8,6 +8,7 @@ import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
 import { writeAudit } from '../rows/audit-entries.ts'
 import { POSTGRES_ROWS } from '../schema/ids.ts'
+import { type Ask, rowsOf } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { writeText } from '../session/texts.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
@@ -33,6 +34,8 @@ const SUPERSEDED = `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment 
   AND r.origin > d.origin AND r.state = ANY($5::text[]))`
 
 export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJobRows<string> {
+  const ask: Ask = (text, values) => database.query(text, values)
+  const all = rowsOf(ask)
   return {
     order: POSTGRES_ROWS,
 
@@ -108,18 +111,13 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
         { readOnly: true },
       ),
 
-    async newest(state, last, limit) {
-      const { rows } = await database.query<ReplayJobRow<string>>(
-        `${SELECT_JOBS} WHERE j.num <= $1 ${state === undefined ? '' : 'AND j.state = $3'} ORDER BY j.num DESC LIMIT $2`,
-        [last, limit, ...(state === undefined ? [] : [state])],
-      )
-      return rows
-    },
-
-    async one(id) {
-      const { rows } = await database.query<ReplayJobRow<string>>(`${SELECT_JOBS} WHERE j.id = $1`, [writeText(id)])
-      return rows[0]
-    },
+    newest: (state, last, limit) =>
+      all(`${SELECT_JOBS} WHERE j.num <= $1 ${state === undefined ? '' : 'AND j.state = $3'} ORDER BY j.num DESC LIMIT $2`, [
+        last,
+        limit,
+        ...(state === undefined ? [] : [state]),
+      ]),
+    one: async (id) => (await all<ReplayJobRow<string>>(`${SELECT_JOBS} WHERE j.id = $1`, [writeText(id)]))[0],
 
     async insert({ job, bound, first, destinationIds }, audit) {
       const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
@@ -164,7 +162,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
 
     async step(step) {
       // Asked without waiting for anybody: most who are refused are refused here.
-      const refusal = refusalOf(await jobStanding((text, values) => database.query(text, values), step), step)
+      const refusal = refusalOf(await jobStanding(ask, step), step)
       return refusal ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
     },
   }

@@ -1,6 +1,7 @@
 // What becomes of replays, inside the transaction that settles them: each replay's own state, and, appended, the counts of the
 // job that made it. Nothing here waits for another node: a replay's row is changed by whoever holds its shipment, and the job's
 // rows are changed by its steps alone, which add up what was appended. Only deliveries that are replays come here.
+// Written for each adapter: SQLite has one writer and adds up at once, and a port of rows would be larger than this.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'

@@ -1,13 +1,13 @@
 // The rows that one transaction asks for to owe deliveries again. They are held until its commit: see each.
 
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
-import type { JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import type { FailedDelivery, JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
 import { resolveOrigins } from '../messages/origins.ts'
 import { POSTGRES_ROWS, type RowIds, rowAndIndex, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { Ask } from '../session/database.ts'
+import { type Ask, rowsOf } from '../session/database.ts'
 import { readText, writeText } from '../session/texts.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { oweAgain } from './replay-owing.ts'
@@ -25,6 +25,7 @@ export async function jobStanding<T extends JobStanding>(
 }
 
 export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
+  const all = rowsOf(ask)
   return {
     order: POSTGRES_ROWS,
 
@@ -38,7 +39,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
 
     async parts(job) {
       await foldOutcomes(ask, job)
-      const { rows } = await ask<Omit<PartRow<string>, 'over' | 'held'> & { deleted: boolean | null; doc: string | null }>(
+      const rows = await all<Omit<PartRow<string>, 'over' | 'held'> & { deleted: boolean | null; doc: string | null }>(
         `SELECT nullif(p.destination, 0) AS destination, p.state, p.next, p.place, p.waiting, d.deleted, d.doc
          FROM replay_parts p LEFT JOIN destinations d ON d.num = p.destination WHERE p.job = $1 AND NOT p.over ORDER BY p.turn, p.destination`,
         [job],
@@ -64,7 +65,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     },
 
     async saveJob({ num, state }, progress, runner) {
-      const { rows } = await ask<ReplayJobRow<string>>(SAVE, [
+      const [saved] = await all<ReplayJobRow<string>>(SAVE, [
         num,
         progress === undefined ? 0 : 1,
         progress?.replayed ?? null,
@@ -75,45 +76,27 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
         runner ?? null,
         LEAD_MS / 1_000,
       ])
-      return rows[0] as ReplayJobRow<string>
+      return saved as ReplayJobRow<string>
     },
 
     async failures({ destination, state, first, last, limit }) {
-      const { rows } = await ask<{ id: string; origin: string; index: number; segment: string; reason: string | null }>(FAILURES, [
-        destination,
-        state,
-        first,
-        last,
-        limit,
-      ])
+      const rows = await all<FailedDelivery<string>>(FAILURES, [destination, state, first, last, limit])
       return rows.map((row) => Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) }))
     },
-
-    attempts: async ({ destination, first, last, limit }) =>
-      (await ask<{ id: string; origin: string; segment: string; doc: string | null }>(ATTEMPTS, [destination, first, last, limit])).rows,
-
+    attempts: ({ destination, first, last, limit }) => all(ATTEMPTS, [destination, first, last, limit]),
     named: rowAndIndex,
     origins: (names) => resolveOrigins(ask, names),
 
-    async docs(origins) {
-      const { rows } = await ask<{ origin: string; doc: string }>(
+    docs: (origins) =>
+      all(
         `SELECT a.origin, a.doc FROM unnest($1::bigint[]) AS n (origin) JOIN attempts a ON a.origin = n.origin AND a.id > n.origin - ${SKEW}
          WHERE a.delivered + a.failed + a.expired + a.cancelled > 0 ORDER BY a.id`,
         [origins],
-      )
-      return rows
-    },
-
-    async destinations(nums) {
-      const { rows } = await ask<{ num: string; id: string; deleted: boolean }>(
-        'SELECT num, id, deleted FROM destinations WHERE num = ANY($1::bigint[]) ORDER BY num FOR SHARE',
-        [nums],
-      )
-      return rows
-    },
+      ),
+    destinations: (nums) => all('SELECT num, id, deleted FROM destinations WHERE num = ANY($1::bigint[]) ORDER BY num FOR SHARE', [nums]),
 
     async sameMessages(deliveries, { num, bound }) {
-      const { rows } = await ask<Omit<SameMessage<string>, 'parent'> & { parent: string | null }>(SAME_MESSAGES, [
+      const rows = await all<Omit<SameMessage<string>, 'parent'> & { parent: string | null }>(SAME_MESSAGES, [
         deliveries.map(({ segment }) => segment),
         deliveries.map(({ index }) => index),
         deliveries.map(({ destination }) => destination),
@@ -124,25 +107,16 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
       return rows.map(({ standing, ofJob, newest, parent }) => ({ standing, ofJob, newest, parent: rowAndIndex(parent ?? '') }))
     },
 
-    async segments(seqs) {
+    segments(seqs) {
       const sorted = [...seqs].sort()
-      const { rows } = await ask<{ seq: string; bytes: number }>(
+      return all(
         `SELECT seq, octet_length(body) AS bytes FROM segments
          WHERE seq = ANY($1::bigint[]) AND seq >= $2 AND seq <= $3 ORDER BY seq FOR KEY SHARE`,
         [sorted, sorted[0] as string, sorted.at(-1) as string],
       )
-      return rows
     },
-
-    async bodies(seqs) {
-      const { rows } = await ask<{ seq: string; absent: number[]; body: Buffer }>(
-        "SELECT seq, coalesce(absent, '{}') AS absent, body FROM segments WHERE seq = ANY($1::bigint[])",
-        [seqs],
-      )
-      return rows
-    },
-
-    hasDeletions: async () => (await ask('SELECT 1 FROM deletions LIMIT 1')).rows.length > 0,
+    bodies: (seqs) => all("SELECT seq, coalesce(absent, '{}') AS absent, body FROM segments WHERE seq = ANY($1::bigint[])", [seqs]),
+    hasDeletions: async () => (await all('SELECT 1 FROM deletions LIMIT 1')).length > 0,
 
     owe: (shipments, job, atMs) => oweAgain(ask, ids, shipments, { job, atMs }),
   }

@@ -19,10 +19,10 @@ export interface DatabaseOptions {
 export type Ask = <T = Record<string, unknown>>(text: string | Statement, values?: readonly Value[]) => Promise<Rows<T>>
 
 /** The same, answered with the rows alone. */
-export type AskRows = <T>(text: string, values?: readonly Value[]) => Promise<T[]>
+export type AskRows = <T>(text: string | Statement, values?: readonly Value[]) => Promise<T[]>
 
 export function rowsOf(ask: Ask): AskRows {
-  return async <T>(text: string, values?: readonly Value[]) => (await ask<T>(text, values)).rows
+  return async <T>(text: string | Statement, values?: readonly Value[]) => (await ask<T>(text, values)).rows
 }
 
 /**

@@ -1,5 +1,6 @@
 // What becomes of replays, inside the transaction that settles them: each replay's own state, and the counts of the job
 // that made it. Only deliveries that are replays come here; all others pay nothing for it.
+// Written for each adapter: PostgreSQL appends the counts, so that nobody waits, and a port of rows would be larger than this.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
