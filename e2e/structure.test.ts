@@ -2,12 +2,15 @@
 // nothing. The rules are a table in import-rules.ts; here they are held against the sources, and against made-up ones.
 
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { forbiddenImports, importCycles, importsOf, type Sources } from './import-rules.ts'
 
 const packages = join(import.meta.dirname, '..', 'packages')
+
+/** Tests beside their subjects included. */
+const MOST_ENTRIES = 27
 
 const sources: Sources = new Map(
   globSync('*/src/**/*.{ts,tsx}', { cwd: packages })
@@ -22,6 +25,27 @@ test('packages and stages import only what they may', () => {
 
 test('no file imports itself through others', () => {
   assert.deepEqual(importCycles(sources), [])
+})
+
+test('no source has more than 500 lines, and no test more than 600', () => {
+  const files = globSync(['packages/*/{src,test}/**/*.{ts,tsx}', 'e2e/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], {
+    cwd: join(packages, '..'),
+    exclude: (name) => name === 'node_modules' || name === 'dist',
+  })
+  assert.ok(files.length > 500, `only ${files.length} files found`)
+  const isTest = (file: string): boolean => /\.test\.|conformance|fixtures|^e2e/.test(file)
+  const lines = (file: string): number => readFileSync(join(packages, '..', file), 'utf8').split('\n').length - 1
+  assert.deepEqual(
+    files.map((file) => ({ file, lines: lines(file) })).filter((each) => each.lines > (isTest(each.file) ? 600 : 500)),
+    [],
+  )
+})
+
+test('no folder of the server has more entries than can be taken in at a glance', () => {
+  const folders = globSync('server/src/**/', { cwd: packages })
+  assert.ok(folders.length > 30, `only ${folders.length} folders found`)
+  const crowded = folders.filter((folder) => readdirSync(join(packages, folder)).length > MOST_ENTRIES)
+  assert.deepEqual(crowded, [])
 })
 
 test('the published packages depend on nothing', () => {

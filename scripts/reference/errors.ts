@@ -1,8 +1,8 @@
 // Every error code: its status, what it means, and what to do.
 
 import { REFUSALS } from '@switchyard/protocol'
+import { ERROR_ADVICE } from '../../packages/server/src/api/error-advice.ts'
 import { REASONS } from '../../packages/server/src/delivery/sending/outcome.ts'
-import { ERROR_ADVICE } from '../../packages/server/src/error-advice.ts'
 import { API_ERRORS, type ApiErrorCode } from '../../packages/server/src/errors.ts'
 import { code, heading, table } from './markdown.ts'
 
@@ -13,7 +13,7 @@ export function errorsPage(): string {
   const requests = Object.keys(API_ERRORS) as ApiErrorCode[]
   const messages = (Object.keys(REFUSALS) as (keyof typeof REFUSALS)[]).filter((name) => !Object.hasOwn(API_ERRORS, name))
   return [
-    heading('Errors', 'packages/server/src/errors.ts, packages/protocol/src/refusals.ts and packages/server/src/error-advice.ts'),
+    heading('Errors', 'packages/server/src/errors.ts, packages/protocol/src/refusals.ts and packages/server/src/api/error-advice.ts'),
     'Every refusal, of every path, has one shape; `field` is there where a field or parameter is at fault:',
     '',
     '```json',

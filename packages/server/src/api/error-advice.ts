@@ -2,7 +2,7 @@
 // protocol's; the compiler asks for a sentence here when one of them gets a code. Nothing is decided by these.
 
 import type { RefusalCode } from '@switchyard/protocol'
-import type { ApiErrorCode } from './errors.ts'
+import type { ApiErrorCode } from '../errors.ts'
 
 const SAME = 'The id may be of another kind of thing, or the thing was deleted: list what there is.'
 
