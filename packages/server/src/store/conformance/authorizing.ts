@@ -176,6 +176,21 @@ export function authorizing({ store, reopen, open }: Ground): void {
     await other.dispose()
   })
 
+  test('a key that is changed before anything was sealed is the key from then on, and the change is in the audit log', async () => {
+    const other = await open({ retentionDays: 7 })
+    const entry = { actor: ACTOR, action: 'key.rotate', subject: 'store', before: null }
+    assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), (after) => ({ ...entry, after })), 0)
+    const { data } = await other.store.history.audit({}, { limit: 2, cursor: null })
+    assert.deepEqual(
+      data.map(({ actor, action, after }) => ({ actor, action, after })),
+      [{ actor: ACTOR, action: 'key.rotate', after: { secrets: 0 } }],
+    )
+    await other.store.secrets.keep('oauth_signing_key', 'the key')
+    const reopened = await other.reopen('another key')
+    assert.equal(await reopened.secrets.keep('oauth_signing_key', ''), 'the key')
+    await other.dispose()
+  })
+
   test('a secret that resealing leaves out is gone, and made anew by who next asks for it', async () => {
     const other = await open({ retentionDays: 7 })
     for (const name of ['oauth_signing_key', 'pseudonym_key'] as const) await other.store.secrets.keep(name, `SECRET of ${name}`)

@@ -50,8 +50,9 @@ export class ConfigurationFile implements ConfigurationChanges {
       const change = new Change(this.configuration, this.#secretBox, reader)
       const result = await work(change)
       const { kinds, commands, entry } = change
-      if (kinds.length === 0) return result
-      const replies = await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) })
+      // A new key is used, and noted, also where nothing was sealed with the old one.
+      const isCommitted = kinds.length > 0 || entry !== undefined
+      const replies = isCommitted ? await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) }) : []
       this.#secretBox = change.nextBox
       this.#known.become(change.next)
       for (const [at, answer] of change.answers.entries()) answer(replies[at])
