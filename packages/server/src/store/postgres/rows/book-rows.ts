@@ -7,7 +7,7 @@ import type { RejectionRow, SourceCounts } from '../../store.ts'
 import { holders } from '../messages/held.ts'
 import { SOURCE_COUNTS } from '../messages/owing.ts'
 import { msOfRowId } from '../schema/ids.ts'
-import { type Ask, byIndexes } from '../session/database.ts'
+import { type Ask, byIndexes, rowsOf } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { readText, writeText } from '../session/texts.ts'
 import { readLedger, recount } from './recount.ts'
@@ -16,6 +16,7 @@ const RECOUNT_MS = 10 * 60_000
 
 export function bookRows({ database, names, configuration }: Parts): BookRows {
   const inTurn = createTurns()
+  const all = rowsOf((text, values) => database.query(text, values))
   return {
     destinations: () => [...configuration().destinations.keys()],
     ledger: () => readLedger((text) => database.query(text)),
@@ -42,31 +43,30 @@ export function bookRows({ database, names, configuration }: Parts): BookRows {
         return atMs === undefined ? [] : [{ destinationId, atMs }]
       })
     },
-    async rejections() {
-      const { rows } = await database.query<RejectionRow>(
-        `SELECT s.id AS "sourceId", code, count, last_at AS "lastAtMs", last_sample AS "lastSample"
-         FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC, source, code`,
-      )
-      return rows.map((row) => Object.assign(row, { lastSample: readText(row.lastSample) }))
-    },
-    async sourceCounts() {
-      const { rows } = await database.query<SourceCounts>(
+    rejections: async () =>
+      (
+        await all<RejectionRow>(
+          `SELECT s.id AS "sourceId", code, count, last_at AS "lastAtMs", last_sample AS "lastSample"
+           FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC, source, code`,
+        )
+      ).map((row) => Object.assign(row, { lastSample: readText(row.lastSample) })),
+    sourceCounts: () =>
+      all<SourceCounts>(
         `SELECT s.id AS "sourceId", sum(accepted)::bigint AS accepted, sum(duplicates)::bigint AS duplicates,
                 sum(rejected)::bigint AS rejected, sum(suppressed)::bigint AS suppressed
          FROM (
            SELECT source, accepted, duplicates, rejected, suppressed FROM source_counts
            UNION ALL SELECT subject, counts[1], counts[2], counts[3], counts[4] FROM deltas WHERE kind = ${SOURCE_COUNTS}
          ) c JOIN sources s ON s.num = c.source GROUP BY s.num, s.id ORDER BY s.num`,
-      )
-      return rows
-    },
-    async stats({ kind, subject, fromMs, toMs }, step) {
-      const { rows } = await database.query<{ at: number; doc: string }>(
-        'SELECT at, doc FROM stats WHERE kind = $1 AND subject = $2 AND step = $3 AND at >= $4 AND at < $5 ORDER BY at',
-        [kind, writeText(subject), step, fromMs, toMs],
-      )
-      return rows
-    },
+      ),
+    stats: ({ kind, subject, fromMs, toMs }, step) =>
+      all('SELECT at, doc FROM stats WHERE kind = $1 AND subject = $2 AND step = $3 AND at >= $4 AND at < $5 ORDER BY at', [
+        kind,
+        writeText(subject),
+        step,
+        fromMs,
+        toMs,
+      ]),
   }
 }
 

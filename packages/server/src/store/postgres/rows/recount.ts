@@ -36,13 +36,11 @@ export const COUNTS = {
 const STATES = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
 export async function readLedger(ask: AskRows): Promise<LedgerRow[]> {
-  const { rows } = await ask(
-    summed(`
-      SELECT destination, owed, delivered, pending, failed, expired, cancelled FROM ledger
-      UNION ALL
-      SELECT subject, counts[1], counts[2], counts[3], counts[4], counts[5], counts[6] FROM deltas WHERE kind = ${LEDGER}`),
-  )
-  return rows
+  const ledger = `
+    SELECT destination, owed, delivered, pending, failed, expired, cancelled FROM ledger
+    UNION ALL
+    SELECT subject, counts[1], counts[2], counts[3], counts[4], counts[5], counts[6] FROM deltas WHERE kind = ${LEDGER}`
+  return (await ask(summed(ledger))).rows
 }
 
 export async function recount(ask: AskRows): Promise<LedgerRow[]> {
@@ -50,13 +48,10 @@ export async function recount(ask: AskRows): Promise<LedgerRow[]> {
     (table) =>
       `SELECT destination, owed, delivered, 0 AS pending, failed, expired, cancelled FROM (${COUNTS[table].select(table)}) ${table}`,
   )
-  const { rows } = await ask(
-    summed(`
-      ${counted.join(' UNION ALL ')}
-      UNION ALL SELECT destination, 0, 0, sum(count), 0, 0, 0 FROM shipments GROUP BY 1
-      UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive`),
-  )
-  return rows
+  const rest = `
+    SELECT destination, 0, 0, sum(count), 0, 0, 0 FROM shipments GROUP BY 1
+    UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive`
+  return (await ask(summed([...counted, rest].join(' UNION ALL ')))).rows
 }
 
 function summed(rows: string): string {
