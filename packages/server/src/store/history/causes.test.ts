@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { CauseTally, sharesOf } from './causes.ts'
+import type { RowOrder } from '../encoding/row-port.ts'
+import type { CauseFilter, FailureCauses } from '../port/history.ts'
+import { failureCauses } from './causes.ts'
 
 const row = (destinationId: string, failed: number, expired = 0) => ({
   destinationId,
@@ -12,25 +14,34 @@ const row = (destinationId: string, failed: number, expired = 0) => ({
   pending: 0,
 })
 
-test('a flood at one destination hides nothing of the others', () => {
-  const shares = sharesOf([row('flood', 5_000_000), row('quiet', 0), row('small', 7, 3)], {})
-  assert.deepEqual(
-    shares.map(({ destinationId, state }) => `${destinationId} ${state}`),
-    ['small expired', 'small failed', 'flood failed'],
+/** Of failures that are all of one cause: what was asked for, and the answer. */
+async function ask(ledger: ReturnType<typeof row>[], filter: CauseFilter): Promise<{ asked: [string, number][]; answer: FailureCauses }> {
+  const asked: [string, number][] = []
+  const answer = await failureCauses(
+    {
+      order: { oldest: 0, newest: 9 } as RowOrder<number>,
+      ledger: () => ledger,
+      causes({ destinationId, state }, _first, _last, _times, limit) {
+        asked.push([`${destinationId} ${state}`, limit])
+        const stored = ledger.find((each) => each.destinationId === destinationId)?.[state] ?? 0
+        return [{ reason: 'timeout', count: Math.min(limit, stored), firstAtMs: 1, lastAtMs: 2, deliveryId: '8-0' }]
+      },
+    },
+    filter,
   )
-  const tally = new CauseTally(shares)
-  const limits = shares.map((share, at) => {
-    const limit = tally.limit()
-    tally.add(share, [
-      { reason: 'timeout', count: Math.min(limit, [3, 7, 5_000_000][at] as number), first: 1, last: 2, origin: 8, idx: at },
-    ])
-    return limit
-  })
-  assert.deepEqual(limits, [33_333, 49_998, 99_990])
-  const { causes, looked } = tally.result()
-  assert.equal(looked, 100_000)
+  return { asked, answer }
+}
+
+test('a flood at one destination hides nothing of the others', async () => {
+  const { asked, answer } = await ask([row('flood', 5_000_000), row('quiet', 0), row('small', 7, 3)], {})
+  assert.deepEqual(asked, [
+    ['small expired', 33_333],
+    ['small failed', 49_998],
+    ['flood failed', 99_990],
+  ])
+  assert.equal(answer.looked, 100_000)
   assert.deepEqual(
-    causes.map(({ destinationId, count, isPartial }) => [destinationId, count, isPartial]),
+    answer.causes.map(({ destinationId, count, isPartial }) => [destinationId, count, isPartial]),
     [
       ['flood', 99_990, true],
       ['small', 7, false],
@@ -39,11 +50,8 @@ test('a flood at one destination hides nothing of the others', () => {
   )
 })
 
-test('only what is asked for is looked at', () => {
+test('only what is asked for is looked at', async () => {
   const ledger = [row('a', 1, 2), row('b', 3)]
-  assert.deepEqual(
-    sharesOf(ledger, { destinationId: 'a', state: 'expired' }).map(({ destinationId, state }) => [destinationId, state]),
-    [['a', 'expired']],
-  )
-  assert.equal(sharesOf(ledger, { state: 'cancelled' }).length, 0)
+  assert.deepEqual((await ask(ledger, { destinationId: 'a', state: 'expired' })).asked, [['a expired', 100_000]])
+  assert.equal((await ask(ledger, { state: 'cancelled' })).asked.length, 0)
 })

@@ -7,9 +7,10 @@ import type { DeliveryFilter, DeliveryRow, MessageNames } from '../port/history.
 import type { RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import { namesOf } from './content.ts'
-import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, NamedDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
+import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
 import { grouped } from './grouped.ts'
 import { MessageChoice } from './message-choice.ts'
+import type { NamedDelivery } from './named-deliveries.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { readSegments, type SegmentHead } from './segment-rows.ts'
 
@@ -183,13 +184,13 @@ async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readon
   const idOf = await rows.destinationIds(found.map(({ destination }) => destination))
   const messages = await messageNames(rows, found)
   const links = await rows.replayLinks(found)
-  return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) =>
-    Object.assign(
+  return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) => {
+    const { replayOf, replayJobId, replayedBy } = links[at] as ReplayLinks
+    return Object.assign(
       { id: `${origin}-${index}`, destinationId: idOf(destination), ...(messages[at] as MessageNames) },
-      { segment, index, state, reason, attempts, replay, atMs },
-      linksOf(links[at] as ReplayLinks<Id>, index),
-    ),
-  )
+      { segment, index, state, reason, attempts, replay, atMs, replayOf, replayJobId, replayedBy },
+    )
+  })
 }
 
 /** What messages say of themselves. */
@@ -200,11 +201,4 @@ async function messageNames<Id extends RowId>(rows: DeliveryRows<Id>, places: re
     for (const at of bySegment.get(seq) ?? []) names[at] = namesOf(content, (places[at] as NamedDelivery<Id>).index)
   }
   return names
-}
-
-export function linksOf<Id extends RowId>(
-  { replayOf, replayJobId, replayedBy }: ReplayLinks<Id>,
-  index: number,
-): Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> {
-  return { replayOf, replayJobId, replayedBy: replayedBy === null ? null : `${replayedBy}-${index}` }
 }

@@ -4,50 +4,48 @@ import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
 import type { DeliveryDetail, GatheredPart } from '../port/history.ts'
 import type { Part, RequestRecord, RowId } from '../port/model.ts'
 import { namesOf, only } from './content.ts'
-import { linksOf } from './deliveries.ts'
-import type { DeliveryRows, NamedDelivery, ReplayLinks } from './delivery-rows.ts'
+import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { grouped } from './grouped.ts'
-import { originStateOf } from './origin-state.ts'
+import { type NamedDelivery, resolveNamed } from './named-deliveries.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 
 /** Segments that one answer may read for what a batch carried: a batch may take one message of each of a thousand large calls. */
 const GATHERED_BYTES = 32 * 1024 * 1024
 
 export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id: string): Promise<DeliveryDetail | undefined> {
-  const named = rows.named(id)
-  const origin = named && (await rows.origin(named.row))
-  if (!named || !origin?.indexes.includes(named.index)) return undefined
-  const segment = await readSegment(rows, origin.segment)
+  const [delivery] = await resolveNamed(rows, [id])
+  const segment = delivery && (await readSegment(rows, delivery.segment))
   if (!segment) return undefined
-  const delivery = { origin: named.row, index: named.index, segment: origin.segment, destination: origin.destination }
-  const { index } = delivery
+  const { origin, index, destination, replay } = delivery
   const { content } = segment
-  const made = await rows.attemptsAt(delivery.origin)
-  const { attempts, final } = originStateOf(made, index)
+  const made = (await rows.attemptsAt(origin)).map(({ at, attempt, doc }) => ({ at, attempt, doc: JSON.parse(doc) as AttemptDoc }))
   const history = made.flatMap(({ attempt, doc }) =>
-    requestsOf(JSON.parse(doc) as AttemptDoc)
+    requestsOf(doc)
       .filter(({ indexes }) => indexes.includes(index))
       .map((request) => Object.assign(request, { attempt })),
   )
   const last = history.at(-1)
-  const idOf = await rows.destinationIds([origin.destination])
-  const [links] = (await rows.replayLinks([delivery])) as [ReplayLinks<Id>]
+  const [final] = made.flatMap(({ at, doc }) =>
+    doc.f.filter(([, , indexes]) => indexes.includes(index)).map(([state, reason]) => ({ state, reason, atMs: at })),
+  )
+  const idOf = await rows.destinationIds([destination])
+  const [{ replayedAtMs, ...links }] = (await rows.replayLinks([delivery])) as [ReplayLinks]
   return {
-    id: `${delivery.origin}-${index}`,
-    destinationId: idOf(origin.destination),
+    id: `${origin}-${index}`,
+    destinationId: idOf(destination),
     ...namesOf(content, index),
-    segment: origin.segment,
+    segment: delivery.segment,
     index,
     state: final?.state ?? 'pending',
     reason: final?.reason ?? null,
-    attempts,
-    replay: origin.replay,
+    attempts: last?.attempt ?? 0,
+    replay,
     atMs: final ? final.atMs : await dueAtMs(rows, delivery),
     content: content.items[index] == null ? null : only(content, last?.indexes ?? [index]),
     history,
-    owedAtMs: links.replayedAtMs ?? segment.receivedAtMs,
+    owedAtMs: replayedAtMs ?? segment.receivedAtMs,
     gathered: last?.gathered === undefined ? null : await gatheredIn(rows, delivery, last, last.gathered),
-    ...linksOf(links, index),
+    ...links,
   }
 }
 

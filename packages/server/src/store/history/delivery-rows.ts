@@ -3,9 +3,10 @@
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { LedgerRow } from '../port/books.ts'
-import type { DeliveryState, FailureCause } from '../port/history.ts'
+import type { DeliveryRow, FailureCause } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
-import type { Times } from './paging.ts'
+import type { TimeRange } from '../port/pages.ts'
+import type { NamedDelivery, OriginRows } from './named-deliveries.ts'
 import type { SegmentRows } from './segment-rows.ts'
 
 /** Where a row of pending work lies in the adapter's order: what a cursor holds of it. */
@@ -21,22 +22,8 @@ export interface PendingRow<Id extends RowId> {
   parts: readonly StoredPart<Id>[]
 }
 
-/** Which delivery of which message. */
-export interface NamedDelivery<Id extends RowId> {
-  origin: Id
-  index: number
-  segment: Id
-  destination: Id
-}
-
 /** A delivery as the row says that it came to its state. */
-export interface FoundDelivery<Id extends RowId> extends NamedDelivery<Id> {
-  state: DeliveryState
-  reason: string | null
-  attempts: number
-  replay: boolean
-  atMs: number | null
-}
+export type FoundDelivery<Id extends RowId> = NamedDelivery<Id> & Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'>
 
 /** A delivery that did not end as delivered. */
 export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
@@ -49,39 +36,15 @@ export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'inde
   doc: string | null
 }
 
-/** What a delivery's name stands for. */
-export interface Origin<Id extends RowId> {
-  destination: Id
-  segment: Id
-  indexes: readonly number[]
-  replay: boolean
-}
-
-/** What a delivery repeats and when that was asked for, and the newest of its message to the same destination if that is later. */
-export interface ReplayLinks<Id extends RowId> {
-  replayOf: string | null
-  replayJobId: string | null
-  replayedAtMs: number | null
-  replayedBy: Id | null
-}
+/** With when a delivery was asked for that repeats another. */
+export type ReplayLinks = Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> & { replayedAtMs: number | null }
 
 /** Deliveries of one destination that came to one state. */
-export interface CauseShare {
-  destinationId: string
-  state: FailureCause['state']
-}
+export type CauseShare = Pick<FailureCause, 'destinationId' | 'state'>
+/** A group of a share by its reason. */
+export type CauseRow = Omit<FailureCause, keyof CauseShare | 'isPartial'>
 
-/** A group of a share by its reason, and the delivery that is its newest. */
-export interface CauseRow {
-  reason: string | null
-  count: number
-  first: number
-  last: number
-  origin: RowId
-  idx: number
-}
-
-export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id> {
+export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginRows<Id> {
   /** The row of a destination; undefined when there never was one. */
   destination(id: string): Awaitable<Id | undefined>
   /** Where the pending work of a destination begins, or of all. */
@@ -93,11 +56,10 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id> {
   /** The same of failures. Narrowed to a destination or a state only where an index leads to just those: the caller looks at each. */
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>
   /** Of each delivery, in order. */
-  replayLinks(deliveries: readonly NamedDelivery<Id>[]): Awaitable<readonly ReplayLinks<Id>[]>
+  replayLinks(deliveries: readonly NamedDelivery<Id>[]): Awaitable<readonly ReplayLinks[]>
   /** Failures of a destination and state by reason: the newest `limit` with names from `first` to `last`. */
-  causes(of: CauseShare, first: Id, last: Id, times: Times, limit: number): Awaitable<readonly CauseRow[]>
+  causes(of: CauseShare, first: Id, last: Id, times: TimeRange, limit: number): Awaitable<readonly CauseRow[]>
   ledger(): Awaitable<readonly LedgerRow[]>
-  origin(name: Id): Awaitable<Origin<Id> | undefined>
   /** In the order in which they were made. */
   attemptsAt(origin: Id): Awaitable<readonly { at: number; attempt: number; doc: string }[]>
   /** Retries whose parts may name the origin, the next one first, among the first ROWS_PER_PAGE of the destination. */

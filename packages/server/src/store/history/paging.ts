@@ -3,12 +3,10 @@
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
-import { InvalidCursor } from '../port/pages.ts'
+import { InvalidCursor, type TimeRange } from '../port/pages.ts'
 
 /** Rows that one page may look at before it answers with what it has. */
 export const ROWS_PER_PAGE = 20_000
-/** Failures that one answer may group by cause. */
-export const FAILURES_LOOKED_AT = 100_000
 /** A place after every row of SQLite. */
 export const NEWEST = Number.MAX_SAFE_INTEGER
 /** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
@@ -74,30 +72,24 @@ export function rowCursorOf<T extends readonly (number | string)[]>(
   return values
 }
 
-/** Times that a list is asked for, as people see them: by the clock of the process that wrote the row. */
-export interface Times {
-  fromMs?: number | undefined
-  toMs?: number | undefined
-}
-
 /** Where a walk from the newest begins. Names may differ a little from the times that people see: see isWithin. */
-export function lastRow<Id extends RowId>(order: RowOrder<Id>, { toMs }: Times): Id {
+export function lastRow<Id extends RowId>(order: RowOrder<Id>, { toMs }: TimeRange): Id {
   return toMs === undefined ? order.newest : order.before(order.at(toMs + order.skewMs + 1))
 }
 
 /** Where it ends. */
-export function firstRow<Id extends RowId>(order: RowOrder<Id>, { fromMs }: Times): Id {
+export function firstRow<Id extends RowId>(order: RowOrder<Id>, { fromMs }: TimeRange): Id {
   return fromMs === undefined ? order.oldest : order.at(fromMs - order.skewMs)
 }
 
 /** Whether a row of this name may be of such a time. */
-export function mayBeWithin<Id extends RowId>(order: RowOrder<Id>, id: Id, { fromMs, toMs }: Times): boolean {
+export function mayBeWithin<Id extends RowId>(order: RowOrder<Id>, id: Id, { fromMs, toMs }: TimeRange): boolean {
   if (fromMs === undefined && toMs === undefined) return true
   const atMs = order.msOf(id)
   return (fromMs === undefined || atMs >= fromMs - order.skewMs) && (toMs === undefined || atMs <= toMs + order.skewMs)
 }
 
 /** Whether a row between those two is of such a time. Where names do not differ from times, it is. */
-export function isWithin({ skewMs }: Pick<RowOrder, 'skewMs'>, atMs: number, { fromMs, toMs }: Times): boolean {
+export function isWithin({ skewMs }: Pick<RowOrder, 'skewMs'>, atMs: number, { fromMs, toMs }: TimeRange): boolean {
   return skewMs === 0 || ((fromMs === undefined || atMs >= fromMs) && (toMs === undefined || atMs <= toMs))
 }

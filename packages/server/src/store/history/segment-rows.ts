@@ -6,6 +6,7 @@ import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import { readTrace } from '../encoding/trace-column.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
+import type { OriginRows } from './named-deliveries.ts'
 
 /** What is read of a segment without its body. */
 export interface SegmentHead<Id extends RowId> {
@@ -31,10 +32,8 @@ export interface SegmentRow<Id extends RowId> extends SegmentHead<Id> {
   body: Uint8Array
 }
 
-export interface SegmentRows<Id extends RowId> {
+export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'named'> {
   readonly order: RowOrder<Id>
-  /** The row and the index that the id of a message or a delivery names. */
-  named(id: string): { row: Id; index: number } | undefined
   /** What fingerprints and hashes of users are made with. */
   seed(): Awaitable<Seed>
   /** All there ever were. */

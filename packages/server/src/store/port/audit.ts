@@ -1,6 +1,7 @@
 // Who did what. Changes that a person makes carry an Audit, so that who did what is in the same transaction as what was done.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { TimeRange } from './pages.ts'
 
 /** Who makes a change: a control token. */
 export interface Actor {
@@ -27,10 +28,8 @@ export interface AuditEntry extends NewAuditEntry {
 /** Says what to write down about a change. It is written in the change's own transaction, and not if nothing was changed. */
 export type Audit<T> = (after: T | null, before: T | null) => NewAuditEntry
 
-export interface AuditFilter {
+export interface AuditFilter extends TimeRange {
   actorId?: string | undefined
   action?: string | undefined
   subject?: string | undefined
-  fromMs?: number | undefined
-  toMs?: number | undefined
 }

@@ -2,16 +2,14 @@
 
 import type { AuditEntry, AuditFilter, NewAuditEntry } from './audit.ts'
 import type { FilterRule, FinalStateName, Part, RequestRecord, RowId, SegmentContent, SkipReason } from './model.ts'
-import type { Page, PageRequest } from './pages.ts'
+import type { Page, PageRequest, TimeRange } from './pages.ts'
 
-export interface MessageFilter {
+export interface MessageFilter extends TimeRange {
   sourceId?: string | undefined
   type?: string | undefined
   event?: string | undefined
   userId?: string | undefined
   messageId?: string | undefined
-  fromMs?: number | undefined
-  toMs?: number | undefined
 }
 
 export interface StoredMessage {
@@ -32,7 +30,7 @@ export interface MessageTrail extends StoredMessage {
 
 export type DeliveryState = 'pending' | FinalStateName
 
-export interface DeliveryFilter {
+export interface DeliveryFilter extends TimeRange {
   destinationId?: string | undefined
   state?: DeliveryState | undefined
   reason?: string | undefined
@@ -40,8 +38,6 @@ export interface DeliveryFilter {
   userId?: string | undefined
   /** Of a message with this event. */
   event?: string | undefined
-  fromMs?: number | undefined
-  toMs?: number | undefined
 }
 
 /** What the message of a delivery says of itself; all null when it is no longer stored. */
@@ -53,11 +49,9 @@ export interface MessageNames {
   anonymousId: string | null
 }
 
-export interface CauseFilter {
+export interface CauseFilter extends TimeRange {
   destinationId?: string | undefined
   state?: Exclude<FinalStateName, 'delivered'> | undefined
-  fromMs?: number | undefined
-  toMs?: number | undefined
 }
 
 /** Deliveries that came to the same end for the same reason. */
@@ -124,7 +118,7 @@ export interface HistoryStore {
   trails(id: string): Promise<MessageTrail[]>
   deliveries(filter: DeliveryFilter, page: PageRequest): Promise<Page<DeliveryRow>>
   delivery(id: string): Promise<DeliveryDetail | undefined>
-  /** What did not end as delivered, by cause: of FAILURES_LOOKED_AT at most, the newest of each destination and state. */
+  /** What did not end as delivered, by cause: of 100,000 at most, the newest of each destination and state. */
   failureCauses(filter: CauseFilter): Promise<FailureCauses>
   /** What was changed, by whom, newest first. Kept for 400 days, or as long as messages if they are kept longer. */
   audit(filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>>

@@ -10,6 +10,12 @@ export interface PageRequest {
   cursor: string | null
 }
 
+/** Times that a list is asked for, as people see them: by the clock of the process that wrote the row. */
+export interface TimeRange {
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
+
 /** A cursor that no list gave out. */
 export class InvalidCursor extends Error {
   override name = 'InvalidCursor'

@@ -2,12 +2,12 @@
 // inside the transaction that acts on the answers, which keeps what was found from being taken away before its commit: a destination's row
 // is held against its deletion, and a segment's against being dropped.
 
-import type { NamedDelivery } from '../history/delivery-rows.ts'
+import type { NamedDelivery, RowAndIndex } from '../history/named-deliveries.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
 import type { Repeatable } from './replay-budget.ts'
 import { endsOf, type StoredMessages, storedMessages } from './replay-ends.ts'
-import type { DeliveryName, ReplayRows, SameMessage } from './replay-rows.ts'
+import type { ReplayRows, SameMessage } from './replay-rows.ts'
 
 export interface ReplayCandidate<Id extends RowId> extends NamedDelivery<Id> {
   state: FinalStateName
@@ -93,7 +93,7 @@ export class ReplayJudge<Id extends RowId> {
     candidates: readonly ReplayCandidate<Id>[],
     same: readonly SameMessage<Id>[],
   ): Promise<Map<number, { wasDelivered: boolean; bytes: number }>> {
-    const parents = new Map<number, DeliveryName<Id>>()
+    const parents = new Map<number, RowAndIndex<Id>>()
     for (const [at, { state, named }] of candidates.entries()) {
       const parent = state === 'delivered' && !named ? same[at]?.parent : undefined
       if (parent !== undefined) parents.set(at, parent)

@@ -2,7 +2,7 @@
 // transaction asks that owes deliveries again.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import type { NamedDelivery, Origin } from '../history/delivery-rows.ts'
+import type { NamedDelivery, OriginRows, RowAndIndex } from '../history/named-deliveries.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'
@@ -98,11 +98,6 @@ export interface JobStanding {
   led: boolean
 }
 
-export interface DeliveryName<Id extends RowId> {
-  row: Id
-  index: number
-}
-
 export interface FailedDelivery<Id extends RowId> extends Omit<NamedDelivery<Id>, 'destination'> {
   id: Id
   reason: string | null
@@ -116,7 +111,7 @@ export interface SameMessage<Id extends RowId> {
   ofJob: boolean
   newest: Id | null
   /** What the delivery itself repeats. */
-  parent: DeliveryName<Id> | undefined
+  parent: RowAndIndex<Id> | undefined
 }
 
 /** Messages of one segment, owed to one destination as one shipment. */
@@ -128,7 +123,7 @@ export interface OwedAgain<Id extends RowId> {
   entries: readonly { index: number; replayOf: string }[]
 }
 
-export interface ReplayRows<Id extends RowId> {
+export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   readonly order: RowOrder<Id>
 
   /** Held until the transaction is over: steps are made one at a time. */
@@ -149,10 +144,6 @@ export interface ReplayRows<Id extends RowId> {
     last: Id
     limit: number
   }): Awaitable<readonly { id: Id; origin: Id; segment: Id; doc: string | null }[]>
-  /** The row and the index that the id of a delivery names. */
-  named(deliveryId: string): DeliveryName<Id> | undefined
-  /** Those that there are. */
-  origins(names: readonly Id[]): Awaitable<ReadonlyMap<Id, Origin<Id>>>
   /** Of the attempts that ended something, in their order. */
   docs(origins: readonly Id[]): Awaitable<readonly { origin: Id; doc: string }[]>
 

@@ -7,9 +7,9 @@
 // dies is followed by another when its time is over, which is later than any second that it has released something in; so no rate is
 // exceeded by that either. Which job is stepped when is the runner's knowledge.
 
+import { resolveNamed } from '../history/named-deliveries.ts'
 import type { RowId } from '../port/model.ts'
 import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
-import { resolveNamed } from './named-deliveries.ts'
 import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
 import { endsOf, storedMessages } from './replay-ends.ts'
 import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'

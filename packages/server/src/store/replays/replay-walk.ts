@@ -2,9 +2,9 @@
 // while nothing is found. Reads only; what becomes of what was found is the step's to say.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import { resolveNamed } from '../history/named-deliveries.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
-import { resolveNamed } from './named-deliveries.ts'
 import { endsOf } from './replay-ends.ts'
 import { type ReplayDoc, type ReplayJobRow, replayDoc, rowRange } from './replay-job-row.ts'
 import type { ReplayCandidate } from './replay-judge.ts'

@@ -3,7 +3,7 @@
 // made, and nothing has to be indexed by delivery.
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
-import type { Origin } from '../../history/delivery-rows.ts'
+import type { Origin } from '../../history/named-deliveries.ts'
 import { SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 

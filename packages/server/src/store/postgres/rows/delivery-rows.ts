@@ -46,7 +46,7 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       // A replay was made after the message came: so older days are not looked at.
       all(
         `SELECT own.replay_of AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
-           CASE WHEN newest.origin > d.origin THEN newest.origin END AS "replayedBy"
+           CASE WHEN newest.origin > d.origin THEN newest.origin || '-' || d.idx END AS "replayedBy"
          FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS d(segment, idx, destination, origin, place)
          LEFT JOIN LATERAL (
            SELECT r.origin FROM replays r
@@ -68,8 +68,8 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       ),
     async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
       const rows = await all<CauseRow>(
-        `SELECT g.reason, g.count, g.first, g.last, f.origin, f.idx FROM (
-           SELECT reason, count(*) AS count, min(at) AS first, max(at) AS last, max(id) AS newest FROM (
+        `SELECT g.reason, g.count, g."firstAtMs", g."lastAtMs", f.origin || '-' || f.idx AS "deliveryId" FROM (
+           SELECT reason, count(*) AS count, min(at) AS "firstAtMs", max(at) AS "lastAtMs", max(id) AS newest FROM (
              SELECT id, reason, at FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id DESC LIMIT $5
            ) n WHERE at >= $6 AND at <= $7 GROUP BY reason
          ) g JOIN failures f ON f.id = g.newest`,
@@ -78,7 +78,7 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       return rows.map(withReason)
     },
     ledger: () => readLedger(ask),
-    origin: async (name) => (await resolveOrigins(ask, [name])).get(name),
+    origins: (wanted) => resolveOrigins(ask, wanted),
     attemptsAt: (origin) =>
       all(`SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`, [origin]),
     async retriesOf(of, origin) {

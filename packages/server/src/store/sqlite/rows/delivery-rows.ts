@@ -63,9 +63,10 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         )
         .map(withReplay),
     replayLinks: (deliveries) =>
-      rows.select<ReplayLinks<number>>(
+      rows.select<ReplayLinks>(
         // Nearly always there is none, which is one look.
-        `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, CASE WHEN d.newest > d.origin THEN d.newest END AS replayedBy
+        `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
+                CASE WHEN d.newest > d.origin THEN d.newest || '-' || d.idx END AS replayedBy
          FROM (
            SELECT key AS place, value->>'origin' AS origin, value->>'index' AS idx, (
              SELECT max(n.origin) FROM replays n
@@ -79,8 +80,8 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
       ),
     causes: ({ destinationId, state }, first, last, _times, limit) =>
       rows.select<CauseRow>(
-        `SELECT g.*, f.origin, f.idx FROM (
-           SELECT reason, count(*) AS count, min(at) AS first, max(at) AS last, max(id) AS newest FROM (
+        `SELECT g.reason, count, firstAtMs, lastAtMs, f.origin || '-' || f.idx AS deliveryId FROM (
+           SELECT reason, count(*) AS count, min(at) AS firstAtMs, max(at) AS lastAtMs, max(id) AS newest FROM (
              SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
            ) GROUP BY reason
          ) g JOIN failures f ON f.id = g.newest`,
@@ -91,7 +92,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         limit,
       ),
     ledger: () => readLedger(rows.database),
-    origin: (name) => resolveOrigins(rows.database, [name]).get(name),
+    origins: (names) => resolveOrigins(rows.database, names),
     attemptsAt: (origin) => rows.select('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
     retriesOf: (destination, origin) =>
       rows

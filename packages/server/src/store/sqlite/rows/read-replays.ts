@@ -1,6 +1,6 @@
 // Replay jobs as rows, and the counting of what one would be made for.
 
-import { resolveNamed } from '../../replays/named-deliveries.ts'
+import { resolveNamed } from '../../history/named-deliveries.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { CountedFailures, CountedRows, RowCount } from '../../replays/replay-rows.ts'
 import type { ReplayJobState } from '../../store.ts'
