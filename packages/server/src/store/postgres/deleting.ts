@@ -10,7 +10,7 @@ import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
 import { type SecretStore, StoreUnavailable } from '../store.ts'
 import type { Change } from './cluster/configuration-change.ts'
-import { LEASE_MS, type Membership } from './cluster/membership.ts'
+import { LEASE_MS } from './cluster/membership.ts'
 import type { SharedConfiguration } from './cluster/shared-configuration.ts'
 import type { Accepting } from './messages/accepting.ts'
 import type { Claiming } from './messages/claiming.ts'
@@ -19,14 +19,13 @@ import { deletionRows } from './rows/deletion-rows.ts'
 import { Purging, TAIL } from './rows/purging.ts'
 import { OLDEST, rowIdAt } from './schema/ids.ts'
 import type { Ask } from './session/database.ts'
-import type { Parts } from './session/parts.ts'
+import type { MessageParts, Parts } from './session/parts.ts'
 
 interface Tools {
   changes: SharedConfiguration
   secrets: SecretStore
   accepting: Accepting
   claiming: Claiming
-  membership: Membership
   deleted: DeletedUsers
 }
 
@@ -51,7 +50,7 @@ interface Written {
 }
 
 export class Deleting extends Deletions<Change, Written, string> {
-  readonly #parts: Parts
+  readonly #parts: MessageParts
   readonly #tools: Tools
   readonly #purging: Purging
   /** When this node learned of each request that it remembers. */
@@ -61,7 +60,7 @@ export class Deleting extends Deletions<Change, Written, string> {
   #told = -1
   #telling: Promise<void> | null = null
 
-  constructor(parts: Parts, tools: Tools) {
+  constructor(parts: MessageParts, tools: Tools) {
     super({ ...parts, change: (work) => tools.changes.change(work), secrets: tools.secrets, reads: readsOf(parts) }, OLDEST)
     this.#parts = parts
     this.#tools = tools
@@ -70,13 +69,13 @@ export class Deleting extends Deletions<Change, Written, string> {
 
   protected async write(change: Change, draft: DeletionDraft): Promise<Written> {
     const { id, userIds, sourceIds, suppress, atMs, targets } = draft
-    const { ids, names } = this.#parts
+    const { ids, names, membership } = this.#parts
     const num = ids.next()
     const sources = targets.map(({ sourceId, destinationIds }) => ({
       source: names.num('sources', sourceId) as string,
       destinations: destinationIds.map((destinationId) => names.num('destinations', destinationId) as string),
     }))
-    const { holder } = this.#tools.membership
+    const { holder } = membership
     const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, userIds, sources, atMs, holder })
     await change.ask(
       `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -139,13 +138,13 @@ export class Deleting extends Deletions<Change, Written, string> {
   }
 
   async #tellOnce(): Promise<void> {
-    const { accepting, membership } = this.#tools
+    const { accepting } = this.#tools
     while (this.#told !== this.#version && !this.#parts.isClosed()) {
       const version = this.#version
       await this.learn()
       await accepting.settled()
       const since = performance.now() - WAITED_FOR_MS
-      await membership.tellVersion(
+      await this.#parts.membership.tellVersion(
         version,
         [...this.#learnedAt.values()].some((at) => at > since),
       )
@@ -155,8 +154,8 @@ export class Deleting extends Deletions<Change, Written, string> {
 
   /** Loads new requests. Afterwards this node sends none of the messages that they cover, unless one is in flight. */
   async learn(): Promise<void> {
-    const { database, names, configuration } = this.#parts
-    const { membership, deleted } = this.#tools
+    const { database, names, configuration, membership } = this.#parts
+    const { deleted } = this.#tools
     const { rows } = await database.query<{
       num: string
       suppress: boolean
@@ -171,7 +170,7 @@ export class Deleting extends Deletions<Change, Written, string> {
     )
     // A source that was made since the configuration was read is not known by its name yet.
     const nums = rows.flatMap(({ sources }) => JSON.parse(sources) as string[])
-    const nameOf = await names.idsOf(database, 'sources', nums)
+    const nameOf = await names.idsOf(database.ask, 'sources', nums)
     for (const { num, suppress, every_source, user_ids, sources, purge_end } of rows) {
       const mark = suppress ? String(BigInt(purge_end) - TAIL) : purge_end
       this.#learnedAt.set(num, performance.now())
@@ -192,7 +191,7 @@ export class Deleting extends Deletions<Change, Written, string> {
   async #untilKnown(version: number): Promise<void> {
     const deadline = performance.now() + WAIT_MS
     let pauseMs = ASK_AGAIN_MS
-    while (!(await this.#tools.membership.isKnown(version)) && performance.now() < deadline) {
+    while (!(await this.#parts.membership.isKnown(version)) && performance.now() < deadline) {
       if (this.#parts.isClosed()) throw new StoreUnavailable('the node is being stopped, and other nodes do not know of the deletion yet')
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
       pauseMs = Math.min(ASK_AGAIN_AT_MOST_MS, 2 * pauseMs)
@@ -202,7 +201,7 @@ export class Deleting extends Deletions<Change, Written, string> {
 
 function readsOf({ database, names }: Parts): DeletionAnswers {
   const reads = (ask: Ask): DeletionReads<string> => new DeletionReads(deletionRows(ask, names))
-  const atOnce = reads((text, values) => database.query(text, values))
+  const atOnce = reads(database.ask)
   const inSnapshot = <T>(work: (reads: DeletionReads<string>) => Promise<T>): Promise<T> =>
     database.transaction((ask) => work(reads(ask)), { readOnly: true })
   return {

@@ -19,9 +19,9 @@ import { Deleting } from './deleting.ts'
 import { Accepting } from './messages/accepting.ts'
 import { Cancelling } from './messages/cancelling.ts'
 import { Claiming } from './messages/claiming.ts'
+import { seedOf } from './messages/message-keys.ts'
 import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
-import { writeOutcomes } from './replays/replay-outcomes.ts'
 import { dropAudit } from './rows/audit-entries.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { Folding } from './rows/folding.ts'
@@ -33,10 +33,11 @@ import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { refuseUnfinished } from './schema/moving-state.ts'
 import { Names } from './schema/names.ts'
-import { Retention } from './schema/retention.ts'
+import { preparePartitions } from './schema/partitions.ts'
+import { dropMessages } from './schema/retention.ts'
 import { parsePostgresAddress } from './session/address.ts'
 import { Database } from './session/database.ts'
-import type { Parts } from './session/parts.ts'
+import type { MessageParts } from './session/parts.ts'
 import { serverFacts } from './session/server-facts.ts'
 
 export interface PostgresStoreOptions {
@@ -155,7 +156,6 @@ class Postgres implements PostgresStore {
   readonly history: Store['history']
   readonly deletions: Deleting
   readonly replays: ReplayStore
-  readonly #retention: Retention
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
@@ -170,13 +170,15 @@ class Postgres implements PostgresStore {
     this.#database = database
     this.#closeAll = closeAll
     this.#onTrouble = options.onTrouble ?? (() => {})
-    const names = new Names()
     const ids = new RowIds(membership.num, () => membership.serverMs())
     membership.onNumber = (num) => ids.useNode(num)
-    const parts: Parts = {
+    const parts: MessageParts = {
       database,
+      fast,
+      membership,
       ids,
-      names,
+      names: new Names(),
+      seed: seedOf(database),
       nowMs: () => this.#clock.wallMs(),
       scheduleMs: () => this.#clock.scheduleMs(),
       configuration: () => this.configuration(),
@@ -193,21 +195,12 @@ class Postgres implements PostgresStore {
     this.settings = new Configuring(this.#shared, this.oauth, parts.nowMs)
     this.secrets = this.settings
     this.channel = new LiveChannel(database, this.#shared)
-    const onState = options.onState ?? (() => {})
-    const onCommit = options.onCommit ?? (() => {})
-    this.#claiming = new Claiming(parts, { database: fast, membership })
+    const { onState = () => {}, onCommit = () => {} } = options
+    this.#claiming = new Claiming(parts)
     this.replays = new Replaying(replayJobRows(parts), { ...parts, wake: (destinationId) => this.delivery.taker?.wake(destinationId) })
-    const replaying = { outcomes: writeOutcomes }
-    this.ingest = new Accepting(parts, {
-      database: fast,
-      membership,
-      claiming: this.#claiming,
-      refresh: () => this.#shared.refresh(),
-      onState,
-      onCommit,
-    })
-    this.#settling = new Settling(parts, { database: fast, membership, claiming: this.#claiming, replaying, onCommit })
-    this.#cancelling = new Cancelling(parts, { replaying })
+    this.ingest = new Accepting(parts, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
+    this.#settling = new Settling(parts, { claiming: this.#claiming, onCommit })
+    this.#cancelling = new Cancelling(parts)
     this.#folding = new Folding(parts)
     this.history = createHistory(parts)
     this.deletions = new Deleting(parts, {
@@ -215,10 +208,8 @@ class Postgres implements PostgresStore {
       secrets: this.secrets,
       accepting: this.ingest,
       claiming: this.#claiming,
-      membership,
       deleted: this.delivery.deleted,
     })
-    this.#retention = new Retention(parts)
     const stats = new Stats(parts)
     this.books = {
       ...booksOf(bookRows(parts)),
@@ -228,7 +219,7 @@ class Postgres implements PostgresStore {
     this.#retentionRuns = new RetentionRuns({
       retentionDays: options.retentionDays,
       drop: {
-        messages: (beforeMs) => this.#retention.drop(beforeMs),
+        messages: (beforeMs) => dropMessages(parts, beforeMs),
         audit: (beforeMs) => dropAudit(database, beforeMs),
         replayJobs: (beforeMs) => dropReplays(parts, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
@@ -256,7 +247,7 @@ class Postgres implements PostgresStore {
   }
 
   async load(): Promise<void> {
-    await this.#retention.prepare()
+    await preparePartitions(this.#database)
     await this.ingest.load()
     await this.#shared.load()
     await this.deletions.load()

@@ -85,7 +85,7 @@ export class Change implements ConfigurationChange {
 
   async setSecret(name: string, sealed: string | null): Promise<void> {
     if (sealed === null) await this.ask('DELETE FROM settings WHERE name = $1', [name])
-    else await writeSetting({ query: this.ask }, name, sealed)
+    else await writeSetting(this.ask, name, sealed)
   }
 
   async useKey(box: SecretBox, destinations: readonly StoredDestination[]): Promise<void> {

@@ -58,7 +58,7 @@ export class ConfigurationNews {
         else this.#heeded.get(channel)?.(word)
       }
       connection.onGone = () => this.#lost(connection)
-      for (const channel of [CHANNEL, ...this.#heeded.keys()]) await connection.query({ text: `LISTEN ${channel}` })
+      for (const channel of [CHANNEL, ...this.#heeded.keys()]) await connection.query(`LISTEN ${channel}`)
       this.#pauseMs = FIRST_PAUSE_MS
       if (again && !this.#closed) onReturn()
     } catch {

@@ -8,6 +8,7 @@
 
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
+import { readSetting } from '../rows/settings.ts'
 import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask, Database } from '../session/database.ts'
@@ -250,8 +251,8 @@ export class Membership {
         this.#leaseMs,
         this.#doc,
       ])
-      const { rows: marks } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SCHEDULE_SETTING])
-      return { ...free, holder, scheduleMs: Math.max(free.now_ms, Number(marks[0]?.value ?? 0)) }
+      const mark = await readSetting(ask, SCHEDULE_SETTING)
+      return { ...free, holder, scheduleMs: Math.max(free.now_ms, Number(mark ?? 0)) }
     })
     this.#num = row.num
     this.#holder = row.holder

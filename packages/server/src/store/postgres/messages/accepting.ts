@@ -14,21 +14,17 @@ import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
 import { Tallies, type Tally } from '../../history/tallies.ts'
 import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
-import type { Membership } from '../cluster/membership.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { Database } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
+import type { MessageParts } from '../session/parts.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/texts.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { keyBytes, openSeed } from './message-keys.ts'
-import { LEDGER, MARKER, SOURCE_COUNTS } from './owing.ts'
+import { keyBytes } from './message-keys.ts'
+import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from './owing.ts'
 import { recordRepeats } from './repeats.ts'
 
 interface Tools {
-  database: Database
-  membership: Membership
   claiming: Claiming
   /** A destination that was planned for is gone: what is configured has to be looked at again. */
   refresh: () => Promise<void>
@@ -160,7 +156,7 @@ SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', ab
 const DESTINATION_GONE = 'destination gone'
 
 export class Accepting implements IngestStore {
-  readonly #parts: Parts
+  readonly #parts: MessageParts
   readonly #tools: Tools
   readonly #grouping: Grouping<Item, Accepted>
   readonly #tallies: Tallies
@@ -169,7 +165,7 @@ export class Accepting implements IngestStore {
   #seed: Seed = [0, 0, 0, 0]
   #problem: string | null = null
 
-  constructor(parts: Parts, tools: Tools) {
+  constructor(parts: MessageParts, tools: Tools) {
     this.#parts = parts
     this.#tools = tools
     this.#tallies = new Tallies((tally) => this.#tally(tally))
@@ -180,13 +176,12 @@ export class Accepting implements IngestStore {
       maxItems: GROUP_BATCHES,
       maxBytes: GROUP_BYTES,
       waitingBytes: WAITING_BYTES,
-      lingerMs: 0,
       bytesOf: ({ batch }) => batch.body.length + batch.messageIds.length * KEY_WORDS * 4,
     })
   }
 
   async load(): Promise<void> {
-    this.#seed = await openSeed(this.#parts.database)
+    this.#seed = await this.#parts.seed()
   }
 
   async accept(batch: AcceptBatch): Promise<AcceptResult> {
@@ -243,15 +238,15 @@ export class Accepting implements IngestStore {
     for (let nth = 1; ; nth++) {
       let group: Group | undefined
       try {
-        if (!this.#tools.membership.isAssured) await this.#assure(items)
-        group = new Group(items, this.#parts, this.#tools.membership)
+        if (!this.#parts.membership.isAssured) await this.#assure(items)
+        group = new Group(items, this.#parts)
         const started = performance.now()
-        const absent = await group.write(this.#tools.database)
+        const absent = await group.write()
         this.#tools.onCommit(performance.now() - started, items.length)
         this.#told(null)
         const replies = group.replies(absent)
         for (const { id } of replies.flatMap(({ owned }) => owned)) this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
-        if (absent.size > 0) await recordRepeats(this.#tools.database, group.repeats(absent)).catch(() => {})
+        if (absent.size > 0) await recordRepeats(this.#parts.fast, group.repeats(absent)).catch(() => {})
         return replies
       } catch (error) {
         if (error instanceof PostgresUnavailable) {
@@ -269,7 +264,7 @@ export class Accepting implements IngestStore {
 
   /** Others may have made a change without waiting for this node. What was planned before it must not be stored after it. */
   async #assure(items: readonly Item[]): Promise<void> {
-    await this.#tools.membership.assure()
+    await this.#parts.membership.assure()
     if (items.some(({ configuration }) => configuration !== this.#parts.configuration())) {
       throw new StoreUnavailable('the configuration was changed while the lease of this node had expired')
     }
@@ -302,7 +297,7 @@ export class Accepting implements IngestStore {
       try {
         if (isDoubtful && (await database.query('SELECT 1 FROM deltas WHERE id = $1', [name])).count > 0) return
         return await database.transaction(async (ask) => {
-          await ask("INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, 0, '{}')", [name, MARKER])
+          await addDelta(ask, name, MARKER, '0', [])
           const sorted = [...rejections].sort((a, b) => (num(a.sourceId) + a.code < num(b.sourceId) + b.code ? -1 : 1))
           for (const { sourceId, code, count, sample, atMs } of sorted) {
             await ask(
@@ -315,14 +310,7 @@ export class Accepting implements IngestStore {
             ...rejections.map(({ sourceId, count }) => [num(sourceId), [0, 0, count, 0]] as const),
             ...suppressed.map(([sourceId, count]) => [num(sourceId), [0, 0, 0, count]] as const),
           ]
-          for (const [subject, counts] of changes) {
-            await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [
-              ids.next(),
-              SOURCE_COUNTS,
-              subject,
-              counts,
-            ])
-          }
+          for (const [subject, counts] of changes) await addDelta(ask, ids.next(), SOURCE_COUNTS, subject, counts)
         })
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || this.#parts.isClosed()) throw error
@@ -335,15 +323,13 @@ export class Accepting implements IngestStore {
 
 /** One statement's worth: the names that its rows get, its values, and what its answer means. */
 class Group {
-  readonly #parts: Parts
-  readonly #membership: Membership
+  readonly #parts: MessageParts
   readonly #segments: PlannedSegment[] = []
   readonly #planned: Planned[] = []
   readonly ownedIds: string[] = []
 
-  constructor(items: readonly Item[], parts: Parts, membership: Membership) {
+  constructor(items: readonly Item[], parts: MessageParts) {
     this.#parts = parts
-    this.#membership = membership
     for (const item of items) this.#name(item)
   }
 
@@ -370,7 +356,7 @@ class Group {
       const own = item.wanted[at]?.own ?? false
       const id = ids.next()
       if (own) this.ownedIds.push(id)
-      const holder = own ? this.#membership.holder : '0'
+      const holder = own ? this.#parts.membership.holder : '0'
       this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, count, own, holder })
       routes.s.push([num, id, indexes ?? 0, count])
     }
@@ -386,8 +372,8 @@ class Group {
   }
 
   /** Resolves after the commit with the duplicates of each segment that has any. */
-  async write(database: Database): Promise<Map<string, number[]>> {
-    const { ids } = this.#parts
+  async write(): Promise<Map<string, number[]>> {
+    const { ids, fast, membership } = this.#parts
     const keys: { key: Uint8Array | null; segment: string; idx: number }[] = []
     const seen = new Set<string>()
     for (const { seq, item } of this.#segments) {
@@ -400,9 +386,9 @@ class Group {
       }
     }
     const booksOf = (nums: readonly string[]) => [...new Set(nums)].map((subject) => ({ id: ids.next(), subject }))
-    const serverMs = this.#membership.serverMs()
+    const serverMs = membership.serverMs()
     const values = ACCEPT.values({
-      holder: this.#membership.holder,
+      holder: membership.holder,
       day: Math.floor(serverMs / DAY_MS),
       isTurning: serverMs % DAY_MS < TURN_MS,
       keys,
@@ -411,7 +397,7 @@ class Group {
       destinations: booksOf(this.#planned.map(({ destination }) => destination)),
       sources: booksOf(this.#segments.map(({ source }) => source)),
     })
-    const { rows } = await database.query<{ dups: { segment: string; absent: number[] }[] | null }>(ACCEPT, values)
+    const { rows } = await fast.query<{ dups: { segment: string; absent: number[] }[] | null }>(ACCEPT, values)
     return new Map((rows[0]?.dups ?? []).map(({ segment, absent }) => [segment, absent]))
   }
 

@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { destinationOf } from '../../conformance/ground.ts'
-import type { RecordRow } from '../../encoding/settlement.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { Cancelling } from './cancelling.ts'
-import { changeLedger } from './owing.ts'
+import { addDelta, LEDGER } from './owing.ts'
 
 interface Owed {
   /** 0: all of a segment. */
@@ -23,14 +22,10 @@ suite('cancelling', () => {
   let database: TestDatabase
   let nodes: [BareNode, BareNode]
   let cancellings: [Cancelling, Cancelling]
-  let replayed: RecordRow<string>[] = []
   before(async () => {
     database = await createDatabase()
     nodes = [await openBareNode(database.url, 1), await openBareNode(database.url, 2)]
-    const outcomes = async (_ask: unknown, _destination: string, records: readonly RecordRow<string>[]): Promise<void> => {
-      replayed.push(...records)
-    }
-    cancellings = [new Cancelling(nodes[0].parts, { replaying: { outcomes } }), new Cancelling(nodes[1].parts, { replaying: { outcomes } })]
+    cancellings = [new Cancelling(nodes[0].parts), new Cancelling(nodes[1].parts)]
   })
   after(async () => {
     for (const node of nodes) await node.close()
@@ -61,7 +56,7 @@ suite('cancelling', () => {
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, false)`,
         [id, destination, holder, attempt, attempt > 0 ? 1 : null, attempt > 0 ? 5_000 - attempt : 0, replay, parts, all.length],
       )
-      await changeLedger(ask, ids, destination, [all.length, 0, all.length, 0, 0, 0])
+      await addDelta(ask, ids.next(), LEDGER, destination, [all.length, 0, all.length, 0, 0, 0])
       return id
     })
   }
@@ -164,13 +159,22 @@ suite('cancelling', () => {
 
   test('replays are told of, and only those', async () => {
     const { id, num } = await newDestination()
-    const replay = await owe(num, { replay: true })
-    await owe(num)
-    replayed = []
+    const [replay, other] = [await owe(num, { replay: true }), await owe(num)]
+    for (const origin of [replay, other]) {
+      await database.query(
+        `INSERT INTO switchyard.replays (origin, idx, destination, segment, at, replay_of) SELECT $1, idx, $2, 1, 1, '' FROM generate_series(0, 1) idx`,
+        [origin, num],
+      )
+    }
     await cancellings[0].cancel(id)
     assert.deepEqual(
-      replayed.map(({ origin, cancelled }) => [origin, cancelled]),
-      [[replay, 2]],
+      await database.query('SELECT origin::text, idx, state FROM switchyard.replays WHERE destination = $1 ORDER BY origin, idx', [num]),
+      [
+        { origin: replay, idx: 0, state: 'cancelled' },
+        { origin: replay, idx: 1, state: 'cancelled' },
+        { origin: other, idx: 0, state: null },
+        { origin: other, idx: 1, state: null },
+      ],
     )
   })
 

@@ -4,13 +4,13 @@
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import type { writeOutcomes } from '../replays/replay-outcomes.ts'
+import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { statement } from '../session/row-parameters.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
-import { changeLedger } from './owing.ts'
+import { addDelta, LEDGER } from './owing.ts'
 
 /** Deliveries, each with a row of its own. */
 const CANCELLED_PER_STEP = 1_000
@@ -43,19 +43,17 @@ interface TakenRow {
 
 export class Cancelling {
   readonly #parts: Parts
-  readonly #replaying: { outcomes: typeof writeOutcomes }
   #resuming: Promise<void> | null = null
   #lookAtMs = 0
 
-  constructor(parts: Parts, { replaying }: { replaying: { outcomes: typeof writeOutcomes } }) {
+  constructor(parts: Parts) {
     this.#parts = parts
-    this.#replaying = replaying
   }
 
   /** Resolves when everything that waited was cancelled, or is being cancelled or taken by another. */
   async cancel(destinationId: string): Promise<void> {
     const { database, names, isClosed } = this.#parts
-    const destination = await names.find(database, 'destinations', destinationId)
+    const destination = await names.find(database.ask, 'destinations', destinationId)
     if (destination === undefined) return
     for (const waiting of WAITING) {
       let place: Place | undefined = { due: 0, id: '0' }
@@ -136,8 +134,7 @@ export class Cancelling {
     const attempts = attemptRows(destination, records, ids)
     await ask(APPEND, APPEND.values({ attempts, failures: failureRows(attempts, ids) }))
     const cancelled = records.reduce((sum, record) => sum + record.cancelled, 0)
-    await changeLedger(ask, ids, destination, [0, 0, -cancelled, 0, 0, cancelled])
-    const replayed = records.filter(({ replay }) => replay)
-    if (replayed.length > 0) await this.#replaying.outcomes(ask, destination, replayed)
+    await addDelta(ask, ids.next(), LEDGER, destination, [0, 0, -cancelled, 0, 0, cancelled])
+    await writeOutcomes(ask, destination, records)
   }
 }

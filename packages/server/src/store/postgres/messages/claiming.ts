@@ -5,19 +5,12 @@
 import type { HeldShipment } from '../../delivery/delivering.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
-import type { Membership } from '../cluster/membership.ts'
 import { contentOf, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow } from '../rows/rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
-import type { Database } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
+import type { MessageParts } from '../session/parts.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { Grouping } from './grouping.ts'
 import { Places } from './places.ts'
-
-interface Tools {
-  database: Database
-  membership: Membership
-}
 
 interface ShipmentRow {
   ord: number
@@ -124,9 +117,7 @@ const RELEASE = {
 }
 
 export class Claiming {
-  readonly #parts: Parts
-  readonly #database: Database
-  readonly #membership: Membership
+  readonly #parts: MessageParts
   readonly #held = new Map<string, Held>()
   readonly #places: Places
   readonly #grouping: Grouping<ClaimRequest, Answer>
@@ -138,20 +129,14 @@ export class Claiming {
   #strays = new Set<string>()
   #straysLookedAt = 0
 
-  constructor(parts: Parts, { database, membership }: Tools) {
+  constructor(parts: MessageParts) {
     this.#parts = parts
-    this.#database = database
-    this.#membership = membership
-    this.#places = new Places(() => membership.serverMs())
+    this.#places = new Places(() => parts.membership.serverMs())
     this.#grouping = new Grouping({
       run: (requests) => this.#claim(requests),
       depth: 2,
       early: 1,
       maxItems: MAX_CLAIMS,
-      maxBytes: Number.POSITIVE_INFINITY,
-      waitingBytes: Number.POSITIVE_INFINITY,
-      lingerMs: 0,
-      bytesOf: () => 0,
     })
   }
 
@@ -167,7 +152,7 @@ export class Claiming {
     const destination = this.#parts.names.num('destinations', destinationId)
     if (destination === undefined) return []
     await this.#releasing
-    const { rows } = await this.#database.query<ShipmentRow>(
+    const { rows } = await this.#parts.fast.query<ShipmentRow>(
       {
         name: 'claim-overdue',
         text: `UPDATE shipments s SET holder = $1, claim = s.claim + 1
@@ -176,7 +161,7 @@ export class Claiming {
             ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED))
           RETURNING 0 AS ord, s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts`,
       },
-      [this.#membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
+      [this.#parts.membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
     )
     rows.sort((a, b) => (a.first_attempt ?? 0) - (b.first_attempt ?? 0))
     for (const { id, claim, bytes } of rows) this.hold(id, claim, bytes)
@@ -199,7 +184,7 @@ export class Claiming {
   async free(ids: readonly string[], destinationIds: readonly string[]): Promise<void> {
     for (let at = 0; at < ids.length; at += FREED_AT_ONCE) {
       await this.#parts.database.query('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [
-        this.#membership.holder,
+        this.#parts.membership.holder,
         int8s(ids.slice(at, at + FREED_AT_ONCE)),
       ])
     }
@@ -256,7 +241,7 @@ export class Claiming {
     const ids = nums.map((num) => this.#parts.names.id('destinations', num) as string)
     const from = ids.map((id) => this.#places.from(id))
     const started = performance.now()
-    const { rows } = await this.#database.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
+    const { rows } = await this.#parts.fast.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
       int8s(nums),
       int8s(from),
     ])
@@ -276,9 +261,9 @@ export class Claiming {
     if (this.#doubts.size === 0) return
     const now = performance.now()
     const ids = [...this.#doubts.keys()].filter((id) => !this.#held.has(id))
-    const { rows } = await this.#database.query<{ id: string }>(
+    const { rows } = await this.#parts.fast.query<{ id: string }>(
       'UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id',
-      [this.#membership.holder, int8s(ids)],
+      [this.#parts.membership.holder, int8s(ids)],
     )
     for (const { id } of rows) this.#doubts.delete(id)
     for (const [id, untilMs] of this.#doubts) if (untilMs < now) this.#doubts.delete(id)
@@ -289,28 +274,28 @@ export class Claiming {
     const now = performance.now()
     if (now - this.#straysLookedAt < STRAYS_EVERY_MS) return
     this.#straysLookedAt = now
-    const { holder } = this.#membership
-    const { rows } = await this.#database.query<{ id: string; claim: number }>(
+    const { holder } = this.#parts.membership
+    const { rows } = await this.#parts.fast.query<{ id: string; claim: number }>(
       { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
       [holder],
     )
-    if (holder !== this.#membership.holder) return
+    if (holder !== this.#parts.membership.holder) return
     const before = this.#strays
     const unknown = rows.filter(({ id, claim }) => !this.holds(id, claim))
     this.#strays = new Set(unknown.map(({ id, claim }) => `${id} ${claim}`))
     const strays = unknown.filter(({ id, claim }) => before.has(`${id} ${claim}`))
     if (strays.length === 0) return
-    await this.#database.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
+    await this.#parts.fast.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
   }
 
   /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
   async #release(shipments: readonly HeldShipment[]): Promise<void> {
-    const { holder } = this.#membership
+    const { holder } = this.#parts.membership
     const ids = int8s(shipments.map(({ id }) => id as string))
     const claims = int4s(shipments.map(({ claim }) => claim))
-    while (holder === this.#membership.holder) {
+    while (holder === this.#parts.membership.holder) {
       try {
-        await this.#database.query(RELEASE, [holder, ids, claims])
+        await this.#parts.fast.query(RELEASE, [holder, ids, claims])
         return
       } catch {
         if (this.#parts.isClosed()) return
@@ -351,7 +336,7 @@ export class Claiming {
       now: Math.floor(nowMs),
       max_bytes: Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER),
     }))
-    const { rows } = await this.#database.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#membership.holder, questions }))
+    const { rows } = await this.#parts.fast.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#parts.membership.holder, questions }))
     const tookMs = performance.now() - now
     const [row] = rows
     const taken = row?.taken ?? []
@@ -374,7 +359,7 @@ export class Claiming {
     const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
     const segments = new Map<string, SegmentRow>()
     try {
-      const found = await this.#database.query<SegmentRow>(
+      const found = await this.#parts.fast.query<SegmentRow>(
         { name: 'segments', text: `SELECT ${SEGMENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
         [int8s(seqs)],
       )

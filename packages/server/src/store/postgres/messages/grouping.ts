@@ -12,12 +12,13 @@ export interface GroupingOptions<Item, Reply> {
   /** A group is begun beside another only when so many wait. */
   early: number
   maxItems: number
-  maxBytes: number
+  /** Without one: what a group has, and what may wait, is not limited by bytes. */
+  bytesOf?: (item: Item) => number
+  maxBytes?: number
   /** What may wait, in bytes. */
-  waitingBytes: number
+  waitingBytes?: number
   /** How long the first may wait for others; 0: until the end of this turn of the event loop. */
-  lingerMs: number
-  bytesOf: (item: Item) => number
+  lingerMs?: number
 }
 
 interface Waiting<Item, Reply> {
@@ -28,7 +29,7 @@ interface Waiting<Item, Reply> {
 }
 
 export class Grouping<Item, Reply> {
-  readonly #options: GroupingOptions<Item, Reply>
+  readonly #options: Required<GroupingOptions<Item, Reply>>
   #waiting: Waiting<Item, Reply>[] = []
   #waitingBytes = 0
   #underway = 0
@@ -38,7 +39,13 @@ export class Grouping<Item, Reply> {
   #idle: (() => void)[] = []
 
   constructor(options: GroupingOptions<Item, Reply>) {
-    this.#options = options
+    this.#options = {
+      bytesOf: () => 0,
+      maxBytes: Number.POSITIVE_INFINITY,
+      waitingBytes: Number.POSITIVE_INFINITY,
+      lingerMs: 0,
+      ...options,
+    }
   }
 
   push(item: Item): Promise<Reply> {

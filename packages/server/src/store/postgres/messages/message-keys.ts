@@ -3,18 +3,30 @@
 
 import { randomBytes } from 'node:crypto'
 import { FINGERPRINT_WORDS, type Seed } from '../../encoding/fingerprint.ts'
+import { readSetting } from '../rows/settings.ts'
 import type { Database } from '../session/database.ts'
 
 export const SEED_SETTING = 'seed'
 
+/** Read once, when it is first needed. */
+export function seedOf(database: Database): () => Promise<Seed> {
+  let opening: Promise<Seed> | undefined
+  return () => {
+    opening ??= openSeed(database).catch((error: unknown) => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+}
+
 /** Made by the first node there is; all use the same. */
-export async function openSeed(database: Database): Promise<Seed> {
+async function openSeed(database: Database): Promise<Seed> {
   await database.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
     SEED_SETTING,
     randomBytes(16).toString('hex'),
   ])
-  const { rows } = await database.query<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SEED_SETTING])
-  const bytes = Buffer.from(rows[0]?.value ?? '', 'hex')
+  const bytes = Buffer.from((await readSetting(database.ask, SEED_SETTING)) ?? '', 'hex')
   return [bytes.readUInt32BE(0), bytes.readUInt32BE(4), bytes.readUInt32BE(8), bytes.readUInt32BE(12)]
 }
 

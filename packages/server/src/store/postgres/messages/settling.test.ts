@@ -2,15 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { accept, claim, ledgerOf, newWay, settlementOf, track, tracks, until } from '../../conformance/ground.ts'
 import { NotHeld, type Shipment } from '../../store.ts'
-import type { Membership } from '../cluster/membership.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { RowIds } from '../schema/ids.ts'
 import { Names } from '../schema/names.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { Database } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
+import type { MessageParts } from '../session/parts.ts'
 import type { PostgresStore } from '../store.ts'
 import type { Claiming } from './claiming.ts'
 import { Settling } from './settling.ts'
@@ -89,11 +86,10 @@ test('a settlement whose answer was lost is known to be made, however late and h
   names.add('destinations', 'a destination', '1500000000000000000')
   const shipment = { id: '1600000000000000000', claim: 1, destinationId: 'a destination', attempt: 0, firstAttemptAtMs: null, dueAtMs: 0 }
   const parts = [{ origin: '1600000000000000000', segment: '1550000000000000000', indexes: [0] }]
-  const settling = new Settling({ names, ids: new RowIds(1, () => Date.now()), isClosed: () => false } as unknown as Parts, {
-    database: { query } as unknown as Database,
-    membership: { holder: '1700000000000000000' } as Membership,
+  const membership = { holder: '1700000000000000000' }
+  const shared = { names, ids: new RowIds(1, () => Date.now()), isClosed: () => false, fast: { query }, membership }
+  const settling = new Settling(shared as unknown as MessageParts, {
     claiming: { holds: () => true, ended: () => {}, bytesOf: () => 1 } as unknown as Claiming,
-    replaying: { outcomes: writeOutcomes },
     onCommit: () => {},
   })
   await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))

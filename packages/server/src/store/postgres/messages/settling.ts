@@ -8,11 +8,9 @@ import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow, recordRows, refuseUneven } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
-import type { Membership } from '../cluster/membership.ts'
-import type { writeOutcomes } from '../replays/replay-outcomes.ts'
+import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
-import type { Ask, Database } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
+import type { MessageParts } from '../session/parts.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
@@ -20,10 +18,7 @@ import { Grouping } from './grouping.ts'
 import { LEDGER, MARKER } from './owing.ts'
 
 interface Tools {
-  database: Database
-  membership: Membership
   claiming: Claiming
-  replaying: { outcomes: typeof writeOutcomes }
   onCommit: (commitMs: number, settlements: number) => void
 }
 
@@ -137,11 +132,11 @@ SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality(${done.array('id')})
 })
 
 export class Settling {
-  readonly #parts: Parts
+  readonly #parts: MessageParts
   readonly #tools: Tools
   readonly #grouping: Grouping<Item, null>
 
-  constructor(parts: Parts, tools: Tools) {
+  constructor(parts: MessageParts, tools: Tools) {
     this.#parts = parts
     this.#tools = tools
     this.#grouping = new Grouping({
@@ -150,7 +145,6 @@ export class Settling {
       early: 64,
       maxItems: GROUP_SETTLEMENTS,
       maxBytes: 4 * 1024 * 1024,
-      waitingBytes: Number.POSITIVE_INFINITY,
       lingerMs: LINGER_MS,
       bytesOf: ({ records }) => records.reduce((sum, { doc, failures }) => sum + doc.length + failures.length * FAILURE_BYTES, 500),
     })
@@ -180,17 +174,17 @@ export class Settling {
   }
 
   async #run(items: readonly Item[]): Promise<null[]> {
-    const { membership, database, onCommit } = this.#tools
+    const { membership, ids } = this.#parts
     const { holder } = membership
-    const name = this.#parts.ids.next()
+    const name = ids.next()
     const values = this.#values(items, holder, name)
     let isDoubtful = false
     for (let nth = 1; ; nth++) {
       try {
         if (isDoubtful && (await this.#isMade(name))) return items.map(() => null)
         const started = performance.now()
-        await this.#write(database, items, values)
-        onCommit(performance.now() - started, items.length)
+        await this.#write(items, values)
+        this.#tools.onCommit(performance.now() - started, items.length)
         return items.map(() => null)
       } catch (error) {
         const refused = (error as { code?: string }).code === 'SY001'
@@ -210,25 +204,20 @@ export class Settling {
   }
 
   async #isMade(name: string): Promise<boolean> {
-    const { count } = await this.#tools.database.query('SELECT 1 FROM deltas WHERE id = $1', [name])
+    const { count } = await this.#parts.fast.query('SELECT 1 FROM deltas WHERE id = $1', [name])
     return count > 0
   }
 
-  async #write(database: Database, items: readonly Item[], values: readonly Value[]): Promise<void> {
+  async #write(items: readonly Item[], values: readonly Value[]): Promise<void> {
+    const { fast } = this.#parts
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
     if (replayed.length === 0) {
-      await database.query(SETTLE, values)
+      await fast.query(SETTLE, values)
       return
     }
-    await database.transaction(async (ask: Ask) => {
+    await fast.transaction(async (ask) => {
       await ask(SETTLE, values)
-      for (const { destination, records } of replayed) {
-        await this.#tools.replaying.outcomes(
-          ask,
-          destination,
-          records.filter(({ replay }) => replay),
-        )
-      }
+      for (const { destination, records } of replayed) await writeOutcomes(ask, destination, records)
     })
   }
 

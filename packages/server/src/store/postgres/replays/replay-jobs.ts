@@ -50,7 +50,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
     },
 
     async countFailures({ destinationId, state, reason, instead, first, last, limit }) {
-      const destination = await names.find(database, 'destinations', destinationId)
+      const destination = await names.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
       const { rows } = await database.query<RowCount<string>>(
         `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
@@ -64,7 +64,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
 
     /** Which messages an attempt delivered is in its doc, and that is read only where something of the segment was sent again. */
     async countDelivered({ destinationId, first, last, limit }) {
-      const destination = await names.find(database, 'destinations', destinationId)
+      const destination = await names.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
       const { rows } = await database.query<Omit<RowCount<string>, 'replayed'>>(
         `SELECT count(*) AS seen, max(id) AS newest, coalesce(sum(delivered), 0) AS total
@@ -122,7 +122,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
     async insert({ job, bound, first, destinationIds }, audit) {
       const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
       const destinations: string[] = []
-      for (const each of destinationIds ?? []) destinations.push((await names.find(database, 'destinations', each)) as string)
+      for (const each of destinationIds ?? []) destinations.push((await names.find(database.ask, 'destinations', each)) as string)
       await database.transaction(async (ask) => {
         const num = ids.next()
         const doc = JSON.stringify({ selection, createdBy })

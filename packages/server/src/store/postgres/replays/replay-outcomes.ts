@@ -1,16 +1,17 @@
 // What becomes of replays, inside the transaction that settles them: each replay's own state, and, appended, the counts of the
 // job that made it. Nothing here waits for another node: a replay's row is changed by whoever holds its shipment, and the job's
-// rows are changed by its steps alone, which add up what was appended. Only deliveries that are replays come here.
+// rows are changed by its steps alone, which add up what was appended.
 // Written for each adapter: SQLite has one writer and adds up at once, and a port of rows would be larger than this.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
 import type { Ask } from '../session/database.ts'
 
-/** One statement, however many there are. In one attempt, a message either ended or was tried. */
+/** Of records that are not of replays, nothing. One statement, however many there are. In one attempt, a message either ended or was tried. */
 export async function writeOutcomes(ask: Ask, destination: string, records: readonly RecordRow<string>[]): Promise<void> {
   const states = new Map<string, [origin: string, index: number, state: string]>()
-  for (const { origin, attempt, doc } of records) {
+  for (const { origin, attempt, doc, replay } of records) {
+    if (!replay) continue
     const { r, f } = JSON.parse(doc) as AttemptDoc
     // Later attempts find it marked.
     if (attempt === 1) {

@@ -19,13 +19,13 @@ export function bookRows({ database, names, configuration }: Parts): BookRows {
   const all = rowsOf((text, values) => database.query(text, values))
   return {
     destinations: () => [...configuration().destinations.keys()],
-    ledger: () => readLedger((text) => database.query(text)),
+    ledger: () => readLedger(database.ask),
     /** It reads every row: on a connection of its own, one at a time, and with more time than other questions have. */
     recount: () =>
       inTurn(async () => {
         const connection = await database.connect(RECOUNT_MS)
         try {
-          return await recount((text) => connection.query({ text }))
+          return await recount((text) => connection.query(text))
         } finally {
           connection.destroy()
         }
@@ -33,7 +33,7 @@ export function bookRows({ database, names, configuration }: Parts): BookRows {
     async oldestOf(destinationIds) {
       const nums = new Map<string, string>()
       for (const id of destinationIds) {
-        const num = await names.find(database, 'destinations', id)
+        const num = await names.find(database.ask, 'destinations', id)
         if (num !== undefined) nums.set(id, num)
       }
       if (nums.size === 0) return []

@@ -3,7 +3,7 @@
 // of the user afterwards. If that node dies they are released like everything it held.
 
 import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
-import { changeLedger } from '../messages/owing.ts'
+import { addDelta, LEDGER } from '../messages/owing.ts'
 import type { RowIds } from '../schema/ids.ts'
 import { byteas, int4s, int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
@@ -73,6 +73,6 @@ export async function oweDeleteMessages(
     }
     for (const destination of destinations) owed.set(destination, (owed.get(destination) ?? 0) + userIds.length)
   }
-  for (const [destination, count] of owed) await changeLedger(ask, ids, destination, [count, 0, count, 0, 0, 0])
+  for (const [destination, count] of owed) await addDelta(ask, ids.next(), LEDGER, destination, [count, 0, count, 0, 0, 0])
   return origins
 }

@@ -37,7 +37,7 @@ export function deletionRows(ask: Ask, names: Names): DeletionRows<string> {
     newest: async (last, limit) =>
       (await ask<DeletionRow<string>>(`${REQUESTS} WHERE num <= $1 ORDER BY num DESC LIMIT $2`, [last, limit])).rows,
     byId: async (id) => (await ask<DeletionRow<string>>(`${REQUESTS} WHERE id = $1`, [writeText(id)])).rows[0],
-    sourceIds: async (sources) => sources.map(await names.idsOf({ query: ask }, 'sources', sources)),
+    sourceIds: async (sources) => sources.map(await names.idsOf(ask, 'sources', sources)),
     async progress(deletion) {
       const { rows } = await ask<TargetProgress & { source: string; count: number }>(
         `SELECT source, final, least(attempts, 1) AS attempts, least(delivered, 1) AS delivered, least(failed, 1) AS failed, count(*) AS count

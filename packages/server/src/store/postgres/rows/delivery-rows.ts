@@ -18,7 +18,7 @@ const FAILED = ['failed', 'expired', 'cancelled']
 
 export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<string> {
   const all = rowsOf(ask)
-  const destination = (id: string): Promise<string | undefined> => names.find({ query: ask }, 'destinations', id)
+  const destination = (id: string): Promise<string | undefined> => names.find(ask, 'destinations', id)
   return {
     ...segmentRows(ask, names, seed),
     destination,

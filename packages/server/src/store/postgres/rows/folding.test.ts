@@ -6,7 +6,7 @@ import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks 
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { changeLedger, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
+import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
 import { rowIdAt } from '../schema/ids.ts'
 import type { Value } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
@@ -41,7 +41,7 @@ suite('folding the books', () => {
     const appending = nodes.map(async ({ parts }) => {
       for (let round = 0; round < rounds; round++) {
         await parts.database.transaction(async (ask) => {
-          for (const { num } of destinations) await changeLedger(ask, parts.ids, num, [3, 1, 1, 1, 0, 0])
+          for (const { num } of destinations) await addDelta(ask, parts.ids.next(), LEDGER, num, [3, 1, 1, 1, 0, 0])
           await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [
             parts.ids.next(),
             SOURCE_COUNTS,

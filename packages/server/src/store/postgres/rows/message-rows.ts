@@ -13,7 +13,7 @@ export function messageRows(ask: Ask, names: Names, seed: Seed): MessageRows<str
   const segments = segmentRows(ask, names, seed)
   return {
     ...segments,
-    source: (id) => names.find({ query: ask }, 'sources', id),
+    source: (id) => names.find(ask, 'sources', id),
     newest: (withKeys, first, last, limit) =>
       all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, [first, last, limit]),
     async find(messageId) {

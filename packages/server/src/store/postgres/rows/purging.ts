@@ -12,9 +12,8 @@
 // meanwhile came back by somebody's will.
 
 import { type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
-import { type Seed, sourceSeed, userHash } from '../../encoding/fingerprint.ts'
+import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
-import { openSeed } from '../messages/message-keys.ts'
 import { bools, byteas, int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
@@ -72,7 +71,6 @@ interface Found {
 export class Purging {
   readonly #parts: Parts
   readonly #running = new Set<string>()
-  #seed: Promise<Seed> | undefined
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -226,11 +224,7 @@ export class Purging {
   async #hashesOf(purge: Purge, source: string): Promise<Set<number>> {
     let hashes = purge.hashes.get(source)
     if (hashes === undefined) {
-      this.#seed ??= openSeed(this.#parts.database).catch((error: unknown) => {
-        this.#seed = undefined
-        throw error
-      })
-      const seed = sourceSeed(purge.sources.get(source) ?? '', await this.#seed)
+      const seed = sourceSeed(purge.sources.get(source) ?? '', await this.#parts.seed())
       hashes = new Set(purge.userIds.map((userId) => userHash(userId, seed)))
       purge.hashes.set(source, hashes)
     }

@@ -18,7 +18,7 @@ export function segmentRows(ask: Ask, names: Names, seed: Seed): SegmentRows<str
     named: rowAndIndex,
     seed: () => seed,
     sources: () => all('SELECT num, id FROM sources'),
-    destinationIds: (nums) => names.idsOf({ query: ask }, 'destinations', nums),
+    destinationIds: (nums) => names.idsOf(ask, 'destinations', nums),
     heads: async (wanted, withKeys) =>
       wanted.length === 0 ? [] : all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq = ANY($1::bigint[])`, [wanted]),
     segments: (wanted) => segments(all, wanted),

@@ -19,12 +19,12 @@ export class Settings implements SettingRows {
   }
 
   async getSetting(name: string): Promise<string | undefined> {
-    const { rows } = await this.#database.query<{ value: string }>('SELECT value FROM settings WHERE name = $1', [writeText(name)])
-    return rows[0] && readText(rows[0].value)
+    const value = await readSetting(this.#database.ask, writeText(name))
+    return value && readText(value)
   }
 
   setSetting(name: string, value: string): Promise<void> {
-    return writeSetting(this.#database, name, value)
+    return writeSetting(this.#database.ask, name, value)
   }
 
   async tokenUses(): Promise<{ id: string; atMs: number }[]> {
@@ -57,8 +57,14 @@ export class Settings implements SettingRows {
   }
 }
 
-export async function writeSetting(database: Pick<Database, 'query'>, name: string, value: string): Promise<void> {
-  await database.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value', [
+/** As it is stored. */
+export async function readSetting(ask: Ask, name: string): Promise<string | undefined> {
+  const { rows } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [name])
+  return rows[0]?.value
+}
+
+export async function writeSetting(ask: Ask, name: string, value: string): Promise<void> {
+  await ask('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value', [
     writeText(name),
     writeText(value),
   ])

@@ -8,9 +8,9 @@ import { writeAudit } from '../rows/audit-entries.ts'
 import { readLedger, recount } from '../rows/recount.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import { int4s, int8s, uuids } from '../session/binary-arrays.ts'
 import type { Connection } from '../session/connection.ts'
 import { type Ask, Database } from '../session/database.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
 import { ARRIVING, type ArrivingRow, type ArrivingTable, insertion } from './arriving-columns.ts'
 import { RowIds } from './ids.ts'
 import { migrate } from './migrate.ts'
@@ -54,14 +54,14 @@ export class Arriving {
       const guard = await database.connect(STATEMENT_MS)
       try {
         if (onlyLook) {
-          const { rows } = await guard.query<{ there: boolean }>({ text: "SELECT to_regclass('switchyard.stats') IS NOT NULL AS there" })
+          const { rows } = await guard.query<{ there: boolean }>("SELECT to_regclass('switchyard.stats') IS NOT NULL AS there")
           if (!rows[0]?.there) {
             guard.destroy()
             database.close()
             return undefined
           }
         } else await migrate(guard, { secretBox })
-        const { rows } = await guard.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [ADVISORY_LOCKS.arrival])
+        const { rows } = await guard.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1) AS mine', [ADVISORY_LOCKS.arrival])
         if (!rows[0]?.mine) throw new ArrivalProblem('Another switchyard migrate-store is at work on this database.')
         return new Arriving(describeAddress(address), database, guard)
       } catch (error) {
@@ -75,7 +75,7 @@ export class Arriving {
   }
 
   state(): Promise<MovingState | undefined> {
-    return readMoving((text, values) => this.#database.query(text, values))
+    return readMoving(this.#database.ask)
   }
 
   /** How far the server's clock is behind a time, in milliseconds. */
@@ -133,17 +133,12 @@ export class Arriving {
     await this.#database.transaction(async (ask) => {
       if (!(await writeMoving(ask, state, before))) throw new ArrivalProblem(OVERTAKEN)
       await ask(text, values)
-      if (keys.length > 0)
-        await ask(INSERT_KEYS, [
-          int4s(keys.map(({ day }) => day)),
-          uuids(keys.map(({ key }) => key)),
-          int8s(keys.map(({ segment }) => segment)),
-        ])
+      if (keys.length > 0) await ask(INSERT_KEYS, INSERT_KEYS.values({ keys }))
     })
   }
 
   async step(state: MovingState, before: MovingState): Promise<void> {
-    if (!(await writeMoving((text, values) => this.#database.query(text, values), state, before))) throw new ArrivalProblem(OVERTAKEN)
+    if (!(await writeMoving(this.#database.ask, state, before))) throw new ArrivalProblem(OVERTAKEN)
   }
 
   async count(table: ArrivingTable): Promise<number> {
@@ -152,11 +147,11 @@ export class Arriving {
   }
 
   ledger(): Promise<LedgerRow[]> {
-    return readLedger((text) => this.#database.query(text))
+    return readLedger(this.#database.ask)
   }
 
   recount(): Promise<LedgerRow[]> {
-    return recount((text) => this.#database.query(text))
+    return recount(this.#database.ask)
   }
 
   /** Nodes may start from now on, with the key of this id. */
@@ -187,8 +182,10 @@ export class Arriving {
 const OVERTAKEN = 'Another switchyard migrate-store has gone on with this move.'
 
 /** A message that came again after a day is under both days. */
-const INSERT_KEYS =
-  'INSERT INTO message_keys (day, key, segment) SELECT * FROM unnest($1::integer[], $2::uuid[], $3::bigint[]) ON CONFLICT DO NOTHING'
+const INSERT_KEYS = statement({
+  parameters: { keys: plainColumns({ day: 'integer', key: 'uuid', segment: 'bigint' }) },
+  text: ({ keys }) => `INSERT INTO message_keys (${keys.names}) SELECT * FROM ${keys.unnest} ON CONFLICT DO NOTHING`,
+})
 
 async function empty(ask: Ask): Promise<void> {
   await ask(`TRUNCATE ${[...Object.keys(ARRIVING), 'message_keys', 'deltas', 'replay_outcomes'].join(', ')}`)

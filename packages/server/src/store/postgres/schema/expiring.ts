@@ -5,7 +5,7 @@
 // Invariant: rows and archive together count the same at every moment: see recount.ts.
 
 import { COUNTS } from '../rows/recount.ts'
-import type { Ask } from '../session/database.ts'
+import { type Ask, transact } from '../session/database.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
 /** How long others may have to wait behind this for a lock that is not to be had. */
@@ -72,7 +72,7 @@ export class Expiring {
     let isTooMuch = false
     return async () => {
       if (isTooMuch) return byRows()
-      isTooMuch = !(await this.#transaction(() => this.#dropWhole(table, partition, kept, counts)))
+      isTooMuch = !(await transact(this.#ask, () => this.#dropWhole(table, partition, kept, counts)))
       return !isTooMuch
     }
   }
@@ -88,7 +88,7 @@ export class Expiring {
       else {
         const goes = `g.${key} >= ${range.from} AND g.${key} < ${range.below} AND NOT ${this.#stays[table]}`
         const { rows } = await this.#ask(`SELECT 1 FROM ${partition} g WHERE ${goes} LIMIT 1`)
-        if (rows.length > 0) await this.#transaction(() => this.#dropRows(table, partition, goes))
+        if (rows.length > 0) await transact(this.#ask, () => this.#dropRows(table, partition, goes))
         from = range.below
       }
       return false
@@ -263,19 +263,6 @@ export class Expiring {
       `${ARCHIVE} SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) ${ADD}`,
       [[...counts.keys()], column(0), column(1), column(2), column(3), column(4)],
     )
-  }
-
-  async #transaction<T>(work: () => Promise<T>): Promise<T> {
-    await this.#ask('BEGIN')
-    try {
-      const result = await work()
-      await this.#ask('COMMIT')
-      return result
-    } catch (error) {
-      // When this fails, too, the connection is gone, and the first error says why.
-      await this.#ask('ROLLBACK').catch(() => {})
-      throw error
-    }
   }
 }
 

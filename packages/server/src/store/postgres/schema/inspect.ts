@@ -19,7 +19,7 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
   // What is still under way then fails with the connection.
   const timer = setTimeout(() => connection.destroy(), endMs - performance.now())
   try {
-    const ask: Ask = (text, values = []) => connection.query(typeof text === 'string' ? { text } : text, values)
+    const ask: Ask = (text, values) => connection.query(text, values)
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     await ask(KEEP_PARTITIONS)
     return await inspectRows({

@@ -6,9 +6,8 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { Connection } from '../session/connection.ts'
-import { SCHEMA } from '../session/connection.ts'
-import type { Ask, Database } from '../session/database.ts'
+import { type Connection, SCHEMA } from '../session/connection.ts'
+import { type Ask, type Database, transact } from '../session/database.ts'
 import { pause, wasLocked } from '../session/lock-waits.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
@@ -45,7 +44,7 @@ export interface MigrateOptions {
 }
 
 export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
-  const { rows } = await connection.query<{ version: string }>({ text: "SELECT current_setting('server_version_num') AS version" })
+  const { rows } = await connection.query<{ version: string }>("SELECT current_setting('server_version_num') AS version")
   if (Number(rows[0]?.version) < LOWEST_VERSION) {
     throw new SchemaProblem('PostgreSQL is too old: version 15 or later is needed.')
   }
@@ -58,7 +57,7 @@ export async function migrate(connection: Connection, options: MigrateOptions = 
 
 async function bringUp(connection: Connection, options: MigrateOptions): Promise<void> {
   const { migrations = MIGRATIONS } = options
-  const ask: Ask = (text, values = []) => connection.query(typeof text === 'string' ? { text } : text, values, STEP_MS)
+  const ask: Ask = (text, values = []) => connection.query(text, values, STEP_MS)
   // The usual start changes nothing and takes no lock.
   const found = await stateOf(connection)
   refuseNewer(found, migrations.length)
@@ -84,34 +83,12 @@ async function bringUp(connection: Connection, options: MigrateOptions): Promise
 }
 
 async function take(ask: Ask, step: number, migration: Migration, options: MigrateOptions): Promise<void> {
-  const { sql, worksFrom, alone, work } = migration
   const { lockedMs = LOCKED_MS, secretBox } = options
-  if (alone && step > 1) await nodesGone(ask, step, options)
-  for (const untilMs = performance.now() + lockedMs; ; ) {
+  if (migration.alone && step > 1) await nodesGone(ask, step, options)
+  for (const untilMs = performance.now() + lockedMs; ; await pause(PAUSE_MS)) {
     try {
-      await ask('BEGIN')
-      if (alone && step > 1) {
-        // One of the version before that starts now cannot join, and finds the new schema when it is started again.
-        await ask('LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE')
-        const running = await runningNodes(ask)
-        if (running.length > 0) throw nodesRun(step, running)
-      }
-      await ask(sql)
-      if (work !== undefined && (await hasDestinations(ask))) {
-        if (secretBox === undefined)
-          throw new SchemaProblem(
-            `This database has to be migrated to schema ${step} first, and only a node can do that: run switchyard serve once.`,
-          )
-        await work(ask, secretBox)
-      }
-      await ask(
-        'INSERT INTO schema_version (step, works_from) VALUES ($1, $2) ON CONFLICT (one) DO UPDATE SET step = excluded.step, works_from = excluded.works_from',
-        [String(step), String(worksFrom)],
-      )
-      await ask('COMMIT')
-      return
+      return await transact(ask, () => takeNow(ask, step, migration, secretBox))
     } catch (error) {
-      await ask('ROLLBACK').catch(() => {})
       if (!wasLocked(error)) throw error
       if (performance.now() > untilMs) {
         throw new SchemaProblem(
@@ -120,8 +97,28 @@ async function take(ask: Ask, step: number, migration: Migration, options: Migra
         )
       }
     }
-    await pause(PAUSE_MS)
   }
+}
+
+async function takeNow(ask: Ask, step: number, { sql, worksFrom, alone, work }: Migration, secretBox?: SecretBox): Promise<void> {
+  if (alone && step > 1) {
+    // One of the version before that starts now cannot join, and finds the new schema when it is started again.
+    await ask('LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE')
+    const running = await runningNodes(ask)
+    if (running.length > 0) throw nodesRun(step, running)
+  }
+  await ask(sql)
+  if (work !== undefined && (await hasDestinations(ask))) {
+    if (secretBox === undefined)
+      throw new SchemaProblem(
+        `This database has to be migrated to schema ${step} first, and only a node can do that: run switchyard serve once.`,
+      )
+    await work(ask, secretBox)
+  }
+  await ask(
+    'INSERT INTO schema_version (step, works_from) VALUES ($1, $2) ON CONFLICT (one) DO UPDATE SET step = excluded.step, works_from = excluded.works_from',
+    [String(step), String(worksFrom)],
+  )
 }
 
 /** Nodes of the previous version cannot work with the new schema, and would corrupt its data. */
@@ -152,10 +149,8 @@ async function hasDestinations(ask: Ask): Promise<boolean> {
 /** What an administrator has to do about it, in one statement. */
 async function notAllowed(connection: Connection, cause: Error): Promise<SchemaProblem> {
   const { rows } = await connection.query<{ who: string; where: string; there: boolean }>(
-    {
-      text: `SELECT quote_ident(current_user) AS who, quote_ident(current_database()) AS where,
-        EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1) AS there`,
-    },
+    `SELECT quote_ident(current_user) AS who, quote_ident(current_database()) AS where,
+       EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1) AS there`,
     [SCHEMA],
   )
   const { who, where, there } = rows[0] as { who: string; where: string; there: boolean }
@@ -171,13 +166,11 @@ export async function refuseNewerSchema(database: Pick<Database, 'query'>): Prom
   refuseNewer(await stateOf(database), MIGRATIONS.length)
 }
 
-async function stateOf(connection: Connection | Pick<Database, 'query'>): Promise<SchemaState> {
-  const { rows: tables } = await connection.query<{ there: boolean }>({
-    text: `SELECT to_regclass('${SCHEMA}.schema_version') IS NOT NULL AS there`,
-  })
+async function stateOf(connection: Pick<Database, 'query'>): Promise<SchemaState> {
+  const { rows: tables } = await connection.query<{ there: boolean }>(`SELECT to_regclass('${SCHEMA}.schema_version') IS NOT NULL AS there`)
   if (!tables[0]?.there) return { step: 0, worksFrom: 0 }
-  const { rows } = await connection.query<{ step: number; works_from: number }>({ text: 'SELECT step, works_from FROM schema_version' })
-  return { step: rows[0]?.step ?? 0, worksFrom: rows[0]?.works_from ?? 0 }
+  const { rows } = await connection.query<SchemaState>('SELECT step, works_from AS "worksFrom" FROM schema_version')
+  return rows[0] ?? { step: 0, worksFrom: 0 }
 }
 
 function refuseNewer({ step, worksFrom }: SchemaState, known: number): void {

@@ -1,6 +1,7 @@
 // How far a move from SQLite into this database is: a setting, written with the rows in one transaction. As long as the move is
 // not over, no node works here: half of what was acknowledged may be missing.
 
+import { readSetting } from '../rows/settings.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { SchemaProblem } from './migrate.ts'
 
@@ -26,8 +27,8 @@ export interface MovingState {
 }
 
 export async function readMoving(ask: Ask): Promise<MovingState | undefined> {
-  const { rows } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [SETTING])
-  return rows[0] && (JSON.parse(rows[0].value) as MovingState)
+  const value = await readSetting(ask, SETTING)
+  return value === undefined ? undefined : (JSON.parse(value) as MovingState)
 }
 
 /** False when it is no more as `before`: somebody else is at it. */
@@ -46,7 +47,7 @@ export async function forgetMoving(ask: Ask): Promise<void> {
 
 /** To be called by a node that is among those that are alive: a move looks at these after it has written that it has begun. */
 export async function refuseUnfinished(database: Database): Promise<void> {
-  const state = await readMoving((text, values) => database.query(text, values))
+  const state = await readMoving(database.ask)
   if (state === undefined || state.isOver) return
   throw new SchemaProblem(
     `The move of ${state.from} into this database is not finished. Run the same switchyard migrate-store again: it goes on where it was. To start without it, drop the schema: DROP SCHEMA switchyard CASCADE;`,

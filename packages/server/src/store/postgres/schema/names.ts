@@ -1,7 +1,7 @@
 // Between the ids that the world knows and the names that rows refer to. All that there ever were, deleted ones too: there
 // are few. Filled with the configuration; what another node made since is looked up when it is met.
 
-import type { Database } from '../session/database.ts'
+import type { Ask } from '../session/database.ts'
 
 type Table = 'sources' | 'destinations'
 
@@ -25,24 +25,22 @@ export class Names {
   }
 
   /** The ids of those that rows refer to: all of them are known, deleted ones too. */
-  async idsOf(database: Pick<Database, 'query'>, table: Table, nums: Iterable<string>): Promise<(num: string) => string> {
+  async idsOf(ask: Ask, table: Table, nums: Iterable<string>): Promise<(num: string) => string> {
     const unknown = [...new Set(nums)].filter((num) => !this.#ids[table].has(num))
     if (unknown.length > 0) {
-      const { rows } = await database.query<{ num: string; id: string }>(`SELECT num, id FROM ${table} WHERE num = ANY($1::bigint[])`, [
-        unknown,
-      ])
+      const { rows } = await ask<{ num: string; id: string }>(`SELECT num, id FROM ${table} WHERE num = ANY($1::bigint[])`, [unknown])
       for (const { num, id } of rows) this.add(table, id, num)
     }
     return (num) => this.#ids[table].get(num) ?? num
   }
 
   /** Undefined when there never was one. */
-  async find(database: Pick<Database, 'query'>, table: Table, id: string): Promise<string | undefined> {
+  async find(ask: Ask, table: Table, id: string): Promise<string | undefined> {
     const known = this.num(table, id)
     if (known !== undefined) return known
     // Asked for by strangers, and refused by PostgreSQL as a text.
     if (id.includes('\0')) return undefined
-    const { rows } = await database.query<{ num: string }>(`SELECT num FROM ${table} WHERE id = $1`, [id])
+    const { rows } = await ask<{ num: string }>(`SELECT num FROM ${table} WHERE id = $1`, [id])
     if (rows[0]) this.add(table, id, rows[0].num)
     return rows[0]?.num
   }

@@ -24,79 +24,68 @@ const TRIES = 30
 /** Long against the time for which others may have to wait while a lock is waited for. */
 const PAUSE_MS = 1_000
 
-export class Retention {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
+/** Returns at once when another node is at it; and before its end when others do not let it, for the next time to go on. */
+export async function dropMessages(parts: Parts, lineMs: number): Promise<void> {
+  await preparePartitions(parts.database)
+  const connection = await parts.database.connect(STATEMENT_MS)
+  try {
+    const { rows } = await connection.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1) AS mine', [ADVISORY_LOCKS.retention])
+    if (!rows[0]?.mine) return
+    await dropWith(connection, parts, lineMs)
+    // The server may take its time to notice that a connection was closed.
+    await connection.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCKS.retention])
+  } finally {
+    connection.destroy()
   }
+}
 
-  /** Makes the partitions of the days to come. */
-  prepare(): Promise<void> {
-    return preparePartitions(this.#parts.database)
+async function dropWith(connection: Connection, { ids, isClosed }: Parts, lineMs: number): Promise<void> {
+  const ask: Ask = (text, values) => connection.query(text, values)
+  // Never ahead of what was given out, so that what is accepted from now on lies after it, whatever the clock says.
+  const newest = ids.next()
+  const asked = rowIdAt(lineMs)
+  const line = asked < newest ? asked : newest
+  const nowMs = msOfRowId(newest)
+  if (!(await isAnyBefore(ask, line))) return
+  await pin(ask, line)
+  const expiring = new Expiring(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
+  for (const table of TABLES) {
+    const lineKey = keyOf(table, line)
+    for (const day of await partitionedDays(ask, table)) {
+      if (BigInt(firstKey(table, day)) >= BigInt(lineKey)) continue
+      const isWhole = BigInt(firstKey(table, day + 1)) <= BigInt(lineKey) && (day + 1) * DAY_MS + SETTLED_MS <= nowMs
+      const name = partitionName(table, day)
+      const goes = isWhole ? await expiring.dayOf(table, name) : expiring.rowsOf(table, name, lineKey)
+      if (!(await untilDone(goes, isClosed))) return
+    }
+    if (!(await untilDone(expiring.rowsOf(table, `${table}_rest`, lineKey), isClosed))) return
   }
+}
 
-  /** Returns at once when another node is at it; and before its end when others do not let it, for the next time to go on. */
-  async drop(lineMs: number): Promise<void> {
-    await this.prepare()
-    const connection = await this.#parts.database.connect(STATEMENT_MS)
+/** False when it has to be left to the next time. */
+async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean): Promise<boolean> {
+  for (let nth = 1; nth <= TRIES && !isClosed(); ) {
     try {
-      const { rows } = await connection.query<{ mine: boolean }>({ text: 'SELECT pg_try_advisory_lock($1) AS mine' }, [
-        ADVISORY_LOCKS.retention,
-      ])
-      if (!rows[0]?.mine) return
-      await this.#dropWith(connection, lineMs)
-      // The server may take its time to notice that a connection was closed.
-      await connection.query({ text: 'SELECT pg_advisory_unlock($1)' }, [ADVISORY_LOCKS.retention])
-    } finally {
-      connection.destroy()
+      if (await step()) return true
+      nth = 1
+    } catch (error) {
+      if (!wasLocked(error)) throw error
+      nth++
+      await pause(PAUSE_MS)
     }
   }
+  return false
+}
 
-  async #dropWith(connection: Connection, lineMs: number): Promise<void> {
-    const ask: Ask = (text, values = []) => connection.query(typeof text === 'string' ? { text } : text, values)
-    // Never ahead of what was given out, so that what is accepted from now on lies after it, whatever the clock says.
-    const newest = this.#parts.ids.next()
-    const asked = rowIdAt(lineMs)
-    const line = asked < newest ? asked : newest
-    const nowMs = msOfRowId(newest)
-    if (!(await isAnyBefore(ask, line))) return
-    await pin(ask, line)
-    const expiring = new Expiring(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
-    for (const table of TABLES) {
-      const lineKey = table === 'message_keys' ? String(dayOf(msOfRowId(line))) : line
-      for (const day of await partitionedDays(ask, table)) {
-        if (BigInt(firstKey(table, day)) >= BigInt(lineKey)) continue
-        const isWhole = BigInt(firstKey(table, day + 1)) <= BigInt(lineKey) && (day + 1) * DAY_MS + SETTLED_MS <= nowMs
-        const name = partitionName(table, day)
-        const goes = isWhole ? await expiring.dayOf(table, name) : expiring.rowsOf(table, name, lineKey)
-        if (!(await this.#untilDone(goes))) return
-      }
-      if (!(await this.#untilDone(expiring.rowsOf(table, `${table}_rest`, lineKey)))) return
-    }
-  }
-
-  /** False when it has to be left to the next time. */
-  async #untilDone(step: () => Promise<boolean>): Promise<boolean> {
-    for (let nth = 1; nth <= TRIES; ) {
-      if (this.#parts.isClosed()) return false
-      try {
-        if (await step()) return true
-        nth = 1
-      } catch (error) {
-        if (!wasLocked(error)) throw error
-        nth++
-        await pause(PAUSE_MS)
-      }
-    }
-    return false
-  }
+/** Of a table, the key of the rows that lie at the line. */
+function keyOf(table: PartitionedTable, line: string): string {
+  return table === 'message_keys' ? String(dayOf(msOfRowId(line))) : line
 }
 
 /** Nothing is, at nearly every asking: then what may be a million shipments need not be read. */
 async function isAnyBefore(ask: Ask, line: string): Promise<boolean> {
   for (const table of TABLES) {
-    const lineKey = table === 'message_keys' ? String(dayOf(msOfRowId(line))) : line
+    const lineKey = keyOf(table, line)
     for (const day of await partitionedDays(ask, table)) if (BigInt(firstKey(table, day)) < BigInt(lineKey)) return true
     const { rows } = await ask(`SELECT 1 FROM ${table}_rest WHERE ${PARTITIONED[table]} < $1 LIMIT 1`, [lineKey])
     if (rows.length > 0) return true

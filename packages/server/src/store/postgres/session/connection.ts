@@ -138,7 +138,7 @@ export class Connection {
       ])
       clearTimeout(timer)
       const { rows } = await connection.query<{ standby: boolean }>(
-        { text: "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS standby" },
+        "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS standby",
         [],
         connectMs,
       )
@@ -159,7 +159,7 @@ export class Connection {
   }
 
   /** Rejects with PostgresUnavailable for what the server or the network is to blame for, otherwise with the server's error. */
-  async query<T>(statement: Statement, values: readonly Value[] = [], deadlineMs = this.#statementMs + 2_000): Promise<Rows<T>> {
+  async query<T>(statement: string | Statement, values: readonly Value[] = [], deadlineMs = this.#statementMs + 2_000): Promise<Rows<T>> {
     if (this.#gone !== null) throw new PostgresUnavailable(this.#gone, false)
     this.#unreplicated = false
     let timer: NodeJS.Timeout | undefined
@@ -171,7 +171,8 @@ export class Connection {
       }, deadlineMs)
     })
     try {
-      const result = await Promise.race([this.#client.query({ ...statement, values: values as unknown[] }), late])
+      const asked = typeof statement === 'string' ? { text: statement } : statement
+      const result = await Promise.race([this.#client.query({ ...asked, values: values as unknown[] }), late])
       if (this.#unreplicated) throw new PostgresUnavailable('a commit was not confirmed by the standby', true)
       return { rows: result.rows as T[], count: result.rowCount ?? 0 }
     } catch (error) {

@@ -39,6 +39,23 @@ export function byIndexes<T>(database: Database, work: (ask: Ask) => Promise<T>)
   )
 }
 
+/** On a connection of one's own. `onStuck`: it could not be rolled back either. Then the connection is gone, and the first error says why. */
+export async function transact<T>(
+  ask: Ask,
+  work: () => Promise<T>,
+  { begin = 'BEGIN', onStuck = () => {} }: { begin?: string; onStuck?: () => void } = {},
+): Promise<T> {
+  await ask(begin)
+  try {
+    const result = await work()
+    await ask('COMMIT')
+    return result
+  } catch (error) {
+    await ask('ROLLBACK').catch(onStuck)
+    throw error
+  }
+}
+
 const CONNECT_MS = 3_000
 const STATEMENT_MS = 10_000
 const TRANSACTION_TRIES = 10
@@ -72,6 +89,9 @@ export class Database {
     this.#options = { connectMs: options.address.connectMs ?? CONNECT_MS, statementMs: STATEMENT_MS, settings: [], ...options }
   }
 
+  /** As `query`, for what is written for a transaction and may be asked without one. */
+  readonly ask: Ask = (text, values) => this.query(text, values)
+
   /** One statement, which is a transaction of its own. */
   query<T = Record<string, unknown>>(text: string | Statement, values: readonly Value[] = [], deadlineMs?: number): Promise<Rows<T>> {
     return this.#with((connection) => this.#ask<T>(connection, text, values, deadlineMs))
@@ -104,24 +124,19 @@ export class Database {
     this.#idle.length = 0
   }
 
-  async #transact<T>(connection: Connection, work: (ask: Ask) => Promise<T>, readOnly: boolean): Promise<T> {
+  #transact<T>(connection: Connection, work: (ask: Ask) => Promise<T>, readOnly: boolean): Promise<T> {
     const ask: Ask = (text, values = []) => this.#ask(connection, text, values)
-    await ask(readOnly ? 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' : 'BEGIN')
-    try {
-      const result = await work(ask)
-      await ask('COMMIT')
-      return result
-    } catch (error) {
+    return transact(ask, () => work(ask), {
+      begin: readOnly ? 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' : 'BEGIN',
       // Whatever the matter was, it must not be in the middle of something for whoever has the connection next.
-      await ask('ROLLBACK').catch(() => connection.destroy())
-      throw error
-    }
+      onStuck: () => connection.destroy(),
+    })
   }
 
   #ask<T>(connection: Connection, text: string | Statement, values: readonly Value[], deadlineMs?: number): Promise<Rows<T>> {
     this.roundTrips++
     this.#onTrip()
-    return connection.query<T>(typeof text === 'string' ? { text } : text, values, deadlineMs)
+    return connection.query<T>(text, values, deadlineMs)
   }
 
   async #with<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
