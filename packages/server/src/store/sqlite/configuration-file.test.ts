@@ -80,6 +80,32 @@ test('what is known after a series of changes is what is in the file', async (t)
   assert.deepEqual([...file.configuration.suppressions.keys()], [one.id])
 })
 
+test('a change of many things copies them once, and leaves what was known before as it was', async (t) => {
+  const { file, configuring, stored } = await openFile(t)
+  const { id } = await configuring.createSource(SOURCE)
+  for (let nth = 0; nth < 3; nth++) await configuring.createDestination(destinationOf({ sourceIds: [id] }))
+  const before = file.configuration
+  const [first, second, third] = before.destinations.values()
+  assert.ok(first && second && third)
+  await file.change(async (change) => {
+    change.update('destinations', { ...first, name: 'renamed' })
+    const copied = change.next.destinations
+    change.update('destinations', { ...second, sourceIds: [] })
+    change.delete('destinations', third)
+    assert.equal(change.next.destinations, copied)
+    assert.equal(change.next.sources, before.sources)
+  })
+  assert.deepEqual([...before.destinations.values()], [first, second, third])
+  assert.deepEqual(
+    [...file.configuration.destinations.values()],
+    [
+      { ...first, name: 'renamed' },
+      { ...second, sourceIds: [] },
+    ],
+  )
+  assert.deepEqual(file.configuration, await stored())
+})
+
 test('a command beside the change answers after the commit, when listeners know of the change', async (t) => {
   const { file } = await openFile(t)
   const order: string[] = []

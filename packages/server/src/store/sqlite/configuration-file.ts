@@ -94,18 +94,17 @@ export class Change implements ConfigurationChange {
   }
 
   create<K extends Kind>(kind: K, thing: Things[K]): void {
-    this.#put(kind, thing)
+    this.#things(kind).set(thing.id, thing)
     void this.run('createRow', { table: TABLES[kind], id: thing.id, columns: columnsOf(kind, thing, this.secretBox) })
   }
 
   update<K extends Kind>(kind: K, thing: Things[K]): void {
-    this.#put(kind, thing)
+    this.#things(kind).set(thing.id, thing)
     void this.run('updateRow', { table: TABLES[kind], id: thing.id, columns: columnsOf(kind, thing, this.secretBox) })
   }
 
   delete<K extends Kind>(kind: K, thing: Things[K]): void {
-    const { [kind]: things } = this.next
-    this.next = { ...this.next, [kind]: new Map<string, unknown>([...things].filter(([id]) => id !== thing.id)) }
+    this.#things(kind).delete(thing.id)
     const [table, doc] = [TABLES[kind], leftOf(kind, thing)]
     if (doc === null) void this.run('deleteRow', { table, id: thing.id })
     else void this.run('updateRow', { table, id: thing.id, columns: { doc, deleted: 1 } })
@@ -155,8 +154,10 @@ export class Change implements ConfigurationChange {
     return new Promise((resolve) => this.answers.push(resolve as (reply: unknown) => void))
   }
 
-  #put<K extends Kind>(kind: K, thing: Things[K]): void {
-    this.next = { ...this.next, [kind]: new Map<string, unknown>([...this.next[kind], [thing.id, thing]]) }
+  /** Copied once, because a source may be deleted that thousands of destinations name. */
+  #things<K extends Kind>(kind: K): Map<string, Things[K]> {
+    if (this.next[kind] === this.configuration[kind]) this.next = { ...this.next, [kind]: new Map<string, unknown>(this.next[kind]) }
+    return this.next[kind] as unknown as Map<string, Things[K]>
   }
 }
 
