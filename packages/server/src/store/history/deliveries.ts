@@ -11,7 +11,7 @@ import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, R
 import { grouped } from './grouped.ts'
 import { MessageChoice } from './message-choice.ts'
 import type { NamedDelivery } from './named-deliveries.ts'
-import { firstRow, isWithin, lastRow, mayBeWithin, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
+import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { readSegments, type SegmentHead } from './segment-rows.ts'
 
 /** What one page is looked for with. */
@@ -35,8 +35,13 @@ interface Walk<Id extends RowId, Row> {
   deliveriesOf: (row: Row) => FoundDelivery<Id>[]
 }
 
-/** Attempts hold more than rows of other lists: all of their requests. */
 const LONGEST_STEP_OF_ATTEMPTS = 500
+/** Of docs of attempts that are in memory at once. */
+const BYTES_AT_ONCE = 1024 * 1024
+/** Parts of shipments whose segments are asked for at once. */
+const PARTS_AT_ONCE = 2_000
+/** Deliveries that are in memory at once, where their messages have to be looked at. */
+const DELIVERIES_AT_ONCE = 20_000
 /** The cursor of a page after the last that is pending. */
 const ENDED = JSON.stringify(['s'])
 
@@ -77,20 +82,23 @@ async function collect<Id extends RowId, Row>(
   const isStart = (place: Place): boolean => place.every((value, at) => value === start[at])
   // Not what is before the start: a page that only looked at that once more would come no further.
   const skipOf = (row: Row): number => (isStart(placeOf(row)) ? (start.at(-1) as number) : 0)
+  const opened = function* (rows: readonly Row[]) {
+    for (const row of rows) yield { row, deliveries: walk.deliveriesOf(row) }
+  }
   let seen = 0
-  for await (const rows of walk.steps) {
-    const known = choice && rows.map((row) => walk.deliveriesOf(row))
-    if (known) await choice.look(known.flatMap((deliveries, at) => deliveries.slice(skipOf(rows[at] as Row))))
-    for (const [at, row] of rows.entries()) {
-      const next = (nth: number): Page<FoundDelivery<Id>> => ({ data, next: JSON.stringify([letter, ...placeOf(row), nth]) })
-      if (++seen > ROWS_PER_PAGE) return next(0)
-      const deliveries = known?.[at] ?? walk.deliveriesOf(row)
-      for (let nth = skipOf(row); nth < deliveries.length; nth++) {
-        const delivery = deliveries[nth] as FoundDelivery<Id>
-        const isMeant = choice === undefined || choice.has(delivery)
-        if (isMeant === false) continue
-        if (isMeant === undefined || data.length === limit) return next(nth)
-        data.push(delivery)
+  for await (const step of walk.steps) {
+    for (const rows of portions(opened(step), choice === undefined ? 1 : DELIVERIES_AT_ONCE, ({ deliveries }) => deliveries.length)) {
+      await choice?.look(rows.flatMap(({ row, deliveries }) => deliveries.slice(skipOf(row))))
+      for (const { row, deliveries } of rows) {
+        const next = (nth: number): Page<FoundDelivery<Id>> => ({ data, next: JSON.stringify([letter, ...placeOf(row), nth]) })
+        if (++seen > ROWS_PER_PAGE) return next(0)
+        for (let nth = skipOf(row); nth < deliveries.length; nth++) {
+          const delivery = deliveries[nth] as FoundDelivery<Id>
+          const isMeant = choice === undefined || choice.has(delivery)
+          if (isMeant === false) continue
+          if (isMeant === undefined || data.length === limit) return next(nth)
+          data.push(delivery)
+        }
       }
     }
   }
@@ -105,10 +113,14 @@ function pending<Id extends RowId>(
   const start = rowCursorOf(order, 'p', cursor, [...rows.firstPending(destination), 0])
   async function* withFacts() {
     for await (const step of rows.pending(destination, start.slice(0, -1))) {
-      // Of those that may be asked for: a walk past a million rows of other times need not know more of them.
-      const names = step.flatMap(({ parts }) => parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])))
-      const facts = new Map((await rows.heads([...new Set(names)], false)).map((each) => [each.seq, each]))
-      yield step.map((row) => Object.assign(row, { facts }))
+      for (const some of portions(step, PARTS_AT_ONCE, ({ parts }) => parts.length)) {
+        // Of those that may be asked for: a walk past a million rows of other times need not know more of them.
+        const names = some.flatMap(({ parts }) =>
+          parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])),
+        )
+        const facts = new Map((await rows.heads([...new Set(names)], false)).map((each) => [each.seq, each]))
+        yield some.map((row) => Object.assign(row, { facts }))
+      }
     }
   }
   return {
@@ -132,26 +144,39 @@ function pending<Id extends RowId>(
 }
 
 /** From the attempts, newest first: with a state `delivered` those alone, otherwise everything that ended. */
-function settled<Id extends RowId>({ rows, filter, destination }: Search<Id>, cursor: string | null): Walk<Id, AttemptRow<Id>> {
+function settled<Id extends RowId>(
+  { rows, filter, destination }: Search<Id>,
+  cursor: string | null,
+): Walk<Id, AttemptRow<Id> & { doc: string | undefined }> {
   const { order } = rows
   const { state } = filter
   const start = rowCursorOf(order, 's', cursor === ENDED ? null : cursor, [lastRow(order, filter), 0] as const)
+  const attempts = steps<AttemptRow<Id>, Id>(
+    start[0],
+    ({ id }) => order.before(id),
+    (from, count) => rows.attempts(destination, state === 'delivered', firstRow(order, filter), from, count),
+    LONGEST_STEP_OF_ATTEMPTS,
+  )
+  async function* withDocs() {
+    for await (const step of attempts) {
+      for (const some of portions(step, BYTES_AT_ONCE, ({ bytes }) => bytes)) {
+        const ended = some.filter(({ bytes, atMs }) => bytes > 0 && isWithin(order, atMs, filter)).map(({ id }) => id)
+        const docs = new Map((ended.length === 0 ? [] : await rows.docs(ended)).map(({ id, doc }) => [id, doc]))
+        yield some.map((attempt) => Object.assign(attempt, { doc: docs.get(attempt.id) }))
+      }
+    }
+  }
   return {
     letter: 's',
     start,
-    steps: steps<AttemptRow<Id>, Id>(
-      start[0],
-      ({ id }) => order.before(id),
-      (from, count) => rows.attempts(destination, state === 'delivered', firstRow(order, filter), from, count),
-      LONGEST_STEP_OF_ATTEMPTS,
-    ),
+    steps: withDocs(),
     placeOf: ({ id }) => [id],
-    deliveriesOf: ({ doc, ...attempt }) => {
-      if (doc === null || !isWithin(order, attempt.atMs, filter)) return []
-      return (JSON.parse(doc) as AttemptDoc).f
-        .filter(([of]) => state === undefined || state === of)
-        .flatMap(([of, reason, indexes]) => indexes.map((index) => ({ ...attempt, index, state: of, reason })))
-    },
+    deliveriesOf: ({ doc, ...attempt }) =>
+      doc === undefined
+        ? []
+        : (JSON.parse(doc) as AttemptDoc).f
+            .filter(([of]) => state === undefined || state === of)
+            .flatMap(([of, reason, indexes]) => indexes.map((index) => ({ ...attempt, index, state: of, reason }))),
   }
 }
 

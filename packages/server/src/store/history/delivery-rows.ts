@@ -32,8 +32,8 @@ export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
 }
 
 export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'index' | 'state' | 'reason'> {
-  /** JSON of AttemptDoc; null: it ended nothing that is asked for. */
-  doc: string | null
+  /** Of its doc; 0: it ended nothing that is asked for. */
+  bytes: number
 }
 
 /** With when a delivery was asked for that repeats another. */
@@ -53,7 +53,9 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   pending(destination: Id | null, from: PendingPlace): AsyncIterable<readonly PendingRow<Id>[]>
   /** Newest first, with names from `first` to `last`. */
   attempts(destination: Id | null, deliveredOnly: boolean, first: Id, last: Id, limit: number): Awaitable<readonly AttemptRow<Id>[]>
-  /** The same of failures. Narrowed to a destination or a state only where an index leads to just those: the caller looks at each. */
+  /** JSON of AttemptDoc. One may be megabytes, with what receivers answered to each message of a batch. */
+  docs(attempts: readonly Id[]): Awaitable<readonly { id: Id; doc: string }[]>
+  /** Failures, likewise newest first. Narrowed to a destination or a state only where an index leads to just those: the caller looks at each. */
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>
   /** Of each delivery, in order. */
   replayLinks(deliveries: readonly NamedDelivery<Id>[]): Awaitable<readonly ReplayLinks[]>

@@ -38,6 +38,21 @@ export async function* walk<Row, Place>(...way: Parameters<typeof steps<Row, Pla
   for await (const rows of steps(...way)) yield* rows
 }
 
+/** In portions of as many rows as come to a size together, and of one row at least. What is read for each portion is then bounded too. */
+export function* portions<Row>(rows: Iterable<Row>, size: number, sizeOf: (row: Row) => number): Generator<Row[]> {
+  let portion: Row[] = []
+  let left = size
+  for (const row of rows) {
+    portion.push(row)
+    left -= sizeOf(row)
+    if (left > 0) continue
+    yield portion
+    portion = []
+    left = size
+  }
+  if (portion.length > 0) yield portion
+}
+
 /** Cursors are the store's own and come back through strangers' hands: a list's letter, and values of the start's types. */
 export function cursorOf<T extends readonly (number | string)[]>(
   list: string,

@@ -27,10 +27,11 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
     attempts: (of, deliveredOnly, first, last, limit) =>
       all(
         `SELECT id, origin, destination, segment, at AS "atMs", attempt AS attempts, replay,
-           CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN doc END AS doc
+           CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
          FROM attempts WHERE ${of === null ? '' : 'destination = $4 AND '}id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3`,
         [first, last, limit, ...(of === null ? [] : [of])],
       ),
+    docs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
     async failures(of, state, first, last, limit) {
       const some = (condition: string): string =>
         `(SELECT id, origin, idx AS index, destination, segment, state, reason, attempts, replay, at AS "atMs"

@@ -42,7 +42,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
       rows
         .select<AttemptRow<number>>(
           `SELECT id, origin, destination, segment, at AS atMs, attempt AS attempts, replay,
-             CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN doc END AS doc
+             CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
            FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
           ...(destination === null ? [] : [destination]),
           first,
@@ -50,6 +50,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
           limit,
         )
         .map(withReplay),
+    docs: (attempts) => rows.select('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(attempts)),
     failures: (destination, state, first, last, limit) =>
       rows
         .select<FailureRow<number>>(
