@@ -9,10 +9,9 @@ import { KnownConfiguration } from '../configuration/known-configuration.ts'
 import { openDestination, type StoredDestination } from '../configuration/stored-destination.ts'
 import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../configuration/stored-things.ts'
 import type { Configuration, NewAuditEntry } from '../store.ts'
-import { auditNote } from './rows/write-audit.ts'
 import type { Kind as CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import type { Noted } from './threads/protocol.ts'
+import { auditNote, type Noted } from './threads/protocol.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
 
 export interface ConfigurationFileParts {
@@ -162,11 +161,10 @@ export class Change implements ConfigurationChange {
 }
 
 export function createSettings(writer: GroupCommit, reader: ReadingThread): SettingRows {
-  return {
-    getSetting: (name) => reader.ask('configuration', 'setting', name),
+  const writes: Pick<SettingRows, 'setSetting' | 'useToken' | 'useAssertion'> = {
     setSetting: (name, value) => writer.run('setSetting', { name, value }),
-    tokenUses: () => reader.ask('configuration', 'tokenUses'),
     useToken: (id, atMs) => writer.run('useToken', { id, atMs }),
     useAssertion: (assertion, nowMs) => writer.run('useAssertion', { assertion, nowMs }),
   }
+  return reader.topic('configuration', writes)
 }

@@ -2,23 +2,20 @@
 // nobody from writing.
 
 import type { ReplayJobRows } from '../replays/replay-rows.ts'
-import { auditNote } from './rows/write-audit.ts'
 import { SQLITE_ROWS } from './schema/ids.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
+import { auditNote } from './threads/protocol.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
+import type { Reads } from './threads/reads.ts'
 
 export function replayJobRows(writer: GroupCommit, reader: ReadingThread, nowMs: () => number): ReplayJobRows<number> {
-  return {
+  const writes: Omit<ReplayJobRows<number>, keyof Reads['replays']> = {
     order: SQLITE_ROWS,
-    countFailures: (rows) => reader.ask('replays', 'countFailures', rows),
-    countDelivered: (rows) => reader.ask('replays', 'countDelivered', rows),
-    countNamed: (deliveryIds) => reader.ask('replays', 'countNamed', deliveryIds),
-    newest: (state, last, limit) => reader.ask('replays', 'newest', state, last, limit),
-    one: (id) => reader.ask('replays', 'one', id),
     bound: () => writer.run('replayBound', {}),
     insert: (row, audit) => writer.run('createReplay', { ...row, ...auditNote(audit, row.job.createdAtMs) }),
     change: (id, before, after, atMs, audit) => writer.run('updateReplay', { id, before, after, ...auditNote(audit, atMs) }),
     replay: (deliveryId, atMs, audit) => writer.run('replay', { deliveryId, atMs, ...auditNote(audit, atMs) }),
     step: (step) => writer.run('replayStep', { step, atMs: nowMs() }),
   }
+  return reader.topic('replays', writes)
 }

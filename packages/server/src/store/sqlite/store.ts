@@ -27,10 +27,10 @@ import { Accepting } from './messages/accepting.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
 import { replayJobRows } from './replaying.ts'
-import { auditNote } from './rows/write-audit.ts'
 import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
+import { auditNote } from './threads/protocol.ts'
 import { ReadingThread } from './threads/reading-thread.ts'
 
 export interface SqliteStoreOptions {
@@ -60,7 +60,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
   writer.onCommit = options.onCommit
   const reader = new ReadingThread(options.path)
   try {
-    if ((await reader.ask('configuration', 'setting', PLAIN_CREDENTIALS)) !== undefined) sealCredentials(options.path, options.secretBox)
+    if ((await reader.ask('configuration', 'getSetting', PLAIN_CREDENTIALS)) !== undefined) sealCredentials(options.path, options.secretBox)
     const store = new Sqlite(writer, reader, options)
     await store.load()
     return store

@@ -1,39 +1,36 @@
 // The rows of the books in the file.
 
-import type { DatabaseSync } from 'node:sqlite'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { LedgerRow, RejectionRow, SourceCounts } from '../../store.ts'
 import { msOfRowId } from '../schema/ids.ts'
+import type { Rows } from './rows.ts'
 
-export function bookRows(database: DatabaseSync): BookRows {
-  const all = <Row>(sql: string, ...values: (number | string)[]): Row[] => database.prepare(sql).all(...values) as unknown as Row[]
+export function bookRows(rows: Rows): BookRows {
   return {
-    destinations: () => all<{ id: string }>('SELECT id FROM destinations WHERE deleted = 0 ORDER BY num').map(({ id }) => id),
-    ledger: () => readLedger(database),
-    recount: () => recount(database),
+    destinations: () => rows.all<{ id: string }>('SELECT id FROM destinations WHERE deleted = 0 ORDER BY num').map(({ id }) => id),
+    ledger: () => readLedger(rows),
+    recount: () => recount(rows),
     oldestOf(destinationIds) {
+      const which = ['class = 0 ORDER BY due, id', 'class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt']
       const oldest = (condition: string) =>
-        database.prepare(
-          `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`,
-        )
-      const waiting = [oldest('class = 0 ORDER BY due, id'), oldest('class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt')]
+        `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`
       return destinationIds.flatMap((destinationId) => {
-        const rows = waiting.flatMap((statement) => statement.all(destinationId)) as { parts: string }[]
-        const origins = rows.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart<number>[]).map(([origin]) => origin))
+        const waiting = which.flatMap((condition) => rows.all<{ parts: string }>(oldest(condition), destinationId))
+        const origins = waiting.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart<number>[]).map(([origin]) => origin))
         return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)) }]
       })
     },
     rejections: () =>
-      all<RejectionRow>(`
+      rows.all<RejectionRow>(`
         SELECT s.id AS sourceId, code, count, last_at AS lastAtMs, last_sample AS lastSample
         FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC`),
     sourceCounts: () =>
-      all<SourceCounts>(`
+      rows.all<SourceCounts>(`
         SELECT s.id AS sourceId, accepted, duplicates, rejected, suppressed
         FROM source_counts JOIN sources s ON s.num = source ORDER BY source`),
     stats: ({ kind, subject, fromMs, toMs }, step) =>
-      all(
+      rows.all(
         'SELECT at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
         kind,
         subject,
@@ -44,14 +41,14 @@ export function bookRows(database: DatabaseSync): BookRows {
   }
 }
 
-export function readLedger(database: DatabaseSync): LedgerRow[] {
-  return named(database, 'SELECT * FROM ledger')
+export function readLedger(rows: Rows): LedgerRow[] {
+  return named(rows, 'SELECT * FROM ledger')
 }
 
 /** Counted from the rows themselves: messages owed as they were accepted or replayed, shipments waiting, attempts that ended. */
-export function recount(database: DatabaseSync): LedgerRow[] {
+export function recount(rows: Rows): LedgerRow[] {
   return named(
-    database,
+    rows,
     `SELECT destination, sum(owed) AS owed, sum(delivered) AS delivered, sum(pending) AS pending, sum(failed) AS failed,
             sum(expired) AS expired, sum(cancelled) AS cancelled
      FROM (
@@ -67,11 +64,7 @@ export function recount(database: DatabaseSync): LedgerRow[] {
   )
 }
 
-function named(database: DatabaseSync, counts: string): LedgerRow[] {
-  return database
-    .prepare(
-      `SELECT d.id AS destinationId, owed, delivered, pending, failed, expired, cancelled
-       FROM (${counts}) JOIN destinations d ON d.num = destination ORDER BY destination`,
-    )
-    .all() as unknown as LedgerRow[]
+function named(rows: Rows, counts: string): LedgerRow[] {
+  return rows.all(`SELECT d.id AS destinationId, owed, delivered, pending, failed, expired, cancelled
+    FROM (${counts}) JOIN destinations d ON d.num = destination ORDER BY destination`)
 }

@@ -18,7 +18,7 @@ export function deletionCommands(parts: WriterParts) {
     /** The number of the deletion that was looked at; null when there is none after. */
     endDeletion: {
       run: ({ after, beforeMs, pseudonymKey }: { after: number; beforeMs: number; pseudonymKey: string }) =>
-        endStep(deletionRows(parts), after, beforeMs, pseudonymKey),
+        endStep(deletionRows(parts.rows), after, beforeMs, pseudonymKey),
     },
   } satisfies Record<string, WriterCommand>
 }

@@ -1,9 +1,11 @@
 // The rows of deletion requests and suppressions in the file.
 
-import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
+import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
 import { SQLITE_ROWS } from '../schema/ids.ts'
 import type { Rows } from './rows.ts'
+
+type StoredDeletion = Omit<DeletionRow<number>, 'suppress' | 'isPurged'> & { suppress: number; isPurged: number }
 
 const REQUESTS = `
   SELECT num, id, created_at AS createdAtMs, suppress, user_ids AS userIds, sources, purged, purge_cursor >= purge_end AS isPurged, ended
@@ -14,31 +16,31 @@ const TARGETS = `
          ifnull(sum(a.delivered), 0) AS delivered, ifnull(sum(a.failed + a.expired + a.cancelled), 0) AS failed
   FROM deletion_targets t LEFT JOIN attempts a ON a.origin = t.origin WHERE t.deletion = ?`
 
-export function deletionRows({
-  database,
-  sources,
-  destinations,
-}: Pick<Rows, 'database' | 'sources' | 'destinations'>): DeletionRows<number> {
+export function deletionRows(rows: Rows): DeletionRows<number> {
+  const { sources, destinations } = rows
+  const requests = (where: string, ...values: (number | string)[]) =>
+    rows.all<StoredDeletion>(`${REQUESTS} ${where}`, ...values).map(deletionRow)
   return {
     order: SQLITE_ROWS,
-    newest: (last, limit) => database.prepare(`${REQUESTS} WHERE num <= ? ORDER BY num DESC LIMIT ?`).all(last, limit).map(deletionRow),
-    byId: (id) => database.prepare(`${REQUESTS} WHERE id = ?`).all(id).map(deletionRow)[0],
+    newest: (last, limit) => requests('WHERE num <= ? ORDER BY num DESC LIMIT ?', last, limit),
+    byId: (id) => requests('WHERE id = ?', id)[0],
     sourceIds: (nums) => nums.map((num) => sources.id(num)),
     progress: (deletion) =>
-      database
-        .prepare(
-          `SELECT source, final, min(attempts, 1) AS attempts, min(delivered, 1) AS delivered, min(failed, 1) AS failed, count(*) AS count
-           FROM (${TARGETS} GROUP BY t.user_id, t.source, t.destination) GROUP BY 1, 2, 3, 4, 5`,
-        )
-        .all(deletion) as unknown as (TargetProgress & { source: number; count: number })[],
-    targets(deletion, userIds) {
-      const ofUser = database.prepare(`${TARGETS} AND t.user_id = ? GROUP BY t.source, t.destination ORDER BY t.destination`)
-      return userIds.flatMap((userId) =>
-        (ofUser.all(deletion, userId) as unknown as (TargetRow<number> & { destination: number })[]).map((row) =>
-          Object.assign(row, { userId, destinationId: destinations.id(row.destination) }),
-        ),
-      )
-    },
+      rows.all(
+        `SELECT source, final, min(attempts, 1) AS attempts, min(delivered, 1) AS delivered, min(failed, 1) AS failed, count(*) AS count
+         FROM (${TARGETS} GROUP BY t.user_id, t.source, t.destination) GROUP BY 1, 2, 3, 4, 5`,
+        deletion,
+      ),
+    targets: (deletion, userIds) =>
+      userIds.flatMap((userId) =>
+        rows
+          .all<TargetRow<number> & { destination: number }>(
+            `${TARGETS} AND t.user_id = ? GROUP BY t.source, t.destination ORDER BY t.destination`,
+            deletion,
+            userId,
+          )
+          .map((row) => Object.assign(row, { userId, destinationId: destinations.id(row.destination) })),
+      ),
     suppressions({ userId, sourceId }, source, user, limit) {
       const conditions = ['(p.source, p.user_id) >= (?, ?)']
       const values: (number | string)[] = [source, user]
@@ -52,33 +54,26 @@ export function deletionRows({
       }
       // One user is looked up source by source: there is no index by user, and there are few sources.
       const from = userId === undefined ? 'suppressions p' : 'sources s CROSS JOIN suppressions p ON p.source = s.num'
-      const rows = database
-        .prepare(
-          `SELECT p.source, p.user_id AS userId, p.since FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT ?`,
-        )
-        .all(...values, limit) as unknown as SuppressionRow<number>[]
-      return rows.map((row) => Object.assign(row, { sourceId: sources.id(row.source) }))
+      const found = rows.all<SuppressionRow<number>>(
+        `SELECT p.source, p.user_id AS userId, p.since FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT ?`,
+        ...values,
+        limit,
+      )
+      return found.map((row) => Object.assign(row, { sourceId: sources.id(row.source) }))
     },
-    areNamed: () => database.prepare('SELECT 1 FROM deletions WHERE pseudonyms = 0 LIMIT 1').get() !== undefined,
+    areNamed: () => rows.all('SELECT 1 FROM deletions WHERE pseudonyms = 0 LIMIT 1').length > 0,
     nextNamed: (after, beforeMs) =>
-      database
-        .prepare(`${REQUESTS} WHERE pseudonyms = 0 AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1`)
-        .all(after, beforeMs)
-        .map(deletionRow)[0],
-    end(deletion, ended) {
-      database.prepare('UPDATE deletions SET ended = ? WHERE num = ?').run(ended, deletion)
-    },
-    rename(deletion, userIds, pseudonyms) {
-      const rename = database.prepare('UPDATE deletion_targets SET user_id = ? WHERE deletion = ? AND user_id = ?')
-      overwriting(database, () => {
-        database.prepare('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?').run(JSON.stringify(pseudonyms), deletion)
-        for (const [at, userId] of userIds.entries()) rename.run(pseudonyms[at] as string, deletion, userId)
-      })
-    },
+      requests('WHERE pseudonyms = 0 AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1', after, beforeMs)[0],
+    end: (deletion, ended) => void rows.run('UPDATE deletions SET ended = ? WHERE num = ?', ended, deletion),
+    rename: (deletion, userIds, pseudonyms) =>
+      overwriting(rows.database, () => {
+        rows.run('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?', JSON.stringify(pseudonyms), deletion)
+        for (const [at, userId] of userIds.entries())
+          rows.run('UPDATE deletion_targets SET user_id = ? WHERE deletion = ? AND user_id = ?', pseudonyms[at] as string, deletion, userId)
+      }),
   }
 }
 
-function deletionRow(row: object): DeletionRow<number> {
-  const { suppress, isPurged } = row as { suppress: number; isPurged: number }
-  return Object.assign(row, { suppress: suppress === 1, isPurged: isPurged === 1 }) as DeletionRow<number>
+function deletionRow(row: StoredDeletion): DeletionRow<number> {
+  return { ...row, suppress: row.suppress === 1, isPurged: row.isPurged === 1 }
 }

@@ -20,7 +20,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         ({ place: [num, type, due, id] }) => [num, type, due, (id as number) + 1] as PendingPlace,
         ([num, ...rest], count) =>
           rows
-            .select<ShipmentRow>(
+            .all<ShipmentRow>(
               // With the destination as an equation, or SQLite would begin at its first row and not at the place.
               `SELECT * FROM shipments WHERE ${destination === null ? '(destination, class, due, id) >= (?, ' : 'destination = ? AND (class, due, id) >= ('}?, ?, ?)
                ORDER BY destination, class, due, id LIMIT ?`,
@@ -40,7 +40,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
       ),
     attempts: (destination, deliveredOnly, first, last, limit) =>
       rows
-        .select<AttemptRow<number>>(
+        .all<AttemptRow<number>>(
           `SELECT id, origin, destination, segment, at AS atMs, attempt AS attempts, replay,
              CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
            FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
@@ -50,10 +50,10 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
           limit,
         )
         .map(withReplay),
-    docs: (attempts) => rows.select('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(attempts)),
+    docs: (attempts) => rows.all('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(attempts)),
     failures: (destination, state, first, last, limit) =>
       rows
-        .select<FailureRow<number>>(
+        .all<FailureRow<number>>(
           `SELECT id, origin, idx AS "index", destination, segment, state, reason, attempts, replay, at AS atMs
            FROM failures WHERE ${destination === null || state === undefined ? '' : 'destination = ? AND state = ? AND '}id >= ? AND id <= ?
            ORDER BY id DESC LIMIT ?`,
@@ -64,7 +64,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         )
         .map(withReplay),
     replayLinks: (deliveries) =>
-      rows.select<ReplayLinks>(
+      rows.all<ReplayLinks>(
         // Nearly always there is none, which is one look.
         `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
                 CASE WHEN d.newest > d.origin THEN d.newest || '-' || d.idx END AS replayedBy
@@ -80,7 +80,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination }))),
       ),
     causes: ({ destinationId, state }, first, last, _times, limit) =>
-      rows.select<CauseRow>(
+      rows.all<CauseRow>(
         `SELECT g.reason, count, firstAtMs, lastAtMs, f.origin || '-' || f.idx AS deliveryId FROM (
            SELECT reason, count(*) AS count, min(at) AS firstAtMs, max(at) AS lastAtMs, max(id) AS newest FROM (
              SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
@@ -92,12 +92,12 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         last,
         limit,
       ),
-    ledger: () => readLedger(rows.database),
+    ledger: () => readLedger(rows),
     origins: (names) => resolveOrigins(rows.database, names),
-    attemptsAt: (origin) => rows.select('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
+    attemptsAt: (origin) => rows.all('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
     retriesOf: (destination, origin) =>
       rows
-        .select<{ due: number; parts: string }>(
+        .all<{ due: number; parts: string }>(
           `SELECT due, parts FROM (
              SELECT due, id, parts FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
            ) WHERE instr(parts, ?) ORDER BY due, id`,

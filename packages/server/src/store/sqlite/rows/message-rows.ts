@@ -10,7 +10,7 @@ export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): Mes
     source: (id) => rows.sources.num(id),
     newest: (withKeys, first, last, limit) =>
       rows
-        .select<StoredHead>(
+        .all<StoredHead>(
           `SELECT ${headColumns(withKeys)} FROM segments WHERE seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?`,
           first,
           last,
@@ -19,13 +19,13 @@ export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): Mes
         .map(headOf),
     find: () => [...found].sort((a, b) => b.segment - a.segment),
     replays: (messages) =>
-      rows.select(
+      rows.all(
         `SELECT m.key AS at, r.origin, r.destination FROM json_each(?) m
          JOIN replays r ON r.segment = m.value->>'segment' AND r.idx = m.value->>'index' ORDER BY r.origin`,
         JSON.stringify(messages),
       ),
     repeats: (segments) =>
-      rows.select(
+      rows.all(
         'SELECT segment, count, last_at, fingerprints FROM repeats WHERE segment IN (SELECT value FROM json_each(?))',
         JSON.stringify(segments),
       ),

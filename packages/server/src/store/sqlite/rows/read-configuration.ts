@@ -2,7 +2,8 @@
 
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
-import type { Configuration, ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
+import type { ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
+import { readSetting } from '../schema/settings.ts'
 import type { Rows } from './rows.ts'
 
 export interface UnfinishedPurge extends NewDeletion {
@@ -10,70 +11,59 @@ export interface UnfinishedPurge extends NewDeletion {
   end: number
 }
 
-export class ConfigurationReads {
-  readonly #rows: Rows
+export function configurationReads(rows: Rows) {
+  const docs = <Thing>(from: string): Thing[] =>
+    rows.all<{ doc: string }>(`SELECT doc FROM ${from} ORDER BY num`).map(({ doc }) => JSON.parse(doc) as Thing)
+  return {
+    /** With the secrets of destinations sealed: this thread has no key. */
+    all() {
+      const suppressions = new Map<string, Set<string>>()
+      const suppressed = rows.all<{ sourceId: string; userId: string }>(
+        'SELECT s.id AS sourceId, user_id AS userId FROM suppressions JOIN sources s ON s.num = source',
+      )
+      for (const { sourceId, userId } of suppressed) suppressions.set(sourceId, (suppressions.get(sourceId) ?? new Set()).add(userId))
+      return {
+        sources: byId(docs<Source>('sources WHERE deleted = 0')),
+        destinations: docs<StoredDestination>('destinations WHERE deleted = 0'),
+        suppressions,
+        oauthApps: byId(docs<OAuthApp>('oauth_apps')),
+        tokens: byId(rows.all<ControlToken>('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num')),
+      }
+    },
 
-  constructor(rows: Rows) {
-    this.#rows = rows
-  }
+    /** Destinations deleted but still owed something, and deletions not purged to the end. */
+    unfinished() {
+      const cancelling = rows.all<{ id: string }>(
+        'SELECT id FROM destinations WHERE deleted = 1 AND EXISTS (SELECT 1 FROM shipments WHERE destination = destinations.num)',
+      )
+      const purging = rows.all<{ num: number; suppress: number; userIds: string; end: number; sourceIds: string | null }>(
+        `SELECT num, suppress, user_ids AS userIds, purge_end AS "end", CASE WHEN every_source = 0
+           THEN (SELECT json_group_array(s.id) FROM sources s WHERE s.num IN (SELECT value FROM json_each(deletions.sources))) END AS sourceIds
+         FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
+      )
+      return {
+        cancelling: cancelling.map(({ id }) => id),
+        purging: purging.map(
+          ({ num, suppress, userIds, sourceIds, end }): UnfinishedPurge => ({
+            num,
+            suppress: suppress === 1,
+            userIds: JSON.parse(userIds) as string[],
+            sourceIds: sourceIds === null ? null : (JSON.parse(sourceIds) as string[]),
+            end,
+          }),
+        ),
+      }
+    },
 
-  /** With the secrets of destinations sealed: this thread has no key. */
-  all(): Omit<Configuration, 'destinations'> & { destinations: StoredDestination[] } {
-    const docs = (from: string): unknown[] =>
-      (this.#rows.all(`SELECT doc FROM ${from} ORDER BY num`) as { doc: string }[]).map(({ doc }) => JSON.parse(doc))
-    const tokens = this.#rows.all('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num')
-    const suppressions = new Map<string, Set<string>>()
-    const suppressed = this.#rows.all('SELECT s.id AS sourceId, user_id AS userId FROM suppressions JOIN sources s ON s.num = source')
-    for (const { sourceId, userId } of suppressed as { sourceId: string; userId: string }[]) {
-      suppressions.set(sourceId, (suppressions.get(sourceId) ?? new Set()).add(userId))
-    }
-    return {
-      sources: byId(docs('sources WHERE deleted = 0') as Source[]),
-      destinations: docs('destinations WHERE deleted = 0') as StoredDestination[],
-      suppressions,
-      oauthApps: byId(docs('oauth_apps') as OAuthApp[]),
-      tokens: byId(tokens as ControlToken[]),
-    }
+    secrets: () => sealedSecrets(rows),
+    tokenUses: () => rows.all<{ id: string; atMs: number }>('SELECT id, last_used_at AS atMs FROM tokens WHERE last_used_at IS NOT NULL'),
+    getSetting: (name: string) => readSetting(rows.database, name),
   }
+}
 
-  /** Work that a crash left in the middle: destinations deleted but still owed something, deletions not purged to the end. */
-  unfinished(): { cancelling: string[]; purging: UnfinishedPurge[] } {
-    const deleted = this.#rows.all(
-      'SELECT id FROM destinations WHERE deleted = 1 AND EXISTS (SELECT 1 FROM shipments WHERE destination = destinations.num)',
-    ) as { id: string }[]
-    const purging = this.#rows.all(
-      `SELECT num, suppress, user_ids, purge_end, CASE WHEN every_source = 0
-         THEN (SELECT json_group_array(s.id) FROM sources s WHERE s.num IN (SELECT value FROM json_each(deletions.sources))) END AS source_ids
-       FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
-    ) as { num: number; suppress: number; user_ids: string; purge_end: number; source_ids: string | null }[]
-    return {
-      cancelling: deleted.map(({ id }) => id),
-      purging: purging.map(({ num, suppress, user_ids, purge_end, source_ids }) => ({
-        num,
-        suppress: suppress === 1,
-        userIds: JSON.parse(user_ids) as string[],
-        sourceIds: source_ids === null ? null : (JSON.parse(source_ids) as string[]),
-        end: purge_end,
-      })),
-    }
-  }
-
-  /** Sealed, by the names of their settings. */
-  secrets(): { name: string; value: string }[] {
-    return this.#rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX) as {
-      name: string
-      value: string
-    }[]
-  }
-
-  tokenUses(): { id: string; atMs: number }[] {
-    const rows = this.#rows.all('SELECT id, last_used_at AS atMs FROM tokens WHERE last_used_at IS NOT NULL')
-    return rows as { id: string; atMs: number }[]
-  }
-
-  setting(name: string): string | undefined {
-    return this.#rows.setting(name)
-  }
+/** By the names of their settings. */
+export function sealedSecrets(rows: Rows): { name: string; value: string }[] {
+  return rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX)
 }
 
 function byId<T extends { id: string }>(things: readonly T[]): Map<string, T> {

@@ -4,6 +4,7 @@ import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentHead, SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
+import { readSetting } from '../schema/settings.ts'
 import type { Rows } from './rows.ts'
 
 export type StoredHead = Omit<SegmentHead<number>, 'absent'> & { absent: string | null }
@@ -21,22 +22,21 @@ export function segmentRows(rows: Rows): SegmentRows<number> {
   return {
     order: SQLITE_ROWS,
     named: rowAndIndex,
-    seed: () => JSON.parse(rows.setting('dedup_seed') as string) as Seed,
-    sources: () => rows.select('SELECT num, id FROM sources'),
+    seed: () => JSON.parse(readSetting(rows.database, 'dedup_seed') as string) as Seed,
+    sources: () => rows.all('SELECT num, id FROM sources'),
     destinationIds: () => (num) => rows.destinations.id(num),
     heads: (names, withKeys) =>
       rows
-        .select<StoredHead>(
+        .all<StoredHead>(
           `SELECT ${headColumns(withKeys)} FROM segments WHERE seq IN (SELECT value FROM json_each(?))`,
           JSON.stringify(names),
         )
         .map(headOf),
     *segments(names) {
-      const statement = rows.database.prepare(`SELECT ${headColumns(true)}, ip, browser, routes, body, trace FROM segments WHERE seq = ?`)
+      const sql = `SELECT ${headColumns(true)}, ip, browser, routes, body, trace FROM segments WHERE seq = ?`
       for (const name of names) {
-        const row = statement.get(name) as StoredSegment | undefined
-        if (row === undefined) continue
-        yield Object.assign(headOf(row), { sourceId: rows.sources.id(row.source), browser: row.browser === 1 })
+        for (const row of rows.all<StoredSegment>(sql, name))
+          yield Object.assign(headOf(row), { sourceId: rows.sources.id(row.source), browser: row.browser === 1 })
       }
     },
   }

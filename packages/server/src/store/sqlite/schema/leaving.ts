@@ -1,10 +1,12 @@
 // The rows of a file that another store takes over, in pages, as they lie. The file is locked meanwhile, so that no service
 // runs on it, and nothing in it is changed but the mark of the move. What rows become elsewhere is not known here.
 
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
 import type { LedgerRow } from '../../store.ts'
 import { readLedger, recount } from '../rows/book-rows.ts'
+import { Rows } from '../rows/rows.ts'
 import { lockStore, openProblem, openWriter } from './database.ts'
+import { msOfRowId, rowIdAt } from './ids.ts'
 import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
 import { readSetting } from './settings.ts'
 
@@ -44,12 +46,11 @@ export type Place = readonly (number | string)[]
 
 /** Tables whose rows are dropped by age, with the column that tells it. */
 export const AGEING = { segments: 'seq', attempts: 'id', failures: 'id', replays: 'origin', repeats: 'segment' } as const
-const DAY_ROWS = 86_400_000 * 2_048
+const DAY_ROWS = rowIdAt(86_400_000)
 
 export class Leaving {
   readonly #lock: { release(): void }
-  readonly #database: DatabaseSync
-  readonly #bodyBytes: StatementSync
+  readonly #rows: Rows
 
   /** Throws StoreProblem. */
   static open(path: string): Leaving {
@@ -65,39 +66,35 @@ export class Leaving {
   private constructor(path: string, lock: { release(): void }) {
     this.#lock = lock
     // Brings its schema up to date, too.
-    this.#database = openWriter(path, { evenIfMoved: true })
-    this.#bodyBytes = this.#database.prepare('SELECT length(body) AS bytes FROM segments WHERE seq = ?')
+    this.#rows = new Rows(openWriter(path, { evenIfMoved: true }))
   }
 
   get mark(): MovedMark | undefined {
-    return readMoved(this.#database)
+    return readMoved(this.#rows.database)
   }
 
   setMark(mark: MovedMark | null): void {
-    writeMoved(this.#database, mark)
+    writeMoved(this.#rows.database, mark)
   }
 
   setting(name: string): string | undefined {
-    return readSetting(this.#database, name)
+    return readSetting(this.#rows.database, name)
   }
 
   count(table: LeavingTable): number {
-    return (this.#database.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number }).count
+    return this.#number(`SELECT count(*) AS value FROM ${table}`)
   }
 
   /** Those that were no duplicates, purged ones among them. */
   messages(): number {
-    const { count } = this.#database
-      .prepare('SELECT ifnull(sum(count - ifnull(json_array_length(absent), 0)), 0) AS count FROM segments')
-      .get() as { count: number }
-    return count
+    return this.#number('SELECT sum(count - ifnull(json_array_length(absent), 0)) AS value FROM segments')
   }
 
   /** The next rows after a place, until there are so many of them or of their bytes. */
   page(table: LeavingTable, after: Place | null, limits: { rows: number; bytes: number }): LeavingRow[] {
     const keys = KEYS[table]
     const where = after === null ? '' : `WHERE (${keys.join(', ')}) > (${keys.map(() => '?').join(', ')})`
-    const rows = this.#database
+    const rows = this.#rows.database
       .prepare(`SELECT * FROM ${table} ${where} ORDER BY ${keys.join(', ')} LIMIT ?`)
       .iterate(...((after ?? []) as SQLInputValue[]), limits.rows) as unknown as Iterable<LeavingRow>
     const page: LeavingRow[] = []
@@ -116,16 +113,16 @@ export class Leaving {
 
   /** How many bytes a segment's body has, without reading it; 0 when it is not there. */
   bodyBytes(segment: number): number {
-    return (this.#bodyBytes.get(segment) as { bytes: number } | undefined)?.bytes ?? 0
+    return this.#number('SELECT length(body) AS value FROM segments WHERE seq = ?', segment)
   }
 
   /** The days that have rows, as days since 1970. */
   days(table: keyof typeof AGEING): number[] {
-    const next = this.#database.prepare(`SELECT min(${AGEING[table]}) AS first FROM ${table} WHERE ${AGEING[table]} >= ?`)
+    const column = AGEING[table]
     const days: number[] = []
     for (let from = 0; ; ) {
-      const { first } = next.get(from) as { first: number | null }
-      if (first === null) return days
+      const first = this.#number(`SELECT min(${column}) AS value FROM ${table} WHERE ${column} >= ?`, from)
+      if (first === 0) return days
       const day = Math.floor(first / DAY_ROWS)
       days.push(day)
       from = (day + 1) * DAY_ROWS
@@ -134,21 +131,25 @@ export class Leaving {
 
   /** When the newest row was named; 0 when there is none. */
   newestMs(): number {
-    const newest = (sql: string): number => (this.#database.prepare(sql).get() as { newest: number | null }).newest ?? 0
-    const rows = Object.entries(AGEING).map(([table, column]) => newest(`SELECT max(${column}) AS newest FROM ${table}`))
-    return Math.floor(Math.max(...rows, newest('SELECT max(id) AS newest FROM audit')) / 2_048)
+    const columns = Object.entries({ ...AGEING, audit: 'id' })
+    return msOfRowId(Math.max(...columns.map(([table, column]) => this.#number(`SELECT max(${column}) AS value FROM ${table}`))))
   }
 
   ledger(): LedgerRow[] {
-    return readLedger(this.#database)
+    return readLedger(this.#rows)
   }
 
   recount(): LedgerRow[] {
-    return recount(this.#database)
+    return recount(this.#rows)
   }
 
   close(): void {
-    this.#database.close()
+    this.#rows.database.close()
     this.#lock.release()
+  }
+
+  /** 0 when there is none. */
+  #number(sql: string, ...values: number[]): number {
+    return this.#rows.all<{ value: number | null }>(sql, ...values)[0]?.value ?? 0
   }
 }

@@ -5,7 +5,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
-import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
+import { sealedSecrets } from '../rows/read-configuration.ts'
+import { Rows } from '../rows/rows.ts'
 import { openWriter } from './database.ts'
 
 /** Set by the step of the schema that this belongs to, and taken away at the end. */
@@ -20,7 +21,7 @@ export function sealCredentials(path: string, box: SecretBox): void {
   const database = openWriter(path)
   try {
     database.exec('PRAGMA secure_delete = ON')
-    checkSettings(database, box)
+    for (const { name, value } of sealedSecrets(new Rows(database))) box.open(value, name)
     const isChanged = [
       sealDestinations(database, box),
       hideIn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, hiddenInAttempt),
@@ -32,11 +33,6 @@ export function sealCredentials(path: string, box: SecretBox): void {
   } finally {
     database.close()
   }
-}
-
-function checkSettings(database: DatabaseSync, box: SecretBox): void {
-  const rows = database.prepare('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?').all(SECRET_PREFIX.length, SECRET_PREFIX)
-  for (const { name, value } of rows as { name: string; value: string }[]) box.open(value, name)
 }
 
 function sealDestinations(database: DatabaseSync, box: SecretBox): boolean {

@@ -3,6 +3,7 @@
 // itself is found by running the group's commands one by one. A group whose commands all answer at once runs without a
 // turn of the microtasks; the others are awaited, and groups that come meanwhile wait for their turn.
 
+import { insertAudit } from '../rows/audit-rows.ts'
 import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
 import type { WriterParts } from './writer-parts.ts'
 
@@ -53,7 +54,7 @@ export class GroupWriter {
   }
 
   *#commit(group: Group, inside: readonly number[], replies: Reply[]): Steps<void> {
-    const { database, duplicates, inTransaction } = this.#parts
+    const { rows, ids, database, duplicates, inTransaction } = this.#parts
     duplicates.begin()
     let failed: unknown
     try {
@@ -62,7 +63,7 @@ export class GroupWriter {
         let value = this.#apply(group, at)
         if (value instanceof Promise) value = yield value
         const { audit } = group.commands[at] as Noted
-        if (audit !== undefined && hasChanged(value)) this.#parts.audit.insert(audit)
+        if (audit !== undefined && hasChanged(value)) insertAudit(rows, ids, audit)
         replies[at] = { ok: true, value }
       }
       for (const part of inTransaction) part.write?.()

@@ -8,6 +8,7 @@ import { statSync } from 'node:fs'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
 import { readLedger, recount } from '../rows/book-rows.ts'
+import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
 import { msOfRowId } from '../schema/ids.ts'
 
@@ -15,22 +16,23 @@ const MAX_PROBLEMS = 20
 
 export async function inspectFile(path: string): Promise<StoreInspection> {
   const database = openReader(path)
-  const all = <Row>(sql: string): Row[] => database.prepare(sql).all() as unknown as Row[]
+  const rows = new Rows(database)
   try {
     database.exec('BEGIN')
     return await inspectRows({
       problems: () =>
-        all<{ quick_check: string }>(`PRAGMA quick_check(${MAX_PROBLEMS})`)
+        rows
+          .all<{ quick_check: string }>(`PRAGMA quick_check(${MAX_PROBLEMS})`)
           .map((row) => row.quick_check)
           .filter((text) => text !== 'ok'),
-      ledger: () => readLedger(database),
-      recount: () => recount(database),
+      ledger: () => readLedger(rows),
+      recount: () => recount(rows),
       oldestMessageAtMs: () =>
-        all<{ seq: number }>('SELECT seq FROM segments ORDER BY seq LIMIT 1').map(({ seq }) => msOfRowId(seq))[0] ?? null,
+        rows.all<{ seq: number }>('SELECT seq FROM segments ORDER BY seq LIMIT 1').map(({ seq }) => msOfRowId(seq))[0] ?? null,
       textsWithSecrets: () =>
-        all<{ text: string }>('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings').map(
-          ({ text }) => text,
-        ),
+        rows
+          .all<{ text: string }>('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings')
+          .map(({ text }) => text),
       storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
     })
   } finally {

@@ -1,8 +1,8 @@
 // What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
-// the bodies and keys of its batches lie in one buffer that is handed over, not copied. Plain data only.
+// the bodies and keys of its batches lie in one buffer that is handed over, not copied. Messages are plain data.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
-import type { AuditNote } from '../rows/write-audit.ts'
+import type { NewAuditEntry } from '../../store.ts'
 
 /** What the writing thread can be asked to do: see commands.ts, where those of all topics come together. */
 export interface WriterCommand {
@@ -30,9 +30,18 @@ export type WriterStart =
   | { ok: true; seed: Seed; scheduleMs: number; lazy: readonly string[] }
   | { ok: false; problem: boolean; message: string }
 
+/** Who did what, written in the transaction of the change. */
+export interface AuditNote extends NewAuditEntry {
+  atMs: number
+}
+
 /** A change that somebody made carries who it was; the note is kept only if something was changed. */
 export interface Noted {
   audit?: AuditNote
+}
+
+export function auditNote(entry: NewAuditEntry | undefined, atMs: number): Noted {
+  return entry === undefined ? {} : { audit: { ...entry, atMs } }
 }
 
 /** Kinds and commands by place. */

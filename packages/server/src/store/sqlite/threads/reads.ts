@@ -10,8 +10,8 @@ import { bookRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
 import { deliveryRows } from '../rows/delivery-rows.ts'
 import { messageRows } from '../rows/message-rows.ts'
-import { ConfigurationReads } from '../rows/read-configuration.ts'
-import { ReplayReads } from '../rows/read-replays.ts'
+import { configurationReads } from '../rows/read-configuration.ts'
+import { replayReads } from '../rows/read-replays.ts'
 import { pinnedSegments } from '../rows/retention.ts'
 import type { Rows } from '../rows/rows.ts'
 
@@ -19,12 +19,10 @@ type Keys = readonly FoundKey<number>[]
 
 export function createReads(rows: Rows) {
   const history = (found: Keys = []): HistoryReads =>
-    historyReads<number>((work) =>
-      work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows.database) }),
-    )
+    historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows) }))
   return {
-    configuration: new ConfigurationReads(rows),
-    books: booksOf(bookRows(rows.database)),
+    configuration: configurationReads(rows),
+    books: booksOf(bookRows(rows)),
     history: history(),
     /** Questions of history about a messageId, with where the writing thread found it. */
     found: {
@@ -34,7 +32,7 @@ export function createReads(rows: Rows) {
     },
     deletions: new DeletionReads(deletionRows(rows)),
     retention: { pinned: (line: number) => pinnedSegments(rows.database, line) },
-    replays: new ReplayReads(rows),
+    replays: replayReads(rows),
   }
 }
 

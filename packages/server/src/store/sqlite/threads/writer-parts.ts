@@ -11,10 +11,9 @@ import { Ledger } from '../messages/ledger.ts'
 import { SourceCounts } from '../messages/source-counts.ts'
 import { SettleWriter } from '../messages/write-settle.ts'
 import { Retention } from '../rows/retention.ts'
-import { AuditWriter } from '../rows/write-audit.ts'
+import { Rows } from '../rows/rows.ts'
 import { openWriter } from '../schema/database.ts'
 import { RowIds } from '../schema/ids.ts'
-import { Names } from '../schema/names.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { WriterOptions } from './protocol.ts'
 
@@ -28,11 +27,10 @@ export interface InTransaction {
 export type WriterParts = ReturnType<typeof openParts>
 
 export function openParts({ path, dedupMs }: WriterOptions) {
-  const database = openWriter(path)
+  const rows = new Rows(openWriter(path))
+  const { database, sources, destinations } = rows
   const seed = readSeed(database)
   const ids = new RowIds(newestId(database))
-  const sources = new Names(database, 'sources')
-  const destinations = new Names(database, 'destinations')
   const keyAge = new KeyAge(readSetting(database, KEY_AGE_SETTING), ids.last, dedupMs)
   const duplicates = new Duplicates(database, keyAge.oldUpTo + 1)
   const ledger = new Ledger(database)
@@ -40,10 +38,10 @@ export function openParts({ path, dedupMs }: WriterOptions) {
   const claims = new Claims()
   const settler = new SettleWriter({ database, ids, destinations, ledger, claims })
   const retention = new Retention(database, duplicates, ids)
-  const audit = new AuditWriter(database, ids)
   /** Whoever keeps something in memory that a rollback makes wrong adds itself. */
   const inTransaction: InTransaction[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
   return {
+    rows,
     database,
     seed,
     ids,
@@ -56,7 +54,6 @@ export function openParts({ path, dedupMs }: WriterOptions) {
     claims,
     settler,
     retention,
-    audit,
     inTransaction,
   }
 }
