@@ -10,14 +10,13 @@ import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
 import { ClaimReader } from './read-claims.ts'
 import { type AcceptCommand, AcceptWriter } from './write-accept.ts'
-import { CancelWriter } from './write-cancel.ts'
+import { cancelStep } from './write-cancel.ts'
 import type { SettleCommand } from './write-settle.ts'
 
 export function messageCommands(parts: WriterParts) {
-  const { database, ids, sources, destinations, keyAge, duplicates, counts, claims, settler, seed } = parts
+  const { database, ids, sources, keyAge, duplicates, counts, claims, settler, seed } = parts
   const accepting = new AcceptWriter(parts)
-  const claiming = new ClaimReader(database, claims, sources, destinations)
-  const cancelling = new CancelWriter(parts)
+  const claiming = new ClaimReader(parts)
   const sourceOrNone = (sourceId: string | null): number => (sourceId === null ? 0 : (sources.num(sourceId) ?? 0))
   return {
     accept: { run: (command: AcceptCommand, buffer: ArrayBuffer) => accepting.accept(command, buffer) },
@@ -36,7 +35,7 @@ export function messageCommands(parts: WriterParts) {
       lazy: true,
     },
     /** How many shipments were cancelled. */
-    cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => cancelling.step(destinationId, atMs) },
+    cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => cancelStep(parts, destinationId, atMs) },
     tally: {
       run({ rejections, suppressed }: Tally) {
         for (const { sourceId, code, count, atMs, sample } of rejections) counts.reject(sourceOrNone(sourceId), code, count, atMs, sample)

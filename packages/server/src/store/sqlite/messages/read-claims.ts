@@ -1,12 +1,12 @@
 // Finding work: a destination's own rows, in the order of its key, so that no search ever passes another destination's
 // backlog. What this process holds already is passed over in memory; there is never more of it than fits there.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
 import type { ClaimRequest, Shipment, TraceContext } from '../../store.ts'
-import type { Names } from '../schema/names.ts'
+import type { Rows } from '../rows/rows.ts'
 import type { Claims } from './claims.ts'
 
 export interface ShipmentRow {
@@ -55,17 +55,16 @@ interface SegmentRow {
 
 export class ClaimReader {
   readonly #claims: Claims
-  readonly #sources: Names
-  readonly #destinations: Names
+  readonly #rows: Rows
   readonly #fresh: StatementSync
   readonly #retries: StatementSync
   readonly #overdue: StatementSync
   readonly #segment: StatementSync
 
-  constructor(database: DatabaseSync, claims: Claims, sources: Names, destinations: Names) {
+  constructor({ rows, claims }: { rows: Rows; claims: Claims }) {
     this.#claims = claims
-    this.#sources = sources
-    this.#destinations = destinations
+    this.#rows = rows
+    const { database } = rows
     this.#fresh = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 0 ORDER BY due, id')
     this.#retries = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id')
     this.#overdue = database.prepare(
@@ -75,7 +74,7 @@ export class ClaimReader {
   }
 
   claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimRequest): ClaimReply {
-    const destination = this.#destinations.num(destinationId)
+    const destination = this.#rows.destinations.num(destinationId)
     const found = new Found()
     let nextRetryAtMs: number | null = null
     let moreFresh = false
@@ -102,7 +101,7 @@ export class ClaimReader {
   }
 
   claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): ClaimReply {
-    const destination = this.#destinations.num(destinationId)
+    const destination = this.#rows.destinations.num(destinationId)
     const found = new Found()
     if (destination === undefined) return found.reply(false, null)
     for (const row of rows(this.#overdue, destination, firstAttemptBeforeMs)) {
@@ -148,7 +147,7 @@ export class ClaimReader {
     if (row === undefined) return undefined
     return {
       seq,
-      sourceId: this.#sources.id(row.source),
+      sourceId: this.#rows.sources.id(row.source),
       receivedAtMs: row.received_at,
       ip: row.ip,
       browser: row.browser === 1,

@@ -2,51 +2,37 @@
 // all of it, so there is a row for each set of messages that came again together, under the segment that has them, and the
 // same call once more only counts it up. Written when it happens, which is seldom, and at a cost per call, not per message.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { digestOf } from '../../encoding/digest.ts'
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
+import { grouped } from '../../history/grouped.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
+import type { Rows } from '../rows/rows.ts'
 
 const ROWS_PER_STEP = 300
 
-export class RepeatWriter {
-  readonly #duplicates: Duplicates
-  readonly #count: StatementSync
-
-  constructor(database: DatabaseSync, duplicates: Duplicates) {
-    this.#duplicates = duplicates
-    this.#count = database.prepare(`
-      INSERT INTO repeats (segment, digest, count, last_at, fingerprints) VALUES (?, ?, 1, ?, ?)
-      ON CONFLICT (segment, digest) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)`)
-  }
-
-  /** `repeated`: which of a call's keys were known already. */
-  add(keys: Uint32Array, repeated: readonly number[], atMs: number): void {
-    const bySegment = new Map<number, number[]>()
-    for (const index of repeated) {
-      const segment = this.#duplicates.holder(keys, index * KEY_WORDS)
-      const indexes = bySegment.get(segment)
-      if (indexes === undefined) bySegment.set(segment, [index])
-      else indexes.push(index)
+/** `repeated`: which of a call's keys were known already. */
+export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Array, repeated: readonly number[], atMs: number): void {
+  const bySegment = grouped(repeated, (index) => duplicates.holder(keys, index * KEY_WORDS))
+  for (const [segment, indexes] of bySegment) {
+    const words = new Uint32Array(indexes.length * FINGERPRINT_WORDS)
+    for (const [at, index] of indexes.entries()) {
+      words.set(keys.subarray(index * KEY_WORDS, index * KEY_WORDS + FINGERPRINT_WORDS), at * FINGERPRINT_WORDS)
     }
-    for (const [segment, indexes] of bySegment) {
-      const words = new Uint32Array(indexes.length * FINGERPRINT_WORDS)
-      for (const [at, index] of indexes.entries()) {
-        words.set(keys.subarray(index * KEY_WORDS, index * KEY_WORDS + FINGERPRINT_WORDS), at * FINGERPRINT_WORDS)
-      }
-      this.#count.run(segment, digestOf(words), atMs, new Uint8Array(words.buffer))
-    }
+    rows.run(
+      `INSERT INTO repeats (segment, digest, count, last_at, fingerprints) VALUES (?, ?, 1, ?, ?)
+       ON CONFLICT (segment, digest) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)`,
+      segment,
+      digestOf(words),
+      atMs,
+      new Uint8Array(words.buffer),
+    )
   }
 }
 
 /** Drops some of those whose segment lies before the line; false when there are none. */
-export function dropRepeats(database: DatabaseSync, line: number): boolean {
-  const { changes } = database
-    .prepare(
-      `DELETE FROM repeats WHERE (segment, digest) IN
-        (SELECT segment, digest FROM repeats WHERE segment < ? ORDER BY segment, digest LIMIT ${ROWS_PER_STEP})`,
-    )
-    .run(line)
-  return Number(changes) > 0
+export function dropRepeats(rows: Rows, line: number): boolean {
+  const sql = `DELETE FROM repeats WHERE (segment, digest) IN
+    (SELECT segment, digest FROM repeats WHERE segment < ? ORDER BY segment, digest LIMIT ${ROWS_PER_STEP})`
+  return rows.run(sql, line) > 0
 }

@@ -1,19 +1,14 @@
 // Accepting, inside the group's transaction: duplicates out, the segment in, one shipment per destination, the books.
 // A batch that brings nothing new writes nothing but that it came.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
 import type { Accepted } from '../../delivery/handing-over.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import type { Routes } from '../../encoding/stored-parts.ts'
 import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
-import type { Duplicates } from '../keys/duplicates.ts'
-import type { RowIds } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
-import type { Claims } from './claims.ts'
-import type { Ledger } from './ledger.ts'
-import { RepeatWriter } from './repeats.ts'
-import type { SourceCounts } from './source-counts.ts'
+import type { WriterParts } from '../threads/writer-parts.ts'
+import { countRepeats } from './repeats.ts'
 
 export interface AcceptCommand {
   sourceId: string
@@ -32,28 +27,15 @@ export interface AcceptCommand {
   skips: readonly Skip[]
 }
 
-export interface Parts {
-  database: DatabaseSync
-  ids: RowIds
-  sources: Names
-  destinations: Names
-  duplicates: Duplicates
-  ledger: Ledger
-  claims: Claims
-  counts: SourceCounts
-}
-
 export class AcceptWriter {
-  readonly #parts: Parts
+  readonly #parts: WriterParts
   readonly #insertSegment: StatementSync
   readonly #insertShipment: StatementSync
   readonly #isLive: StatementSync
-  readonly #repeats: RepeatWriter
 
-  constructor(parts: Parts) {
+  constructor(parts: WriterParts) {
     this.#parts = parts
     const { database } = parts
-    this.#repeats = new RepeatWriter(database, parts.duplicates)
     this.#insertSegment = database.prepare(
       'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -64,7 +46,7 @@ export class AcceptWriter {
   }
 
   accept(command: AcceptCommand, buffer: ArrayBuffer): Accepted {
-    const { ids, sources, counts } = this.#parts
+    const { rows, ids, sources, counts, duplicates } = this.#parts
     const source = sources.num(command.sourceId)
     if (source === undefined) throw new Error(`unknown source ${command.sourceId}`)
     const seq = ids.next()
@@ -74,7 +56,7 @@ export class AcceptWriter {
     counts.add(source, 'accepted', news)
     if (repeated.length > 0) {
       counts.add(source, 'duplicates', repeated.length)
-      this.#repeats.add(keys, repeated, command.receivedAtMs)
+      countRepeats(rows, duplicates, keys, repeated, command.receivedAtMs)
     }
     if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
     const reply: Accepted = { segment: seq, duplicates: repeated, owned: [], left: [] }

@@ -2,14 +2,14 @@
 // attempt is added, and what happened is appended. Refuses a settlement that does not add up or that another claim has overtaken: conservation is checked
 // here, at the last place that could break it.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { countOf, type RecordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import type { ShipmentDraft } from '../../store.ts'
-import { ReplayOutcomes } from '../rows/write-replay-outcomes.ts'
+import type { Rows } from '../rows/rows.ts'
+import { recordOutcome } from '../rows/write-replay-outcomes.ts'
 import type { RowIds } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -23,9 +23,8 @@ export interface SettleCommand {
 }
 
 interface Parts {
-  database: DatabaseSync
+  rows: Rows
   ids: RowIds
-  destinations: Names
   ledger: Ledger
   claims: Claims
 }
@@ -37,13 +36,12 @@ export class SettleWriter {
   readonly #insert: StatementSync
   readonly #insertAttempt: StatementSync
   readonly #insertFailure: StatementSync
-  readonly #replays: ReplayOutcomes
   /** Released when the transaction is committed. */
   readonly #ended: number[] = []
 
   constructor(parts: Parts) {
     this.#parts = parts
-    const { database } = parts
+    const { database } = parts.rows
     this.#delete = database.prepare('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ? RETURNING count')
     this.#keep = database.prepare(
       'UPDATE shipments SET count = ?, parts = ? WHERE destination = ? AND class = ? AND due = ? AND id = ? AND count = ?',
@@ -54,15 +52,14 @@ export class SettleWriter {
     this.#insertAttempt = database.prepare(
       'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
-    this.#replays = new ReplayOutcomes(database)
     this.#insertFailure = database.prepare(
       'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
   }
 
   settle({ destinationId, done, kept, remaining, records }: SettleCommand): void {
-    const { destinations, claims } = this.#parts
-    const destination = destinations.num(destinationId)
+    const { rows, claims } = this.#parts
+    const destination = rows.destinations.num(destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
     let owed = 0
     for (const { id, claim } of [...done, ...kept]) {
@@ -107,7 +104,7 @@ export class SettleWriter {
 
   /** The number of deliveries that it ends. */
   insertRecord(destination: number, record: RecordRow<number>): number {
-    const { ids, ledger } = this.#parts
+    const { rows, ids, ledger } = this.#parts
     const { origin, segment, attempt, atMs, delivered, failed, expired, cancelled } = record
     const replay = record.replay ? 1 : 0
     this.#insertAttempt.run(
@@ -131,7 +128,7 @@ export class SettleWriter {
     for (const { state, reason, index } of record.failures) {
       this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, Math.floor(atMs))
     }
-    if (record.replay) this.#replays.record(destination, record)
+    if (record.replay) recordOutcome(rows, destination, record)
     return delivered + failed + expired + cancelled
   }
 

@@ -7,15 +7,13 @@ import { resolveOrigins } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
-import { DeletionEnds } from './write-deletion-ends.ts'
+import type { Rows } from './rows.ts'
 
-type Rows = ReplayRows<number>
-type Answer<Name extends keyof Rows> = Rows[Name] extends (...args: never) => infer A ? Awaited<A> : never
+type Answer<Name extends keyof ReplayRows<number>> = ReplayRows<number>[Name] extends (...args: never) => infer A ? Awaited<A> : never
 
 const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
 
-export function replayRows({ database, ids, destinations, ledger, settler, retention }: WriterParts): Rows {
-  const deletions = new DeletionEnds(database)
+export function replayRows({ rows, database, ids, destinations, ledger, settler, retention }: WriterParts): ReplayRows<number> {
   /** Of each job, who leads it until when. There is no other process: what is in memory is known to all. */
   const leaders = new Map<string, { runner: string; untilMs: number }>()
   const jobById = database.prepare('SELECT * FROM replay_jobs WHERE id = ?')
@@ -50,7 +48,6 @@ export function replayRows({ database, ids, destinations, ledger, settler, reten
   )
   const segment = database.prepare('SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ?')
   const body = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
-  const anyDeletion = database.prepare('SELECT 1 FROM deletions LIMIT 1')
   const insert = database.prepare(
     'INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job) VALUES (?, ?, ?, ?, ?, ?, ?)',
   )
@@ -111,14 +108,15 @@ export function replayRows({ database, ids, destinations, ledger, settler, reten
         return row === undefined ? [] : { seq, absent: absentIndexes(row.absent), body: row.body }
       }),
 
-    hasDeletions: () => anyDeletion.get() !== undefined,
+    hasDeletions: () => rows.all('SELECT 1 FROM deletions LIMIT 1').length > 0,
 
     owe: (shipments, job, atMs) =>
       shipments.map(({ destination: to, segment: seq, entries }) => {
         const origin = ids.next()
         for (const { index, replayOf } of entries) {
           insert.run(origin, index, to, seq, replayOf, atMs, job)
-          deletions.replayed(Number.parseInt(replayOf, 10), origin, seq, index, to)
+          // A delete message is alone in its segment.
+          if (index === 0) moveDeletionTarget(rows, Number.parseInt(replayOf, 10), origin, seq, to)
         }
         settler.insertShipment(to, {
           destinationId: destinations.id(to),
@@ -134,4 +132,22 @@ export function replayRows({ database, ids, destinations, ledger, settler, reten
         return origin
       }),
   }
+}
+
+/**
+ * The target of a delete message follows its newest replay, whichever delivery that repeats, unless it was delivered before. Owed again, it
+ * opens its deletion request again. How requests end is in ../../deletions/deletion-ends.ts.
+ */
+function moveDeletionTarget(rows: Rows, from: number, to: number, segment: number, destination: number): void {
+  const moved = rows.run(
+    `UPDATE deletion_targets SET origin = ?1, final = NULL
+     WHERE origin IN (SELECT ?2 UNION SELECT origin FROM replays WHERE segment = ?3 AND idx = 0 AND destination = ?4)
+       AND ifnull(final, 'failed') <> 'delivered'
+       AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.origin = deletion_targets.origin AND a.delivered > 0)`,
+    to,
+    from,
+    segment,
+    destination,
+  )
+  if (moved > 0) rows.run('UPDATE deletions SET ended = NULL WHERE num = (SELECT deletion FROM deletion_targets WHERE origin = ?)', to)
 }

@@ -3,12 +3,12 @@
 // messages ended. What the dropped rows counted goes to the ledger's archive in the same transaction, so that the books
 // can still be counted from rows.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import { GroupCounts } from '../messages/group-counts.ts'
 import { dropRepeats } from '../messages/repeats.ts'
 import { type RowIds, rowIdAt } from '../schema/ids.ts'
+import type { Rows } from './rows.ts'
 
 const ROWS_PER_STEP = 300
 
@@ -38,23 +38,14 @@ interface OldRow {
   cancelled: number
 }
 
-interface OldTable {
-  table: Table
-  select: StatementSync
-  remove: StatementSync
-}
-
 const START: Record<Table, number> = { segments: 0, attempts: 0, failures: 0, replays: 0 }
 const ENDS = ['delivered', 'failed', 'expired', 'cancelled'] as const
 
 export class Retention {
-  readonly #database: DatabaseSync
+  readonly #rows: Rows
   readonly #duplicates: Duplicates
   readonly #ids: RowIds
-  readonly #tables: OldTable[]
   readonly #archive: GroupCounts<'owed' | (typeof ENDS)[number]>
-  readonly #keepFinal: StatementSync
-  readonly #anyDeletion: StatementSync
   #line = 0
   #pinned: ReadonlySet<number> = new Set()
   #isPinned = false
@@ -62,18 +53,11 @@ export class Retention {
   #read = { ...START }
   #committed = { ...START }
 
-  constructor(database: DatabaseSync, duplicates: Duplicates, ids: RowIds) {
-    this.#database = database
+  constructor(rows: Rows, duplicates: Duplicates, ids: RowIds) {
+    this.#rows = rows
     this.#duplicates = duplicates
     this.#ids = ids
-    this.#tables = (Object.keys(TABLES) as Table[]).map((table) => {
-      const { key, columns, group, limit } = TABLES[table]
-      const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
-      return { table, select: database.prepare(select), remove: database.prepare(`DELETE FROM ${table} WHERE ${key} = ?`) }
-    })
-    this.#archive = new GroupCounts(database, 'ledger_archive', 'destination', ['owed', ...ENDS])
-    this.#keepFinal = database.prepare('UPDATE deletion_targets SET final = ? WHERE origin = ?')
-    this.#anyDeletion = database.prepare('SELECT 1 FROM deletion_targets LIMIT 1')
+    this.#archive = new GroupCounts(rows.database, 'ledger_archive', 'destination', ['owed', ...ENDS])
   }
 
   /** The line. Never ahead of what was given out, so that what is accepted from now on lies after it, whatever the clock says. */
@@ -99,7 +83,8 @@ export class Retention {
   /** False when there is nothing more to drop. */
   step(): boolean {
     if (!this.#isPinned) throw new Error('what is pinned is not known')
-    return this.#tables.some((each) => this.#drop(each)) || dropRepeats(this.#database, this.#line) || this.#duplicates.dropStep(this.#line)
+    const tables = Object.keys(TABLES) as Table[]
+    return tables.some((table) => this.#drop(table)) || dropRepeats(this.#rows, this.#line) || this.#duplicates.dropStep(this.#line)
   }
 
   committed(): void {
@@ -111,17 +96,20 @@ export class Retention {
     this.#archive.rolledBack()
   }
 
-  #drop({ table, select, remove }: OldTable): boolean {
-    const rows = select.all(this.#read[table], this.#line) as unknown as OldRow[]
-    const ofDeletions = table === 'attempts' && rows.length > 0 && this.#anyDeletion.get() !== undefined
-    for (const row of rows) {
+  #drop(table: Table): boolean {
+    const { key, columns, group, limit } = TABLES[table]
+    const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
+    const remove = `DELETE FROM ${table} WHERE ${key} = ?`
+    const old = this.#rows.all<OldRow>(select, this.#read[table], this.#line)
+    const ofDeletions = table === 'attempts' && old.length > 0 && this.#rows.all('SELECT 1 FROM deletion_targets LIMIT 1').length > 0
+    for (const row of old) {
       this.#read[table] = row.key
       if (this.#pinned.has(row.segment)) continue
       this.#count(table, row, ofDeletions)
-      remove.run(row.key)
+      this.#rows.run(remove, row.key)
     }
     this.#archive.write()
-    return rows.length > 0
+    return old.length > 0
   }
 
   #count(table: Table, row: OldRow, ofDeletions: boolean): void {
@@ -133,13 +121,13 @@ export class Retention {
     for (const state of ENDS) {
       if (row[state] === 0) continue
       archive.add(row.destination, state, row[state])
-      if (ofDeletions) this.#keepFinal.run(state, row.origin)
+      if (ofDeletions) this.#rows.run('UPDATE deletion_targets SET final = ? WHERE origin = ?', state, row.origin)
     }
   }
 }
 
 /** Segments before a line that are still owed. Read by the reading thread. */
-export function pinnedSegments(database: DatabaseSync, line: number): Float64Array {
+export function pinnedSegments({ database }: Rows, line: number): Float64Array {
   const pinned = new Set<number>()
   // Nothing that old is stored, which is so at nearly every asking: no need to read what may be a million shipments.
   if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(line) === undefined) return new Float64Array()

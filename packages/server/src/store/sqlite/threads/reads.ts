@@ -31,7 +31,7 @@ export function createReads(rows: Rows) {
       trails: (found: Keys, id: string) => history(found).trails(id),
     },
     deletions: new DeletionReads(deletionRows(rows)),
-    retention: { pinned: (line: number) => pinnedSegments(rows.database, line) },
+    retention: { pinned: (line: number) => pinnedSegments(rows, line) },
     replays: replayReads(rows),
   }
 }

@@ -36,8 +36,8 @@ export function openParts({ path, dedupMs }: WriterOptions) {
   const ledger = new Ledger(database)
   const counts = new SourceCounts(database)
   const claims = new Claims()
-  const settler = new SettleWriter({ database, ids, destinations, ledger, claims })
-  const retention = new Retention(database, duplicates, ids)
+  const settler = new SettleWriter({ rows, ids, ledger, claims })
+  const retention = new Retention(rows, duplicates, ids)
   /** Whoever keeps something in memory that a rollback makes wrong adds itself. */
   const inTransaction: InTransaction[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
   return {
