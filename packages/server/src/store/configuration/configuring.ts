@@ -1,5 +1,5 @@
-// What operators change: sources, destinations, OAuth applications and tokens, each with who changed it; and the secrets and settings that
-// are stored beside them. Every change is computed from what is stored, under the lock that all changes take.
+// What operators change: sources, destinations, OAuth applications and tokens, each with who changed it; and the secrets that are stored
+// beside them. Every change is computed from what is stored, under the lock that all changes take.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secrets/secret-box.ts'
@@ -17,14 +17,12 @@ const ID_PREFIXES: Record<Kind, string> = { sources: 'src', destinations: 'dst',
 
 type New<K extends Kind> = Omit<Things[K], 'id' | 'createdAtMs'>
 
-export class Configuring implements ConfigurationStore, SecretStore {
+export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>, SecretStore {
   readonly #changes: ConfigurationChanges
-  readonly #settings: SettingRows
   readonly #nowMs: () => number
 
-  constructor(changes: ConfigurationChanges, settings: SettingRows, nowMs: () => number) {
+  constructor(changes: ConfigurationChanges, nowMs: () => number) {
     this.#changes = changes
-    this.#settings = settings
     this.#nowMs = nowMs
   }
 
@@ -39,22 +37,6 @@ export class Configuring implements ConfigurationStore, SecretStore {
   readonly deleteOAuthApp = this.#deleting('oauthApps')
   readonly createToken = this.#creating('tokens')
   readonly deleteToken = this.#deleting('tokens')
-
-  tokenUses(): Promise<{ id: string; atMs: number }[]> {
-    return this.#settings.tokenUses()
-  }
-
-  useToken(id: string, atMs: number): Promise<void> {
-    return this.#settings.useToken(id, atMs)
-  }
-
-  getSetting(name: string): Promise<string | undefined> {
-    return this.#settings.getSetting(name)
-  }
-
-  setSetting(name: string, value: string): Promise<void> {
-    return this.#settings.setSetting(name, value)
-  }
 
   // ── Secrets ──
 

@@ -2,20 +2,16 @@
 
 import type { ConfigurationChange } from './configuration-rows.ts'
 
-/** How many were not suppressed before. Throws for a source that is not there. */
+/** Each source and user once. How many were not suppressed before. */
 export async function suppress(
   change: ConfigurationChange,
   sourceIds: readonly string[],
   userIds: readonly string[],
   atMs: number,
 ): Promise<number> {
-  const { sources, suppressions } = change.configuration
+  const { suppressions } = change.configuration
   let added = 0
-  for (const sourceId of new Set(sourceIds)) {
-    if (!sources.has(sourceId)) throw new Error(`unknown source ${sourceId}`)
-    const before = suppressions.get(sourceId)
-    for (const userId of new Set(userIds)) if (!before?.has(userId)) added++
-  }
+  for (const sourceId of sourceIds) for (const userId of userIds) if (!suppressions.get(sourceId)?.has(userId)) added++
   if (added > 0) await change.suppress(sourceIds, userIds, atMs)
   return added
 }

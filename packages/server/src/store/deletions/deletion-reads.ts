@@ -1,5 +1,6 @@
 // Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
 
+import { grouped } from '../history/grouped.ts'
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
 import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import type { RowId } from '../port/model.ts'
@@ -113,7 +114,7 @@ export class DeletionReads<Id extends RowId> {
       ({ at }) => at + 1,
       async (from, count) => {
         const asked = userIds.slice(from, Math.min(from + count, end))
-        const targets = bySourceAndUser(await this.#rows.targets(row.num, asked))
+        const targets = grouped(await this.#rows.targets(row.num, asked), (target) => `${target.source} ${target.userId}`)
         return asked.map((userId, nth) => ({ at: from + nth, userId, targets }))
       },
       USERS_AT_ONCE,
@@ -141,17 +142,6 @@ export class DeletionReads<Id extends RowId> {
     }
     return { data, next: null }
   }
-}
-
-function bySourceAndUser<Id extends RowId>(targets: readonly TargetRow<Id>[]): Map<string, TargetRow<Id>[]> {
-  const grouped = new Map<string, TargetRow<Id>[]>()
-  for (const target of targets) {
-    const key = `${target.source} ${target.userId}`
-    const own = grouped.get(key)
-    if (own === undefined) grouped.set(key, [target])
-    else own.push(target)
-  }
-  return grouped
 }
 
 function indexOf(userIds: readonly string[], { userId, pseudonym }: NonNullable<DeletionQuestion['user']>): number {

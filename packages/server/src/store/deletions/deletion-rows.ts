@@ -1,20 +1,15 @@
 // The rows of deletion requests and suppressions, as an adapter gives them.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import type { SuppressionFilter } from '../port/deletions.ts'
+import type { DeletionSummary, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 
-export interface DeletionRow<Id extends RowId> {
+export interface DeletionRow<Id extends RowId> extends Pick<DeletionSummary, 'id' | 'createdAtMs' | 'suppress' | 'purged'> {
   num: Id
-  id: string
-  createdAtMs: number
-  suppress: boolean
   /** As JSON: a page may pass over many requests, each with thousands of users. */
   userIds: string
   /** As JSON. */
   sources: string
-  /** Messages purged so far. */
-  purged: number
   isPurged: boolean
   ended: 'finished' | 'failed' | null
 }
@@ -35,11 +30,8 @@ export interface TargetRow<Id extends RowId> extends TargetProgress {
   origin: Id
 }
 
-export interface SuppressionRow<Id extends RowId> {
+export interface SuppressionRow<Id extends RowId> extends Suppression {
   source: Id
-  sourceId: string
-  userId: string
-  since: number
 }
 
 export interface DeletionRows<Id extends RowId> {

@@ -6,22 +6,10 @@ import type { ConfigurationChange } from '../configuration/configuration-rows.ts
 import { newId } from '../configuration/new-id.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
-import type { Audit } from '../port/audit.ts'
-import type {
-  DeletionDetail,
-  DeletionFilter,
-  DeletionStore,
-  DeletionSummary,
-  DeletionTarget,
-  NewDeletion,
-  NewSuppressions,
-  Suppression,
-  SuppressionFilter,
-} from '../port/deletions.ts'
+import type { DeletionFilter, DeletionStore, NewDeletion } from '../port/deletions.ts'
 import type { Taker } from '../port/delivery.ts'
-import { type FromStored, resolve } from '../port/from-stored.ts'
+import { resolve } from '../port/from-stored.ts'
 import type { Configuration, RowId } from '../port/model.ts'
-import type { Page, PageRequest } from '../port/pages.ts'
 import type { SecretStore } from '../port/secrets.ts'
 import type { DeletionAnswers, DeletionQuestion } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
@@ -61,7 +49,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
   /** See deletion-ends.ts. */
   protected abstract endStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
 
-  async create(wanted: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail> {
+  create: DeletionStore['create'] = async (wanted, audit) => {
     const id = newId('del')
     const { draft, written } = await this.#parts.change(async (change) => {
       const asked = resolve(wanted, change.configuration)
@@ -87,43 +75,27 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
     return detail
   }
 
-  async list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>> {
-    return this.#parts.reads.list(await this.#named(filter), page)
-  }
+  list: DeletionStore['list'] = async (filter, page) => this.#parts.reads.list(await this.#named(filter), page)
+  one: DeletionStore['one'] = (id) => this.#parts.reads.one(id)
+  targets: DeletionStore['targets'] = async (id, filter, page) => this.#parts.reads.targets(id, await this.#named(filter), page)
+  suppressions: DeletionStore['suppressions'] = (filter, page) => this.#parts.reads.suppressions(filter, page)
+  pseudonym: DeletionStore['pseudonym'] = async (userId) => pseudonymOf(userId, await this.#key())
 
-  one(id: string): Promise<DeletionDetail | undefined> {
-    return this.#parts.reads.one(id)
-  }
-
-  async targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>> {
-    return this.#parts.reads.targets(id, await this.#named(filter), page)
-  }
-
-  suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>> {
-    return this.#parts.reads.suppressions(filter, page)
-  }
-
-  suppress(wanted: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number> {
-    return this.#parts.change(async (change) => {
+  suppress: DeletionStore['suppress'] = (wanted, audit) =>
+    this.#parts.change(async (change) => {
       const suppressions = resolve(wanted, change.configuration)
       const sourceIds = concerned(change.configuration, suppressions.sourceIds)
       const added = await suppress(change, sourceIds, [...new Set(suppressions.userIds)], Math.floor(this.#parts.nowMs()))
       if (added > 0) await change.note(audit?.(suppressions, null))
       return added
     })
-  }
 
-  unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number> {
-    return this.#parts.change(async (change) => {
+  unsuppress: DeletionStore['unsuppress'] = (userId, sourceId, audit) =>
+    this.#parts.change(async (change) => {
       const removed = await unsuppress(change, userId, sourceId)
       if (removed > 0) await change.note(audit?.(null, { userId, sourceId }))
       return removed
     })
-  }
-
-  async pseudonym(userId: string): Promise<string> {
-    return pseudonymOf(userId, await this.#key())
-  }
 
   /** Writes down which requests have ended, and puts pseudonyms in the place of users in those from before. */
   async end(beforeMs: number): Promise<void> {

@@ -49,6 +49,20 @@ export function sourceSeed(sourceId: string, seed: Seed): Seed {
   return [scratch[0] as number, scratch[1] as number, scratch[2] as number, scratch[3] as number]
 }
 
+/**
+ * One number for a set of fingerprints: under it stands how often just those messages came again. Fingerprints are hashes already, so
+ * their sums tell sets apart. 53 bits of them, which a number holds.
+ */
+export function digestOf(words: Uint32Array): number {
+  let high = 0
+  let low = 0
+  for (let at = 0; at < words.length; at += FINGERPRINT_WORDS) {
+    high = (high + (words[at] as number)) >>> 0
+    low = (low + (words[at + 1] as number)) >>> 0
+  }
+  return high * 2 ** 21 + (low >>> 11)
+}
+
 const scratch = new Uint32Array(FINGERPRINT_WORDS)
 
 function mix(word: number): number {

@@ -21,10 +21,6 @@ export interface RecordRow<Id extends RowId = RowId> {
   failures: { state: string; reason: string | null; index: number }[]
 }
 
-export function recordRows<Id extends RowId>({ records }: Settlement): RecordRow<Id>[] {
-  return records.map((record) => recordRow<Id>(record))
-}
-
 export function countOf({ parts }: { parts: readonly Part[] }): number {
   return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
 }

@@ -7,8 +7,6 @@ import { InvalidCursor, type TimeRange } from '../port/pages.ts'
 
 /** Rows that one page may look at before it answers with what it has. */
 export const ROWS_PER_PAGE = 20_000
-/** A place after every row of SQLite. */
-export const NEWEST = Number.MAX_SAFE_INTEGER
 /** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
 const FIRST_STEP = 100
 const LONGEST_STEP = 2_000

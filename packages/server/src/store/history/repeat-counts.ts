@@ -25,12 +25,8 @@ export function repeatsIn(rows: Iterable<RepeatRow>, fingerprint: Uint32Array): 
 /** A call may hold the same message more than once. */
 function occurrences(fingerprints: Uint8Array, fingerprint: Uint32Array): number {
   const words = new Uint32Array(new Uint8Array(fingerprints).buffer)
+  const next = (from: number): number => indexOfFingerprint(words, fingerprint, FINGERPRINT_WORDS, from)
   let times = 0
-  let from = 0
-  for (;;) {
-    const index = indexOfFingerprint(words, fingerprint, FINGERPRINT_WORDS, from)
-    if (index === -1) return times
-    times++
-    from = index + 1
-  }
+  for (let at = next(0); at !== -1; at = next(at + 1)) times++
+  return times
 }

@@ -30,7 +30,7 @@ export interface ClaimedShipment {
   bytes: number
 }
 
-export type ShipmentDraft = Omit<Shipment, 'id' | 'claim' | 'replay'> & { replay: boolean }
+export type ShipmentDraft = Omit<Shipment, 'id' | 'claim'>
 
 export interface FinalState {
   state: FinalStateName

@@ -4,18 +4,7 @@
 
 export type StatCounts = Record<string, number>
 
-export const STAT_NAMES = [
-  'accepted',
-  'duplicates',
-  'suppressed',
-  'attempts',
-  'delivered',
-  'failed',
-  'expired',
-  'cancelled',
-  'retried',
-] as const
-export type StatName = (typeof STAT_NAMES)[number]
+type StatName = 'accepted' | 'duplicates' | 'suppressed' | 'attempts' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'retried'
 
 const REJECTED = 'rejected.'
 const LATENCY = 'latency.'

@@ -5,6 +5,7 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { within } from '../../timing/within.ts'
+import type { SettingRows } from '../configuration/configuration-rows.ts'
 import { Configuring } from '../configuration/configuring.ts'
 import { Delivering } from '../delivery/delivering.ts'
 import { booksOf } from '../history/books.ts'
@@ -26,7 +27,7 @@ import { dropAudit } from './rows/audit-entries.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { Folding } from './rows/folding.ts'
 import { createHistory } from './rows/history.ts'
-import { Settings } from './rows/settings.ts'
+import { createSettings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
 import { RowIds } from './schema/ids.ts'
 import { inspect } from './schema/inspect.ts'
@@ -144,9 +145,9 @@ class Postgres implements PostgresStore {
   readonly #retentionRuns: RetentionRuns
   readonly #onTrouble: (error: unknown) => void
   readonly #shared: SharedConfiguration
-  readonly settings: Configuring
+  readonly settings: Store['settings'] & Configuring
   readonly secrets: Configuring
-  readonly oauth: Settings
+  readonly oauth: SettingRows
   readonly ingest: Accepting
   readonly #claiming: Claiming
   readonly #settling: Settling
@@ -191,8 +192,8 @@ class Postgres implements PostgresStore {
       onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
       onVersion: (version) => this.deletions.follow(version),
     })
-    this.oauth = new Settings(database)
-    this.settings = new Configuring(this.#shared, this.oauth, parts.nowMs)
+    this.oauth = createSettings(database)
+    this.settings = Object.assign(new Configuring(this.#shared, parts.nowMs), this.oauth)
     this.secrets = this.settings
     this.channel = new LiveChannel(database, this.#shared)
     const { onState = () => {}, onCommit = () => {} } = options

@@ -1,12 +1,9 @@
 // What a replay job can come to, for every adapter alike: a total table, so that the compiler asks about each new state.
 
-import type { ReplayJobState } from '../port/replays.ts'
+import type { ReplayJobChange, ReplayJobState } from '../port/replays.ts'
 
-/** What somebody can ask of a job. It finishes by itself. */
-export type AskedReplayState = Exclude<ReplayJobState, 'finished'>
-
-/** From a state, by what is asked for. Null: it cannot come to that any more. */
-export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<AskedReplayState, ReplayJobState | null>> = {
+/** From a state, by what is asked for. Null: it cannot come to that any more. A job finishes by itself. */
+export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<NonNullable<ReplayJobChange['state']>, ReplayJobState | null>> = {
   running: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
   paused: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
   finished: { running: null, paused: null, cancelled: null },

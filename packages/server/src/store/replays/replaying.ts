@@ -8,19 +8,8 @@
 // itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
 
 import { ROWS_PER_PAGE, rowCursorOf } from '../history/paging.ts'
-import type { Audit } from '../port/audit.ts'
 import type { Configuration, RowId } from '../port/model.ts'
-import type {
-  NewReplayJob,
-  ReplayCount,
-  ReplayJob,
-  ReplayJobChange,
-  ReplayResult,
-  ReplaySelection,
-  ReplayStep,
-  ReplayStepResult,
-  ReplayStore,
-} from '../port/replays.ts'
+import type { ReplayCount, ReplayJob, ReplaySelection, ReplayStore } from '../port/replays.ts'
 import { newReplayJob, replayJobOf, rowRange } from './replay-job-row.ts'
 import type { CountedRows, ReplayJobRows, RowCount } from './replay-rows.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from './replay-states.ts'
@@ -45,7 +34,7 @@ export class Replaying<Id extends RowId> implements ReplayStore {
     this.#parts = parts
   }
 
-  async replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult> {
+  replay: ReplayStore['replay'] = async (deliveryId, audit) => {
     const reply = await this.#jobs.replay(deliveryId, this.#nowMs(), audit?.({ deliveryId }, null))
     if (!reply.ok) return reply
     const { destinationId, ...result } = reply
@@ -53,11 +42,9 @@ export class Replaying<Id extends RowId> implements ReplayStore {
     return result
   }
 
-  async count(selection: ReplaySelection): Promise<ReplayCount> {
-    return this.#count(selection, await this.#jobs.bound())
-  }
+  count: ReplayStore['count'] = async (selection) => this.#count(selection, await this.#jobs.bound())
 
-  async create(asked: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob> {
+  create: ReplayStore['create'] = async (asked, audit) => {
     const { order } = this.#jobs
     const { selection } = asked
     const bound = await this.#jobs.bound()
@@ -76,11 +63,7 @@ export class Replaying<Id extends RowId> implements ReplayStore {
     return job
   }
 
-  async update(
-    id: string,
-    change: ReplayJobChange,
-    audit?: Audit<ReplayJob>,
-  ): Promise<{ ok: true; job: ReplayJob } | { ok: false; reason: 'not_found' | 'over' }> {
+  update: ReplayStore['update'] = async (id, change, audit) => {
     for (;;) {
       const before = await this.one(id)
       if (before === undefined) return { ok: false, reason: 'not_found' }
@@ -103,12 +86,12 @@ export class Replaying<Id extends RowId> implements ReplayStore {
     return { data: rows.slice(0, limit).map(replayJobOf), next: rows.length > limit ? JSON.stringify(['r', rows[limit]?.num]) : null }
   }
 
-  async one(id: string): Promise<ReplayJob | undefined> {
+  one: ReplayStore['one'] = async (id) => {
     const row = await this.#jobs.one(id)
     return row && replayJobOf(row)
   }
 
-  async step(step: ReplayStep): Promise<ReplayStepResult> {
+  step: ReplayStore['step'] = async (step) => {
     const reply = await this.#jobs.step(step)
     if (!reply.ok) return reply
     const { destinationIds, ...result } = reply

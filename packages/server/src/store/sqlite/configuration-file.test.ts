@@ -9,7 +9,7 @@ import { Configuring } from '../configuration/configuring.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import { destinationOf } from '../conformance/ground.ts'
 import type { NewSource } from '../store.ts'
-import { ConfigurationFile, createSettings } from './configuration-file.ts'
+import { ConfigurationFile } from './configuration-file.ts'
 import { tempFolder } from './fixtures/temp-store.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { ReadingThread } from './threads/reading-thread.ts'
@@ -31,7 +31,7 @@ async function openFile(t: TestContext) {
   const file = open()
   return {
     file,
-    configuring: new Configuring(file, createSettings(writer, reader), () => 1),
+    configuring: new Configuring(file, () => 1),
     /** As it is in the file. */
     stored: async () => {
       const again = open()

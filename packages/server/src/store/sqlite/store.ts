@@ -22,7 +22,6 @@ import type {
 } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { Deleting } from './deleting.ts'
-import type { FoundKey } from './keys/duplicates.ts'
 import { Accepting } from './messages/accepting.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/settle-command.ts'
@@ -77,7 +76,7 @@ class Sqlite implements SqliteStore {
   readonly #retention: RetentionRuns
   readonly #file: ConfigurationFile
   readonly books: Store['books']
-  readonly settings: Configuring
+  readonly settings: Store['settings'] & Configuring
   readonly secrets: Configuring
   readonly oauth: Store['oauth']
   readonly history: Store['history']
@@ -100,7 +99,7 @@ class Sqlite implements SqliteStore {
       onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
     })
     const settings = createSettings(writer, reader)
-    this.settings = new Configuring(this.#file, settings, () => this.#clock.wallMs())
+    this.settings = Object.assign(new Configuring(this.#file, () => this.#clock.wallMs()), settings)
     this.secrets = this.settings
     this.oauth = settings
     const nowMs = (): number => this.#clock.wallMs()
@@ -132,7 +131,7 @@ class Sqlite implements SqliteStore {
       },
       isClosed: () => this.#closed,
     })
-    const find = (messageId: string): Promise<readonly FoundKey[]> => writer.run('find', { messageId })
+    const find = (messageId: string) => writer.run('find', { messageId })
     this.history = reader.topic('history', {
       messages: async (filter: MessageFilter, page: PageRequest) =>
         reader.ask('found', 'messages', filter.messageId === undefined ? [] : await find(filter.messageId), filter, page),

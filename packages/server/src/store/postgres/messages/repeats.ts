@@ -2,8 +2,7 @@
 // all of it, so there is a row for each set of messages that came again together, under the segment that has them, and the
 // same call once more only counts it up. Written after the commit of what was new, in a statement of its own: it happens seldom.
 
-import { digestOf } from '../../encoding/digest.ts'
-import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
+import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { uuids } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'

@@ -5,7 +5,7 @@
 // leaves its name in the books, so that one whose answer was lost is not made twice.
 
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
-import { countOf, type RecordRow, recordRows, refuseUneven } from '../../encoding/settlement.ts'
+import { countOf, type RecordRow, recordRow, refuseUneven } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
@@ -160,7 +160,7 @@ export class Settling {
       if (!this.#tools.claiming.holds(id as string, claim)) throw new NotHeld(`shipment ${id} is not held under claim ${claim}`)
     }
     try {
-      await this.#grouping.push({ settlement, destination, records: recordRows<string>(settlement) })
+      await this.#grouping.push({ settlement, destination, records: settlement.records.map(recordRow<string>) })
     } catch (error) {
       // Some of it may still be this node's, and nobody in it has it any more.
       if (error instanceof NotHeld) this.#parts.run(this.#tools.claiming.release(held))

@@ -4,56 +4,42 @@
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { SettingRows } from '../../configuration/configuration-rows.ts'
 import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
-import type { UsedAssertion } from '../../store.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { readText, writeText } from '../session/texts.ts'
 
 /** Each use removes more than it adds, so the table holds few assertions beside those that can still be used. */
 const FORGOTTEN_PER_USE = 100
 
-export class Settings implements SettingRows {
-  readonly #database: Database
-
-  constructor(database: Database) {
-    this.#database = database
-  }
-
-  async getSetting(name: string): Promise<string | undefined> {
-    const value = await readSetting(this.#database.ask, writeText(name))
-    return value && readText(value)
-  }
-
-  setSetting(name: string, value: string): Promise<void> {
-    return writeSetting(this.#database.ask, name, value)
-  }
-
-  async tokenUses(): Promise<{ id: string; atMs: number }[]> {
-    const { rows } = await this.#database.query<{ id: string; atMs: number }>(
-      'SELECT id, last_used_at AS "atMs" FROM tokens WHERE last_used_at IS NOT NULL',
-    )
-    return rows
-  }
-
-  async useToken(id: string, atMs: number): Promise<void> {
-    await this.#database.query('UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)', [
-      id,
-      atMs,
-    ])
-  }
-
-  /** The primary key decides who was first. */
-  async useAssertion({ appId, jti, keepUntilMs }: UsedAssertion, nowMs: number): Promise<boolean> {
-    const { count } = await this.#database.transaction((ask) =>
-      ask(
-        `WITH forgotten AS (
-           DELETE FROM oauth_assertions WHERE (app, jti) IN (
-             SELECT app, jti FROM oauth_assertions WHERE expires_at < $4 AND (app, jti) <> ($1, $2)
-             ORDER BY expires_at LIMIT ${FORGOTTEN_PER_USE} FOR UPDATE SKIP LOCKED))
-         INSERT INTO oauth_assertions (app, jti, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-        [writeText(appId), writeText(jti), Math.floor(keepUntilMs), Math.floor(nowMs)],
-      ),
-    )
-    return count === 1
+export function createSettings(database: Database): SettingRows {
+  return {
+    async getSetting(name) {
+      const value = await readSetting(database.ask, writeText(name))
+      return value && readText(value)
+    },
+    setSetting: (name, value) => writeSetting(database.ask, name, value),
+    async tokenUses() {
+      const { rows } = await database.query<{ id: string; atMs: number }>(
+        'SELECT id, last_used_at AS "atMs" FROM tokens WHERE last_used_at IS NOT NULL',
+      )
+      return rows
+    },
+    async useToken(id, atMs) {
+      await database.query('UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)', [id, atMs])
+    },
+    /** The primary key decides who was first. */
+    async useAssertion({ appId, jti, keepUntilMs }, nowMs) {
+      const { count } = await database.transaction((ask) =>
+        ask(
+          `WITH forgotten AS (
+             DELETE FROM oauth_assertions WHERE (app, jti) IN (
+               SELECT app, jti FROM oauth_assertions WHERE expires_at < $4 AND (app, jti) <> ($1, $2)
+               ORDER BY expires_at LIMIT ${FORGOTTEN_PER_USE} FOR UPDATE SKIP LOCKED))
+           INSERT INTO oauth_assertions (app, jti, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+          [writeText(appId), writeText(jti), Math.floor(keepUntilMs), Math.floor(nowMs)],
+        ),
+      )
+      return count === 1
+    },
   }
 }
 

@@ -14,12 +14,6 @@ const CHUNKS_PER_COMMIT = 32
 /** Of a run's keys. The table has two slots a key, so there is room for what one group of commits may bring beyond. */
 const FULL = 0.9
 
-/** A segment that may hold a message, and by which fingerprint. */
-export interface FoundKey {
-  segment: number
-  fingerprint: Uint32Array
-}
-
 export class Duplicates {
   readonly #runs: KeyRuns
   readonly #runKeys: number

@@ -1,9 +1,9 @@
 // The writing thread's commands about messages on their way: accepted, claimed, settled, counted.
 
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
+import type { FoundKey } from '../../history/message-rows.ts'
 import type { Tally } from '../../history/tallies.ts'
 import type { ClaimRequest } from '../../store.ts'
-import type { FoundKey } from '../keys/duplicates.ts'
 import { KEY_AGE_SETTING } from '../keys/key-age.ts'
 import { writeSetting } from '../schema/settings.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
@@ -45,7 +45,7 @@ export function messageCommands(parts: WriterParts) {
     },
     /** Where a messageId may be, asked for every source there ever was: keys do not say whose they are. */
     find: {
-      run({ messageId }: { messageId: string }): FoundKey[] {
+      run({ messageId }: { messageId: string }): FoundKey<number>[] {
         const all = database.prepare('SELECT id FROM sources').all() as { id: string }[]
         return all.flatMap(({ id }) => {
           const words = new Uint32Array(FINGERPRINT_WORDS)

@@ -2,8 +2,7 @@
 // all of it, so there is a row for each set of messages that came again together, under the segment that has them, and the
 // same call once more only counts it up. Written when it happens, which is seldom, and at a cost per call, not per message.
 
-import { digestOf } from '../../encoding/digest.ts'
-import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
+import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { grouped } from '../../history/grouped.ts'
 import type { Duplicates } from '../keys/duplicates.ts'

@@ -1,6 +1,6 @@
 // A settlement on its way to the writing thread.
 
-import { countOf, recordRows, refuseUneven } from '../../encoding/settlement.ts'
+import { countOf, recordRow, refuseUneven } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import type { Settlement } from '../../store.ts'
 import type { SettleCommand } from './write-settle.ts'
@@ -16,6 +16,6 @@ export function settleCommand(settlement: Settlement): SettleCommand {
       return { id: id as number, claim, attempt, dueAtMs, before: countOf(shipment), count: countOf({ parts }), parts: storedParts(parts) }
     }),
     remaining,
-    records: recordRows<number>(settlement),
+    records: settlement.records.map(recordRow<number>),
   }
 }
