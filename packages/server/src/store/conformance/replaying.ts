@@ -2,6 +2,7 @@
 // deliveries is owed again once or skipped for a reason, no message is pending twice at a destination, and the books agree.
 
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { LEAD_MS } from '../replays/replay-states.ts'
 import type { DeliveryRow, FinalStateName, ReplayJob, ReplayJobState, ReplayStepResult, Store } from '../store.ts'
@@ -304,6 +305,39 @@ export function replaying({ store, open }: Ground): void {
     assert.deepEqual(await ledgerOf(reopened, destinationId), counts({ owed: 11, failed: 9, delivered: 2 }))
     assert.equal((await reopened.replays.one(job.id))?.ended.delivered, 2)
   })
+
+  withStore('where messages may have been purged, a step owes as much of a large segment as of any', async ({ store: other }) => {
+    await other.deletions.create({ userIds: ['somebody else'], sourceIds: null, suppress: false })
+    const { sourceId, destinationId } = await newWay(other)
+    const large = tracks(300).map((item) => Object.assign(item, { properties: { text: randomBytes(1_000).toString('hex') } }))
+    await accept(other, sourceId, large, [destinationId])
+    await settleAll(other, destinationId, 'failed')
+    const result = await step(other, await createJob(other, matching({ destinationId })))
+    assert.ok(result.ok)
+    assert.equal(result.replayed, 250)
+  })
+
+  for (const how of ['named', 'delivered', 'delivered again'] as const) {
+    test(`a step reads few attempts where they are large, and the next goes on behind them: ${how}`, async () => {
+      const { sourceId, destinationId } = await newWay(store())
+      const request = { responseStart: 'x'.repeat(600_000) }
+      for (const item of tracks(7)) await accept(store(), sourceId, [item], [destinationId])
+      await settleAll(store(), destinationId, 'delivered', { request })
+      const all = matching({ destinationId, states: ['delivered'] })
+      if (how === 'delivered again') {
+        await replayAll(store(), all)
+        await settleAll(store(), destinationId, 'delivered')
+      }
+      const ids = (await listed(store(), destinationId, 'delivered')).map(({ id }) => id)
+      const job = await createJob(store(), how === 'named' ? { deliveryIds: ids } : all)
+      const first = await step(store(), job)
+      assert.ok(first.ok && !first.blocked)
+      assert.ok(doneOf(first.job) >= 1 && doneOf(first.job) < ids.length, `${doneOf(first.job)} in one step`)
+      const { replayed, skipped } = await finish(store(), job)
+      if (how === 'delivered again') assert.deepEqual([replayed, skipped], [0, { already_replayed: 14 }])
+      else assert.deepEqual([replayed, skipped], [7, {}])
+    })
+  }
 
   // ── How it goes on ──
 

@@ -12,14 +12,34 @@ export interface Ends {
   bytes: number
 }
 
+/** Of docs that are read for one answer. */
+const BYTES_AT_ONCE = 1024 * 1024
+
+/** Without the origins that there was too much to read for: those after the first that came to the limit. */
 export async function endsOf<Id extends RowId>(rows: Pick<ReplayRows<Id>, 'docs'>, origins: Iterable<Id>): Promise<Map<Id, Ends>> {
   const ends = new Map<Id, Ends>()
-  for (const origin of origins) ends.set(origin, { states: new Map(), bytes: 0 })
-  if (ends.size === 0) return ends
-  for (const { origin, doc } of await rows.docs([...ends.keys()])) {
-    const own = ends.get(origin) as Ends
+  const wanted = [...new Set(origins)]
+  if (wanted.length === 0) return ends
+  let unread: Id | undefined
+  let left = BYTES_AT_ONCE
+  for await (const { origin, doc } of rows.docs(wanted)) {
+    let own = ends.get(origin)
+    if (own === undefined) {
+      if (left <= 0) {
+        unread = origin
+        break
+      }
+      own = { states: new Map(), bytes: 0 }
+      ends.set(origin, own)
+    }
+    left -= doc.length
     own.bytes += doc.length
     for (const [state, , indexes] of (JSON.parse(doc) as AttemptDoc).f) for (const index of indexes) own.states.set(index, state)
+  }
+  // Nothing has ended of the others that come before it.
+  for (const origin of wanted) {
+    if (origin === unread) break
+    if (!ends.has(origin)) ends.set(origin, { states: new Map(), bytes: 0 })
   }
   return ends
 }

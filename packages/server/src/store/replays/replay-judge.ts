@@ -56,12 +56,13 @@ export class ReplayJudge<Id extends RowId> {
     await this.#lookAtDestinations(candidates)
     const same = await this.#rows.sameMessages(candidates, this.#job)
     const parents = await this.#parents(candidates, same)
-    const verdicts = candidates.map(({ origin, destination }, at): NonNullable<Verdict<Id>> => {
+    const verdicts = candidates.map(({ origin, destination }, at): Verdict<Id> => {
       const { standing, ofJob, newest } = same[at] as SameMessage<Id>
       if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
       // However it has ended since: a job sends a message once.
       if (standing || ofJob) return { found: 'already_replayed', bytes: 0 }
       const parent = parents.get(at)
+      if (parent === 'unread') return undefined
       // Delivered once more though it had been before: to send all of those again is not what "all that was delivered" means.
       if (parent?.wasDelivered) return { found: 'already_replayed', bytes: parent.bytes }
       return { found: { newest: newest !== null && newest > origin ? newest : origin }, bytes: parent?.bytes ?? 0 }
@@ -71,13 +72,17 @@ export class ReplayJudge<Id extends RowId> {
     await this.#hold(segments)
     const mayBePurged = await this.#readBodies(segments)
     return verdicts.map((verdict, at): Verdict<Id> => {
+      if (typeof verdict?.found !== 'object') return verdict
       const { found, bytes } = verdict
-      if (typeof found !== 'object') return verdict
       const { segment, index } = candidates[at] as ReplayCandidate<Id>
       if (this.#segments.get(segment) == null) return { found: 'message_gone', bytes }
       if (!mayBePurged) return verdict
       const body = this.#bodies.get(segment)
-      return body && { found: body.has(index) ? found : 'message_gone', bytes: bytes + body.bytes }
+      if (body === undefined) return undefined
+      const read = bytes + body.bytes
+      // Read once for all messages of the segment.
+      body.bytes = 0
+      return { found: body.has(index) ? found : 'message_gone', bytes: read }
     })
   }
 
@@ -92,7 +97,7 @@ export class ReplayJudge<Id extends RowId> {
   async #parents(
     candidates: readonly ReplayCandidate<Id>[],
     same: readonly SameMessage<Id>[],
-  ): Promise<Map<number, { wasDelivered: boolean; bytes: number }>> {
+  ): Promise<Map<number, { wasDelivered: boolean; bytes: number } | 'unread'>> {
     const parents = new Map<number, RowAndIndex<Id>>()
     for (const [at, { state, named }] of candidates.entries()) {
       const parent = state === 'delivered' && !named ? same[at]?.parent : undefined
@@ -102,10 +107,10 @@ export class ReplayJudge<Id extends RowId> {
       this.#rows,
       [...parents.values()].map(({ row }) => row),
     )
-    const answers = new Map<number, { wasDelivered: boolean; bytes: number }>()
+    const answers = new Map<number, { wasDelivered: boolean; bytes: number } | 'unread'>()
     for (const [at, { row, index }] of parents) {
       const own = ends.get(row)
-      answers.set(at, { wasDelivered: own?.states.get(index) === 'delivered', bytes: own?.bytes ?? 0 })
+      answers.set(at, own === undefined ? 'unread' : { wasDelivered: own.states.get(index) === 'delivered', bytes: own.bytes })
       // Read once for all that repeat a delivery of the same origin.
       if (own) own.bytes = 0
     }

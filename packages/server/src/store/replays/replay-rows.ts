@@ -137,15 +137,17 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
 
   /** Oldest first. */
   failures(rows: { destination: Id; state: FinalStateName; first: Id; last: Id; limit: number }): Awaitable<readonly FailedDelivery<Id>[]>
-  /** Oldest first. Those that delivered nothing are without their doc. */
+  /** Oldest first, with the size of the doc; 0: it delivered nothing. */
   attempts(rows: {
     destination: Id
     first: Id
     last: Id
     limit: number
-  }): Awaitable<readonly { id: Id; origin: Id; segment: Id; doc: string | null }[]>
-  /** Of the attempts that ended something, in their order. */
-  docs(origins: readonly Id[]): Awaitable<readonly { origin: Id; doc: string }[]>
+  }): Awaitable<readonly { id: Id; origin: Id; segment: Id; bytes: number }[]>
+  /** JSON of AttemptDoc, by the names of attempts. */
+  attemptDocs(attempts: readonly Id[]): Awaitable<readonly { id: Id; doc: string }[]>
+  /** Of the attempts that ended something: those of one origin after those of another, in their order. Who has enough stops. */
+  docs(origins: readonly Id[]): Iterable<{ origin: Id; doc: string }> | AsyncIterable<{ origin: Id; doc: string }>
 
   /** Held against deletion until the transaction is over: whoever deletes one then cancels what it is owed. */
   destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>

@@ -127,6 +127,8 @@ class Step<Id extends RowId> {
         if (typeof what === 'string') budget.skip(what)
         if (typeof what === 'object') {
           const verdict = verdicts[judged++]
+          // Too much to read: the step is over, and the next one begins here.
+          if (verdict === undefined) budget.bytes = 0
           if (verdict === undefined || !this.#consider(what, verdict.found)) return
           budget.bytes -= verdict.bytes
         }

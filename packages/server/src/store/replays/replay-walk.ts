@@ -3,6 +3,7 @@
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { resolveNamed } from '../history/named-deliveries.ts'
+import { portions } from '../history/paging.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
 import { endsOf } from './replay-ends.ts'
@@ -28,6 +29,9 @@ export interface WalkPage<Id extends RowId> {
 
 /** From a place, at most so many looks. */
 export type Walk<Id extends RowId> = (from: Place<Id>, limit: number) => Promise<WalkPage<Id>>
+
+/** Of docs of attempts that are in memory at once. */
+const BYTES_AT_ONCE = 1024 * 1024
 
 type Matching = Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>
 
@@ -57,21 +61,28 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   const delivered = async (from: Place<Id>, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
     const found = await rows.attempts({ destination, first: from.next as Id, last, limit })
     const looks: Look<Id>[] = []
-    for (const { id, origin, segment, doc } of found) {
-      const after = { state: from.state, next: order.after(id), place: 0 }
-      const f = doc === null ? [] : (JSON.parse(doc) as AttemptDoc).f
-      const indexes = f.flatMap(([state, , of]) => (state === 'delivered' ? of : []))
-      let place = id === from.next ? from.place : 0
+    for (const some of portions(found, BYTES_AT_ONCE, ({ bytes }) => bytes)) {
       if (looks.length === limit) return { looks, isEnd: false }
-      if (place >= indexes.length) looks.push({ what: undefined, bytes: 0, after })
-      for (; place < indexes.length; place++) {
+      const ended = some.filter(({ bytes }) => bytes > 0).map(({ id }) => id)
+      const docs = new Map((ended.length === 0 ? [] : await rows.attemptDocs(ended)).map(({ id, doc }) => [id, doc]))
+      for (const { id, origin, segment } of some) {
+        const after = { state: from.state, next: order.after(id), place: 0 }
+        const doc = docs.get(id)
+        const f = doc === undefined ? [] : (JSON.parse(doc) as AttemptDoc).f
+        const indexes = f.flatMap(([state, , of]) => (state === 'delivered' ? of : []))
+        let place = id === from.next ? from.place : 0
+        let bytes = doc?.length ?? 0
         if (looks.length === limit) return { looks, isEnd: false }
-        const index = indexes[place] as number
-        looks.push({
-          what: { destination, segment, origin, index, state: 'delivered', named: false },
-          bytes: 0,
-          after: place + 1 < indexes.length ? { state: from.state, next: id, place: place + 1 } : after,
-        })
+        if (place >= indexes.length) looks.push({ what: undefined, bytes, after })
+        for (; place < indexes.length; place++, bytes = 0) {
+          if (looks.length === limit) return { looks, isEnd: false }
+          const index = indexes[place] as number
+          looks.push({
+            what: { destination, segment, origin, index, state: 'delivered', named: false },
+            bytes,
+            after: place + 1 < indexes.length ? { state: from.state, next: id, place: place + 1 } : after,
+          })
+        }
       }
     }
     return { looks, isEnd: found.length < limit }
@@ -100,7 +111,10 @@ async function namedPage<Id extends RowId>(
     rows,
     found.flatMap((delivery) => delivery?.origin ?? []),
   )
-  const looks = found.map((delivery, at): Look<Id> => {
+  // As far as may be read at once: the others have their turn in the next page.
+  const unread = found.findIndex((delivery) => delivery !== undefined && !ends.has(delivery.origin))
+  const read = unread === -1 ? found : found.slice(0, unread)
+  const looks = read.map((delivery, at): Look<Id> => {
     const own = delivery && ends.get(delivery.origin)
     const state = delivery && own?.states.get(delivery.index)
     const bytes = own?.bytes ?? 0
@@ -112,5 +126,5 @@ async function namedPage<Id extends RowId>(
       after: { state: from.state, next: start + at + 1, place: 0 },
     }
   })
-  return { looks, after: start + names.length < deliveryIds.length ? { ...from, next: start + names.length } : null }
+  return { looks, after: start + read.length < deliveryIds.length ? { ...from, next: start + read.length } : null }
 }

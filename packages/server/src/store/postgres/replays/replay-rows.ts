@@ -87,12 +87,15 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     named: rowAndIndex,
     origins: (names) => resolveOrigins(ask, names),
 
-    docs: (origins) =>
-      all(
-        `SELECT a.origin, a.doc FROM unnest($1::bigint[]) AS n (origin) JOIN attempts a ON a.origin = n.origin AND a.id > n.origin - ${SKEW}
-         WHERE a.delivered + a.failed + a.expired + a.cancelled > 0 ORDER BY a.id`,
+    attemptDocs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
+    async *docs(origins) {
+      yield* await all<{ origin: string; doc: string }>(
+        `SELECT a.origin, a.doc FROM unnest($1::bigint[]) WITH ORDINALITY AS n (origin, place)
+         JOIN attempts a ON a.origin = n.origin AND a.id > n.origin - ${SKEW}
+         WHERE a.delivered + a.failed + a.expired + a.cancelled > 0 ORDER BY n.place, a.id`,
         [origins],
-      ),
+      )
+    },
     destinations: (nums) => all('SELECT num, id, deleted FROM destinations WHERE num = ANY($1::bigint[]) ORDER BY num FOR SHARE', [nums]),
 
     async sameMessages(deliveries, { num, bound }) {
@@ -148,7 +151,7 @@ const FAILURES = {
 
 const ATTEMPTS = {
   name: 'replay_delivered',
-  text: `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN doc END AS doc FROM attempts
+  text: `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN octet_length(doc) ELSE 0 END AS bytes FROM attempts
          WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4`,
 }
 

@@ -33,9 +33,10 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
      WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
   )
   const attempts = database.prepare(
-    `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN doc END AS doc FROM attempts
+    `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN octet_length(doc) ELSE 0 END AS bytes FROM attempts
      WHERE destination = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
   )
+  const attemptDocs = database.prepare('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))')
   const docs = database.prepare(
     'SELECT origin, doc FROM attempts WHERE origin = ? AND delivered + failed + expired + cancelled > 0 ORDER BY id',
   )
@@ -74,16 +75,20 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
 
     saveJob({ num, id }, progress, runner) {
       if (progress) saveJob.run(progress.replayed, progress.skipped, progress.total, progress.state, progress.finishedAtMs, num)
-      if (runner !== undefined) leaders.set(id, { runner, untilMs: performance.now() + LEAD_MS })
+      if (progress?.state === 'finished') leaders.delete(id)
+      else if (runner !== undefined) leaders.set(id, { runner, untilMs: performance.now() + LEAD_MS })
       return jobById.get(id) as unknown as ReplayJobRow<number>
     },
 
     failures: ({ destination: to, state, first, last, limit }) =>
       failures.all(to, state, first, last, limit) as unknown as Answer<'failures'>,
     attempts: ({ destination: to, first, last, limit }) => attempts.all(to, first, last, limit) as unknown as Answer<'attempts'>,
+    attemptDocs: (ids) => attemptDocs.all(JSON.stringify(ids)) as unknown as Answer<'attemptDocs'>,
     named: rowAndIndex,
     origins: (names) => resolveOrigins(database, names),
-    docs: (origins) => origins.flatMap((origin) => docs.all(origin) as unknown as Answer<'docs'>),
+    *docs(origins) {
+      for (const origin of origins) yield* docs.all(origin) as { origin: number; doc: string }[]
+    },
 
     destinations: (nums) =>
       nums.flatMap((num) => {
