@@ -168,11 +168,15 @@ async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonl
   if (found.length === 0) return []
   const replays = await rows.replays(found.map(({ segment: { seq }, index }) => ({ segment: seq, index })))
   const replaysOf = grouped(replays, ({ at }) => at)
-  const routes = found.map(({ segment }) => JSON.parse(segment.routes) as Routes<Id>)
-  const planned = routes.flatMap(({ s, k = [] }) => [...s, ...k].map(([destination]) => destination).filter((num) => !isNone(num)))
+  // Once for all messages of a segment: routes name thousands of them, for each destination.
+  const routes = new Map(found.map(({ segment }) => [segment.seq, segment.routes]))
+  const routesOf = new Map(Array.from(routes, ([seq, text]) => [seq, JSON.parse(text) as Routes<Id>]))
+  const planned = [...routesOf.values()].flatMap(({ s, k = [] }) =>
+    [...s, ...k].map(([destination]) => destination).filter((num) => !isNone(num)),
+  )
   const idOf = await rows.destinationIds([...planned, ...replays.map(({ destination }) => destination)])
   return found.map(({ segment: { seq, content }, index }, at) => {
-    const { s, k = [] } = routes[at] as Routes<Id>
+    const { s, k = [] } = routesOf.get(seq) as Routes<Id>
     const has = ([, , indexes]: readonly [unknown, unknown, readonly number[] | 0, ...unknown[]]): boolean =>
       indexes === 0 || indexes.includes(index)
     const owed = [...s.filter(has).map(([destination, origin]) => ({ destination, origin })), ...(replaysOf.get(at) ?? [])]
