@@ -21,15 +21,18 @@ export interface SegmentHead<Id extends RowId> {
   keys?: Uint8Array
 }
 
-export interface SegmentRow<Id extends RowId> extends SegmentHead<Id> {
+export interface StoredContent<Id extends RowId> extends SegmentHead<Id> {
   sourceId: string
   ip: string | null
   browser: boolean
   trace: string | null
+  body: Uint8Array
+}
+
+export interface SegmentRow<Id extends RowId> extends StoredContent<Id> {
   /** JSON of Routes. */
   routes: string
   keys: Uint8Array
-  body: Uint8Array
 }
 
 export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'named'> {
@@ -53,11 +56,14 @@ export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
 
 export async function* readSegments<Id extends RowId>(rows: SegmentRows<Id>, names: readonly Id[]): AsyncGenerator<ReadSegment<Id>> {
   for await (const row of rows.segments(names)) {
-    const { sourceId, receivedAtMs, ip, browser, trace, absent } = row
     const body = unpackBody(row.body)
-    const content = readStoredBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
-    yield Object.assign(row, { content, bytes: body.length })
+    yield Object.assign(row, { content: contentOf(row, body), bytes: body.length })
   }
+}
+
+export function contentOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Array): SegmentContent {
+  const { sourceId, receivedAtMs, ip, browser, trace, absent } = row
+  return readStoredBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
 }
 
 export async function readSegment<Id extends RowId>(rows: SegmentRows<Id>, name: Id): Promise<ReadSegment<Id> | undefined> {

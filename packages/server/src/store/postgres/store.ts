@@ -23,7 +23,7 @@ import { Claiming } from './messages/claiming.ts'
 import { seedOf } from './messages/message-keys.ts'
 import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
-import { dropAudit } from './rows/audit-entries.ts'
+import { dropAudit } from './rows/audit-rows.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { Folding } from './rows/folding.ts'
 import { createHistory } from './rows/history.ts'
@@ -254,13 +254,13 @@ class Postgres implements PostgresStore {
     await this.deletions.load()
     this.membership.start({
       // Once a second, whatever happens: what another node has changed, left behind or not finished.
-      onBeat: () => this.#beat(),
-      onFenced: () => this.#claiming.fenced(),
-      onLapse: async () => {
+      beat: () => this.#beat(),
+      fenced: () => this.#claiming.fenced(),
+      lapse: async () => {
         await this.#shared.refresh()
         await this.deletions.learn()
       },
-      onTrouble: (error) => this.#trouble(error),
+      trouble: (error) => this.#trouble(error),
     })
     this.#looks = setInterval(() => this.#lookForWork(), LOOK_MS).unref()
     onShares(this.membership, () => this.delivery.taker?.reshare?.())

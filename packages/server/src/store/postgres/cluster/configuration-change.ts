@@ -7,7 +7,7 @@ import type { ConfigurationChange } from '../../configuration/configuration-rows
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../../configuration/stored-things.ts'
 import type { Configuration, NewAuditEntry } from '../../store.ts'
-import { writeAudit } from '../rows/audit-entries.ts'
+import { writeAudit } from '../rows/audit-rows.ts'
 import { readSecrets, writeSetting } from '../rows/settings.ts'
 import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'

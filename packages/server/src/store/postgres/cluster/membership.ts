@@ -8,6 +8,7 @@
 
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
+import { WITH_HOLDERS } from '../messages/held.ts'
 import { readSetting } from '../rows/settings.ts'
 import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
@@ -35,14 +36,19 @@ export interface MembershipOptions {
   leaseMs?: number | undefined
 }
 
-interface NodeRow {
-  num: number
+export interface MembershipListeners {
+  /** Once a second, one at a time. */
+  beat: () => Promise<void>
+  /** This node was given up by the others. */
+  fenced: () => void
+  /** Reads what the others may have changed without waiting for this node. */
+  lapse: () => Promise<void>
+  trouble: (error: unknown) => void
+}
+
+interface NodeRow extends Omit<NodeSummary, 'seenAtMs' | 'isSelf'> {
   holder: string
-  name: string
-  version: string
-  started_ms: number
-  expires_ms: number
-  doc: string
+  expiresAtMs: number
 }
 
 export class Membership {
@@ -75,10 +81,7 @@ export class Membership {
   #lookedAt = 0
   #clock: Clock | null = null
   #scheduleMs = 0
-  #onBeat: () => Promise<void> = async () => {}
-  #onFenced: () => void = () => {}
-  #onLapse: () => Promise<void> = async () => {}
-  #onTrouble: (error: unknown) => void = () => {}
+  #on: MembershipListeners = { beat: async () => {}, fenced: () => {}, lapse: async () => {}, trouble: () => {} }
   /** Told when the number is another from now on. */
   onNumber: ((num: number) => void) | null = null
 
@@ -173,27 +176,9 @@ export class Membership {
     this.#clock = clock
   }
 
-  /**
-   * `onBeat` once a second, one at a time, `onTrouble` when that fails; `onFenced` when this node was given up by the others; `onLapse` reads
-   * what they may have changed without waiting for this node.
-   */
-  start({
-    onBeat,
-    onFenced,
-    onLapse,
-    onTrouble,
-  }: {
-    onBeat: () => Promise<void>
-    onFenced: () => void
-    onLapse: () => Promise<void>
-    onTrouble: (error: unknown) => void
-  }): void {
-    this.#onBeat = onBeat
-    this.#onLapse = onLapse
-    this.#onTrouble = onTrouble
-    this.#onFenced = onFenced
-    this.#timer = setInterval(() => void this.beat().catch(() => {}), BEAT_MS)
-    this.#timer.unref()
+  start(listeners: MembershipListeners): void {
+    this.#on = listeners
+    this.#timer = setInterval(() => void this.beat().catch(() => {}), BEAT_MS).unref()
   }
 
   /** Rejects when the store cannot be written. */
@@ -212,7 +197,7 @@ export class Membership {
     if (this.#left) return
     await this.#renewOnce()
     this.#working ??= this.#work()
-      .catch((error: unknown) => this.#onTrouble(error))
+      .catch((error: unknown) => this.#on.trouble(error))
       .finally(() => {
         this.#working = null
       })
@@ -229,7 +214,7 @@ export class Membership {
   async #work(): Promise<void> {
     await this.#giveUpOthers()
     await this.#mark()
-    await this.#onBeat()
+    await this.#on.beat()
   }
 
   async #join(): Promise<void> {
@@ -284,8 +269,8 @@ export class Membership {
         text: `WITH me AS (UPDATE nodes SET expires_at = ${leaseEnd('$4')}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
           SELECT (SELECT count(*)::integer FROM me) AS alive, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
             (SELECT coalesce(json_agg(n), '[]') FROM (SELECT num, holder::text AS holder, name, version,
-               (extract(epoch FROM started_at) * 1000)::bigint AS started_ms, (extract(epoch FROM expires_at) * 1000)::bigint AS expires_ms, doc
-               FROM nodes ORDER BY num) n) AS nodes`,
+               (extract(epoch FROM started_at) * 1000)::bigint AS "startedAtMs", (extract(epoch FROM expires_at) * 1000)::bigint AS "expiresAtMs",
+               doc::json FROM nodes ORDER BY num) n) AS nodes`,
       },
       [this.#num, this.#holder, this.#doc, this.#leaseMs],
       this.#leaseMs / 2,
@@ -296,7 +281,7 @@ export class Membership {
     if (row.alive === 0) {
       this.#assuredUntil = 0
       this.#lapses++
-      this.#onFenced()
+      this.#on.fenced()
       await this.#join()
       return
     }
@@ -306,19 +291,14 @@ export class Membership {
     this.#serverClock.learn(row.now_ms, sent, received)
     this.#nodes = row.nodes
       // Of its own row the statement sees how it was before.
-      .filter(({ num, holder, expires_ms }) => expires_ms > row.now_ms || (num === this.#num && holder === this.#holder))
-      .map(({ num, holder, name, version, started_ms, expires_ms, doc }) => ({
-        num,
-        name,
-        version,
-        startedAtMs: started_ms,
-        seenAtMs: holder === this.#holder ? row.now_ms : expires_ms - this.#leaseMs,
-        doc: JSON.parse(doc) as Record<string, unknown>,
-        isSelf: holder === this.#holder,
-      }))
-    this.#expired = row.nodes.some(({ holder, expires_ms }) => holder !== this.#holder && expires_ms < row.now_ms)
+      .filter(({ num, holder, expiresAtMs }) => expiresAtMs > row.now_ms || (num === this.#num && holder === this.#holder))
+      .map(({ holder, expiresAtMs, ...node }) => {
+        const isSelf = holder === this.#holder
+        return { ...node, seenAtMs: isSelf ? row.now_ms : expiresAtMs - this.#leaseMs, isSelf }
+      })
+    this.#expired = row.nodes.some(({ holder, expiresAtMs }) => holder !== this.#holder && expiresAtMs < row.now_ms)
     for (const listener of this.#listeners) listener()
-    if (this.#caughtUpWith !== this.#lapses) this.#catchUp().catch((error: unknown) => this.#onTrouble(error))
+    if (this.#caughtUpWith !== this.#lapses) this.#catchUp().catch((error: unknown) => this.#on.trouble(error))
   }
   #expired = false
 
@@ -332,7 +312,7 @@ export class Membership {
 
   async #catchUpOnce(): Promise<void> {
     const lapses = this.#lapses
-    await this.#onLapse()
+    await this.#on.lapse()
     this.#caughtUpWith = lapses
     if (lapses === this.#lapses) for (const listener of this.#listeners) listener()
   }
@@ -357,15 +337,10 @@ export class Membership {
     await ask('DELETE FROM nodes WHERE num = $1 AND holder = $2', [num, holder])
   }
 
-  /** Holders are few, and found by jumping from one to the next in the key. */
   async #giveUpOrphans(): Promise<void> {
-    const { rows } = await this.#database.query<{ holder: string }>(`
-      WITH RECURSIVE found AS (
-        (SELECT holder FROM shipments WHERE holder > 0 ORDER BY holder LIMIT 1)
-        UNION ALL
-        SELECT (SELECT s.holder FROM shipments s WHERE s.holder > f.holder ORDER BY s.holder LIMIT 1) FROM found f WHERE f.holder IS NOT NULL
-      )
-      SELECT holder FROM found WHERE holder IS NOT NULL AND NOT EXISTS (SELECT FROM nodes n WHERE n.holder = found.holder)`)
+    const { rows } = await this.#database.query<{ holder: string }>(
+      `${WITH_HOLDERS} SELECT holder FROM holders h WHERE holder IS NOT NULL AND NOT EXISTS (SELECT FROM nodes n WHERE n.holder = h.holder)`,
+    )
     for (const { holder } of rows) await this.#database.query('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
   }
 

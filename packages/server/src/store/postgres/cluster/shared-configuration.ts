@@ -13,7 +13,7 @@ import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
 import { Change } from './configuration-change.ts'
 import { ConfigurationNews } from './configuration-news.ts'
-import { lockMark, MARK, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
+import { lockMark, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
 
 export interface SharedOptions {
   secretBox: SecretBox
@@ -114,8 +114,7 @@ export class SharedConfiguration implements ConfigurationChanges {
 
   /** Called once a second. Asks little when nothing changed. */
   async refresh(): Promise<void> {
-    const { rows } = await this.#parts.database.query<Mark>({ name: 'configuration', text: MARK })
-    const { version, secretKey } = rows[0] as Mark
+    const { version, secretKey } = await readMark(this.#parts.database.ask)
     this.#secretKey = secretKey
     if (version !== this.#state.version || this.#isUnsure) await this.#inTurn(() => this.#reload())
   }
@@ -135,7 +134,8 @@ export class SharedConfiguration implements ConfigurationChanges {
     return this.#inTurn(async () => {
       const { result, states, box } = await this.#parts.database.transaction(async (ask) => {
         const mark = await lockMark(ask)
-        this.#refuseOtherKey(mark.secretKey)
+        // What this node would seal, the others could not open.
+        if (this.#isOtherKey(mark.secretKey)) throw new StoreUnavailable(OTHER_KEY)
         // Another node may have made one that is not known here yet.
         const before = await this.#read(ask, mark, this.#state)
         const change = new Change(this.#parts, ask, before, this.#secretBox)
@@ -202,11 +202,6 @@ export class SharedConfiguration implements ConfigurationChanges {
 
   #isOtherKey(secretKey: string | null): boolean {
     return secretKey !== null && secretKey !== this.#secretBox.keyId
-  }
-
-  /** What this node would seal, the others could not open. */
-  #refuseOtherKey(secretKey: string | null): void {
-    if (this.#isOtherKey(secretKey)) throw new StoreUnavailable(OTHER_KEY)
   }
 }
 

@@ -32,10 +32,10 @@ export const UNREAD: State = {
   unopened: null,
 }
 
-export const MARK = 'SELECT version, unsuppressed, secret_key AS "secretKey" FROM configuration'
+const MARK = 'SELECT version, unsuppressed, secret_key AS "secretKey" FROM configuration'
 
 export async function readMark(ask: Ask): Promise<Mark> {
-  const { rows } = await ask<Mark>(MARK)
+  const { rows } = await ask<Mark>({ name: 'configuration', text: MARK })
   return rows[0] as Mark
 }
 
@@ -124,19 +124,15 @@ async function readSuppressions(ask: Ask, since: number, before: Suppressions): 
     'SELECT s.id AS "sourceId", p.user_id AS "userId" FROM suppressions p JOIN sources s ON s.num = p.source WHERE p.version > $1',
     [since],
   )
-  const next = new Map<string, Set<string>>()
+  const all = new Map<string, ReadonlySet<string>>(since < 0 ? [] : before)
+  const added = new Map<string, Set<string>>()
   for (const { sourceId, userId } of rows) {
-    let users = next.get(sourceId)
-    if (users === undefined) {
-      users = new Set(since < 0 ? [] : before.get(sourceId))
-      next.set(sourceId, users)
-    }
-    users.add(readText(userId))
+    const users = added.get(sourceId) ?? new Set(all.get(sourceId))
+    added.set(sourceId, users.add(readText(userId)))
   }
-  const all: Map<string, ReadonlySet<string>> = new Map([...(since < 0 ? [] : before), ...next])
-  for (const [sourceId, users] of all) {
+  for (const [sourceId, users] of added) {
     const old = before.get(sourceId)
-    if (old !== undefined && isSameSet(users, old)) all.set(sourceId, old)
+    all.set(sourceId, old !== undefined && isSameSet(users, old) ? old : users)
   }
   return unlessSame(all, before)
 }
@@ -156,7 +152,6 @@ function unlessSame<T>(next: ReadonlyMap<string, T>, before: ReadonlyMap<string,
 }
 
 function isSameSet(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
-  if (one === other) return true
   if (one.size !== other.size) return false
   for (const each of one) if (!other.has(each)) return false
   return true

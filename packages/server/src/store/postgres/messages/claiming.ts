@@ -3,9 +3,11 @@
 // which it is held. Questions of one moment are asked together.
 
 import type { HeldShipment } from '../../delivery/delivering.ts'
+import { unpackBody } from '../../encoding/body-bytes.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
+import { contentOf, type StoredContent } from '../../history/segment-rows.ts'
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
-import { contentOf, SEGMENT_COLUMNS, SEGMENT_TABLES, type SegmentRow } from '../rows/rows.ts'
+import { CONTENT_COLUMNS, SEGMENT_TABLES } from '../rows/segment-rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import type { MessageParts } from '../session/parts.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
@@ -357,10 +359,10 @@ export class Claiming {
     if (rows.length === 0) return []
     const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
-    const segments = new Map<string, SegmentRow>()
+    const segments = new Map<string, StoredContent<string>>()
     try {
-      const found = await this.#parts.fast.query<SegmentRow>(
-        { name: 'segments', text: `SELECT ${SEGMENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
+      const found = await this.#parts.fast.query<StoredContent<string>>(
+        { name: 'segments', text: `SELECT ${CONTENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
         [int8s(seqs)],
       )
       for (const row of found.rows) segments.set(row.seq, row)
@@ -376,7 +378,7 @@ export class Claiming {
       for (const [, segment] of parts) {
         const found = segments.get(segment)
         if (found === undefined) continue
-        const content = contents.get(segment) ?? contentOf(found)
+        const content = contents.get(segment) ?? contentOf(found, unpackBody(found.body))
         contents.set(segment, content)
         own.set(segment, content)
         bytes += found.body.length
@@ -399,7 +401,7 @@ function shipmentOf(
   row: ShipmentRow,
   destinationId: string,
   parts: readonly StoredPart<string>[],
-  segments: ReadonlyMap<string, SegmentRow>,
+  segments: ReadonlyMap<string, StoredContent<string>>,
   unread: boolean,
 ): Shipment {
   return {

@@ -3,14 +3,15 @@
 
 import type { Ask } from '../session/database.ts'
 
-/** Everyone who holds something, found by a step along the index for each. */
+/** Begins a statement with everyone who holds something as `holders`, found by a step along the index for each. The last row is null. */
+export const WITH_HOLDERS = `
+  WITH RECURSIVE holders AS (
+    (SELECT holder FROM shipments WHERE holder > 0 ORDER BY holder LIMIT 1)
+    UNION ALL
+    SELECT (SELECT s.holder FROM shipments s WHERE s.holder > h.holder ORDER BY s.holder LIMIT 1) FROM holders h WHERE h.holder IS NOT NULL
+  )`
+
 export async function holders(ask: Ask): Promise<string[]> {
-  const { rows } = await ask<{ holder: string }>(`
-    WITH RECURSIVE found AS (
-      (SELECT holder FROM shipments WHERE holder > 0 ORDER BY holder LIMIT 1)
-      UNION ALL
-      SELECT (SELECT s.holder FROM shipments s WHERE s.holder > f.holder ORDER BY s.holder LIMIT 1) FROM found f WHERE f.holder IS NOT NULL
-    )
-    SELECT holder FROM found WHERE holder IS NOT NULL`)
+  const { rows } = await ask<{ holder: string }>(`${WITH_HOLDERS} SELECT holder FROM holders WHERE holder IS NOT NULL`)
   return rows.map(({ holder }) => holder)
 }

@@ -5,7 +5,6 @@ import type { SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
 import { POSTGRES_ROWS, rowAndIndex } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
 import { type Ask, type AskRows, rowsOf } from '../session/database.ts'
-import { SEGMENT_TABLES } from './rows.ts'
 
 const FIRST_READ = 16
 const LONGEST_READ = 128
@@ -43,8 +42,7 @@ async function* segments(all: AskRows, names: readonly string[]): AsyncGenerator
       bytes += bytesOf.get(name) as number
     }
     const rows = await all<SegmentRow<string>>(
-      `SELECT ${headColumns(true)}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.routes, g.body
-       FROM ${SEGMENT_TABLES} WHERE g.seq = ANY($1::bigint[])`,
+      `SELECT ${CONTENT_COLUMNS}, g.keys, g.routes FROM ${SEGMENT_TABLES} WHERE g.seq = ANY($1::bigint[])`,
       [some],
     )
     const found = new Map(rows.map((row) => [row.seq, row]))
@@ -59,6 +57,10 @@ async function* segments(all: AskRows, names: readonly string[]): AsyncGenerator
 export function headColumns(withKeys: boolean): string {
   return `g.seq, g.source, g.received_at AS "receivedAtMs", g.count, coalesce(g.absent, '{}') AS absent${withKeys ? ', g.keys' : ''}`
 }
+
+/** With the content. */
+export const CONTENT_COLUMNS = `${headColumns(false)}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.body`
+export const SEGMENT_TABLES = 'segments g JOIN sources s ON s.num = g.source'
 
 /** The oldest of some segments. */
 export function oldestOf(rows: readonly { segment: string }[]): string | null {

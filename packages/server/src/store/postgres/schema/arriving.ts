@@ -4,7 +4,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { LedgerRow } from '../../store.ts'
-import { writeAudit } from '../rows/audit-entries.ts'
+import { writeAudit } from '../rows/audit-rows.ts'
 import { readLedger, recount } from '../rows/recount.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'

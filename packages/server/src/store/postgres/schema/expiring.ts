@@ -4,8 +4,10 @@
 // day of which much has to stay, and what has no partition of its own, goes by rows.
 // Invariant: rows and archive together count the same at every moment: see recount.ts.
 
+import { WITH_HOLDERS } from '../messages/held.ts'
 import { COUNTS } from '../rows/recount.ts'
 import { type Ask, transact } from '../session/database.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
 /** How long others may have to wait behind this for a lock that is not to be had. */
@@ -18,24 +20,28 @@ const MOVED_BYTES = 16 * 2 ** 20
 const COUNTED_PER_STEP = 20_000
 const DROPPED_PER_STEP = 1_000
 
-/** Owed, delivered, failed, expired, cancelled. */
-type Counts = [number, number, number, number, number]
+const STATES = ['owed', 'delivered', 'failed', 'expired', 'cancelled'] as const
 
-interface CountsRow {
-  destination: string
-  owed: number
-  delivered: number
-  failed: number
-  expired: number
-  cancelled: number
-}
+/** Of one destination. */
+type Counts = { destination: string } & Record<(typeof STATES)[number], number>
 
 const COUNTED: Partial<Record<PartitionedTable, (typeof COUNTS)['segments']>> = COUNTS
 
-const ARCHIVE = `INSERT INTO ledger_archive (destination, owed, delivered, failed, expired, cancelled)`
-const ADD = `ON CONFLICT (destination) DO UPDATE SET owed = ledger_archive.owed + excluded.owed,
-  delivered = ledger_archive.delivered + excluded.delivered, failed = ledger_archive.failed + excluded.failed,
-  expired = ledger_archive.expired + excluded.expired, cancelled = ledger_archive.cancelled + excluded.cancelled`
+const ARCHIVE = `INSERT INTO ledger_archive AS l (destination, ${STATES.join(', ')})`
+const ADD = `ON CONFLICT (destination) DO UPDATE SET ${STATES.map((state) => `${state} = l.${state} + excluded.${state}`).join(', ')}`
+const ARCHIVE_COUNTS = statement({
+  parameters: {
+    counts: plainColumns({
+      destination: 'bigint',
+      owed: 'bigint',
+      delivered: 'bigint',
+      failed: 'bigint',
+      expired: 'bigint',
+      cancelled: 'bigint',
+    }),
+  },
+  text: ({ counts }) => `${ARCHIVE} SELECT * FROM ${counts.unnest} ${ADD}`,
+})
 
 export class Expiring {
   readonly #ask: Ask
@@ -132,7 +138,7 @@ export class Expiring {
     if (moved.length > 0) {
       const those = `(SELECT * FROM ${partition} g WHERE g.${PARTITIONED[table]} = ANY('{${moved.join()}}'::bigint[]) AND ${this.#stays[table]}) AS kept`
       if (counted) {
-        const { rows } = await ask<CountsRow>(counted.select(those))
+        const { rows } = await ask<Counts>(counted.select(those))
         await this.#archive(sum(counts, rows, -1))
       }
       await ask(`INSERT INTO ${table}_rest SELECT * FROM ${those}`)
@@ -164,14 +170,13 @@ export class Expiring {
 
   /**
    * A line as late as this is drawn by a clock that is wrong. What was on its way in, under a name before the line, has come since all
-   * shipments were read, and its shipments with it: nobody is in the middle of that under the lock. Holders are few, and found by the index.
+   * shipments were read, and its shipments with it: nobody is in the middle of that under the lock.
    */
   async #pinYoung(): Promise<number> {
     const { count } = await this.#ask(
-      `WITH RECURSIVE holders AS (
-         SELECT min(holder) AS holder FROM shipments
-         UNION ALL SELECT (SELECT min(holder) FROM shipments WHERE holder > h.holder) FROM holders h WHERE h.holder IS NOT NULL)
-       INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint FROM holders h JOIN shipments s ON s.holder = h.holder AND s.id > $1
+      `${WITH_HOLDERS}
+       INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint
+         FROM (SELECT holder FROM holders UNION ALL SELECT 0) h JOIN shipments s ON s.holder = h.holder AND s.id > $1
          CROSS JOIN jsonb_array_elements(s.parts::jsonb) AS part WHERE (part->>1)::bigint < $2 ON CONFLICT DO NOTHING`,
       [this.#since, this.#line],
     )
@@ -212,7 +217,7 @@ export class Expiring {
       const range = await this.#range(table, partition, from, null, COUNTED_PER_STEP)
       if (range === null) return counts
       const those = `(SELECT * FROM ${partition} WHERE ${key} >= ${range.from} AND ${key} < ${range.below}) AS counted`
-      counts = sum(counts, (await this.#ask<CountsRow>(counted.select(those))).rows, 1)
+      counts = sum(counts, (await this.#ask<Counts>(counted.select(those))).rows, 1)
       from = range.below
     }
   }
@@ -257,21 +262,16 @@ export class Expiring {
   }
 
   async #archive(counts: ReadonlyMap<string, Counts>): Promise<void> {
-    if (counts.size === 0) return
-    const column = (at: number): number[] => [...counts.values()].map((each) => each[at] as number)
-    await this.#ask(
-      `${ARCHIVE} SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) ${ADD}`,
-      [[...counts.keys()], column(0), column(1), column(2), column(3), column(4)],
-    )
+    if (counts.size > 0) await this.#ask(ARCHIVE_COUNTS, ARCHIVE_COUNTS.values({ counts: [...counts.values()] }))
   }
 }
 
-function sum(counts: ReadonlyMap<string, Counts>, rows: readonly CountsRow[], sign: 1 | -1): Map<string, Counts> {
+function sum(counts: ReadonlyMap<string, Counts>, rows: readonly Counts[], sign: 1 | -1): Map<string, Counts> {
   const total = new Map(counts)
   for (const row of rows) {
-    const own = total.get(row.destination) ?? [0, 0, 0, 0, 0]
-    const change = [row.owed, row.delivered, row.failed, row.expired, row.cancelled]
-    total.set(row.destination, own.map((value, at) => value + sign * (change[at] as number)) as Counts)
+    const own = { ...row }
+    for (const state of STATES) own[state] = (total.get(row.destination)?.[state] ?? 0) + sign * row[state]
+    total.set(row.destination, own)
   }
   return total
 }

@@ -5,7 +5,7 @@
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
 import { readLedger, recount } from '../rows/recount.ts'
-import type { Ask, Database } from '../session/database.ts'
+import { type Ask, type Database, rowsOf } from '../session/database.ts'
 import { msOfRowId } from './ids.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
@@ -20,15 +20,28 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
   const timer = setTimeout(() => connection.destroy(), endMs - performance.now())
   try {
     const ask: Ask = (text, values) => connection.query(text, values)
+    const all = rowsOf(ask)
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     await ask(KEEP_PARTITIONS)
     return await inspectRows({
       problems: () => problemsOf(ask),
       ledger: () => readLedger(ask),
       recount: () => recount(ask),
-      oldestMessageAtMs: () => oldestMessageAtMs(ask),
-      textsWithSecrets: () => textsWithSecrets(ask),
-      storedBytes: () => storedBytes(ask),
+      async oldestMessageAtMs() {
+        const [row] = await all<{ seq: string | null }>('SELECT min(seq) AS seq FROM segments')
+        return row?.seq ? msOfRowId(row.seq) : null
+      },
+      async textsWithSecrets() {
+        const sql = 'SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings'
+        return (await all<{ text: string }>(sql)).map(({ text }) => text)
+      },
+      async storedBytes() {
+        const [row] = await all<{ bytes: number }>(
+          `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
+           WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'm')`,
+        )
+        return row?.bytes ?? 0
+      },
     })
   } catch (error) {
     if (performance.now() >= endMs) return undefined
@@ -83,25 +96,4 @@ async function partitionProblems(ask: Ask): Promise<string[]> {
     }
   }
   return problems
-}
-
-async function oldestMessageAtMs(ask: Ask): Promise<number | null> {
-  const { rows } = await ask<{ seq: string | null }>('SELECT min(seq) AS seq FROM segments')
-  const seq = rows[0]?.seq ?? null
-  return seq === null ? null : msOfRowId(seq)
-}
-
-async function textsWithSecrets(ask: Ask): Promise<string[]> {
-  const { rows } = await ask<{ text: string }>(
-    'SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings',
-  )
-  return rows.map(({ text }) => text)
-}
-
-async function storedBytes(ask: Ask): Promise<number> {
-  const { rows } = await ask<{ bytes: number }>(
-    `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
-     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'm')`,
-  )
-  return rows[0]?.bytes ?? 0
 }
