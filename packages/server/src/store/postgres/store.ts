@@ -139,6 +139,8 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
 
 class Postgres implements PostgresStore {
   readonly membership: Membership
+  readonly nodes: Membership
+  readonly serverFacts: () => Promise<ServerFacts>
   readonly channel: LiveChannel
   readonly #database: Database
   readonly #closeAll: () => void
@@ -168,6 +170,8 @@ class Postgres implements PostgresStore {
 
   constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions, closeAll: () => void) {
     this.membership = membership
+    this.nodes = membership
+    this.serverFacts = () => serverFacts(database)
     this.#database = database
     this.#closeAll = closeAll
     this.#onTrouble = options.onTrouble ?? (() => {})
@@ -228,14 +232,6 @@ class Postgres implements PostgresStore {
       },
       isClosed: parts.isClosed,
     })
-  }
-
-  get nodes(): Membership {
-    return this.membership
-  }
-
-  serverFacts(): Promise<ServerFacts> {
-    return serverFacts(this.#database)
   }
 
   get scheduleStartMs(): number {

@@ -3,12 +3,21 @@
 // made, and nothing has to be indexed by delivery.
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
-import type { Origin } from '../../history/named-deliveries.ts'
+import type { NamedDelivery, Origin } from '../../history/named-deliveries.ts'
 import { SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
+import { Columns } from '../session/row-parameters.ts'
 
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
 const LOOKED_AT = 64
+
+/** Deliveries, by what rows of `replays` say of each. */
+export const DELIVERIES = new Columns<NamedDelivery<string>>({
+  segment: ['bigint', ({ segment }) => segment],
+  idx: ['integer', ({ index }) => index],
+  destination: ['bigint', ({ destination }) => destination],
+  origin: ['bigint', ({ origin }) => origin],
+})
 
 export async function resolveOrigins(ask: Ask, names: readonly string[]): Promise<Map<string, Origin<string>>> {
   const found = new Map<string, Origin<string>>()

@@ -6,10 +6,12 @@ import { resolveNamed } from '../../history/named-deliveries.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
+import { DELIVERIES } from '../messages/origins.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
 import { POSTGRES_ROWS } from '../schema/ids.ts'
-import { type Ask, rowsOf } from '../session/database.ts'
+import { rowsOf } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/texts.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { jobStanding, replayRows } from './replay-rows.ts'
@@ -27,15 +29,19 @@ const SELECT_JOBS = `
     SELECT sum(delivered) AS delivered, sum(failed) AS failed, sum(expired) AS expired, sum(cancelled) AS cancelled
     FROM replay_outcomes WHERE job = j.num) o ON true`
 
+const hasLater = (condition: string): string =>
+  `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > d.origin AND ${condition})`
 /** Whether a delivery of the same message came after it and is pending or was delivered. */
-const REPLAYED = `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination
-  AND r.origin > d.origin AND ${STANDS})`
-const SUPERSEDED = `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination
-  AND r.origin > d.origin AND r.state = ANY($5::text[]))`
+const REPLAYED = hasLater(STANDS)
+
+const NAMED = statement({
+  parameters: { deliveries: DELIVERIES },
+  text: ({ deliveries }) => `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
+    FROM ${deliveries.inOrder('d')} JOIN destinations t ON t.num = d.destination ORDER BY d.place`,
+})
 
 export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJobRows<string> {
-  const ask: Ask = (text, values) => database.query(text, values)
-  const all = rowsOf(ask)
+  const all = rowsOf(database.ask)
   return {
     order: POSTGRES_ROWS,
 
@@ -54,7 +60,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
       if (destination === undefined) return NONE
       const { rows } = await database.query<RowCount<string>>(
         `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
-                count(*) FILTER (WHERE matches AND (${REPLAYED} OR ${SUPERSEDED})) AS replayed
+                count(*) FILTER (WHERE matches AND (${REPLAYED} OR ${hasLater('r.state = ANY($5::text[])')})) AS replayed
          FROM (SELECT id, destination, origin, idx, segment, $6::text IS NULL OR reason = $6 AS matches
                FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $7) d`,
         [destination, state, first, last, instead, reason === null ? null : writeText(reason), limit],
@@ -93,20 +99,8 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
     countNamed: (deliveryIds) =>
       database.transaction(
         async (ask) => {
-          const found = (await resolveNamed(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
-          if (found.length === 0) return []
-          const { rows } = await ask<{ destinationId: string; replayed: boolean }>(
-            `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
-             FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS d (segment, idx, destination, origin, n)
-             JOIN destinations t ON t.num = d.destination ORDER BY d.n`,
-            [
-              found.map(({ segment }) => segment),
-              found.map(({ index }) => index),
-              found.map(({ destination }) => destination),
-              found.map(({ origin }) => origin),
-            ],
-          )
-          return rows
+          const deliveries = (await resolveNamed(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
+          return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ deliveries }))
         },
         { readOnly: true },
       ),
@@ -162,7 +156,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
 
     async step(step) {
       // Asked without waiting for anybody: most who are refused are refused here.
-      const refusal = refusalOf(await jobStanding(ask, step), step)
+      const refusal = refusalOf(await jobStanding(database.ask, step), step)
       return refusal ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
     },
   }

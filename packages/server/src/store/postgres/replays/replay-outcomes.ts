@@ -6,47 +6,45 @@
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
 import type { Ask } from '../session/database.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
+
+const STATES = plainColumns({ origin: 'bigint', idx: 'integer', state: 'text' })
 
 /** Of records that are not of replays, nothing. One statement, however many there are. In one attempt, a message either ended or was tried. */
 export async function writeOutcomes(ask: Ask, destination: string, records: readonly RecordRow<string>[]): Promise<void> {
-  const states = new Map<string, [origin: string, index: number, state: string]>()
+  const states = new Map<string, { origin: string; idx: number; state: string }>()
   for (const { origin, attempt, doc, replay } of records) {
     if (!replay) continue
     const { r, f } = JSON.parse(doc) as AttemptDoc
     // Later attempts find it marked.
     if (attempt === 1) {
-      for (const [, , , , , , indexes] of r) for (const index of indexes) states.set(`${origin}-${index}`, [origin, index, 'retrying'])
+      for (const [, , , , , , indexes] of r) for (const idx of indexes) states.set(`${origin}-${idx}`, { origin, idx, state: 'retrying' })
     }
-    for (const [state, , indexes] of f) for (const index of indexes) states.set(`${origin}-${index}`, [origin, index, state])
+    for (const [state, , indexes] of f) for (const idx of indexes) states.set(`${origin}-${idx}`, { origin, idx, state })
   }
   if (states.size === 0) return
   const rows = [...states.values()]
-  const origins = rows.map(([origin]) => origin).sort()
-  await ask(OUTCOMES, [
-    rows.map(([origin]) => origin),
-    rows.map(([, index]) => index),
-    rows.map(([, , state]) => state),
-    origins[0] as string,
-    origins.at(-1) as string,
-    destination,
-  ])
+  const origins = rows.map(({ origin }) => origin).sort()
+  await ask(OUTCOMES, OUTCOMES.values({ states: rows, first: origins[0] as string, last: origins.at(-1) as string, destination }))
 }
 
 const count = (state: string): string => `count(*) FILTER (WHERE became = '${state}')`
 
 // Without a name, so that it is planned for as many rows as there are now: a plan from when a day was empty reads all of it.
-const OUTCOMES = `
+const OUTCOMES = statement({
+  parameters: { states: STATES, first: 'value', last: 'value', destination: 'value' },
+  text: ({ states, first, last, destination }) => `
   WITH was AS (
     SELECT r.origin, r.idx, r.job, r.state, n.state AS became
-    FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS n (origin, idx, state)
-    JOIN replays r ON r.origin = n.origin AND r.idx = n.idx AND r.origin >= $4 AND r.origin <= $5
+    FROM ${states.as('n')} JOIN replays r ON r.origin = n.origin AND r.idx = n.idx AND r.origin >= ${first} AND r.origin <= ${last}
   ), changed AS (
     UPDATE replays r SET state = was.became FROM was
-    WHERE r.origin = was.origin AND r.idx = was.idx AND r.origin >= $4 AND r.origin <= $5 AND (was.became <> 'retrying' OR was.state IS NULL)
+    WHERE r.origin = was.origin AND r.idx = was.idx AND r.origin >= ${first} AND r.origin <= ${last} AND (was.became <> 'retrying' OR was.state IS NULL)
   )
   INSERT INTO replay_outcomes (job, destination, attempted, delivered, failed, expired, cancelled)
-  SELECT job, $6::bigint, count(*) FILTER (WHERE state IS NULL), ${['delivered', 'failed', 'expired', 'cancelled'].map(count).join(', ')}
-  FROM was WHERE job IS NOT NULL AND (state IS NULL OR became <> 'retrying') GROUP BY job`
+  SELECT job, ${destination}::bigint, count(*) FILTER (WHERE state IS NULL), ${['delivered', 'failed', 'expired', 'cancelled'].map(count).join(', ')}
+  FROM was WHERE job IS NOT NULL AND (state IS NULL OR became <> 'retrying') GROUP BY job`,
+})
 
 /** Adds up what was appended. Whoever calls holds the job's row. */
 export async function foldOutcomes(ask: Ask, job: string): Promise<void> {

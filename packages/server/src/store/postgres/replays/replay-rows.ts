@@ -4,10 +4,11 @@ import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { FailedDelivery, JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
-import { resolveOrigins } from '../messages/origins.ts'
+import { DELIVERIES, resolveOrigins } from '../messages/origins.ts'
 import { POSTGRES_ROWS, type RowIds, rowAndIndex, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/texts.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { oweAgain } from './replay-owing.ts'
@@ -52,16 +53,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     },
 
     async saveParts({ num, position }, parts) {
-      await ask(SAVE_PARTS, [
-        num,
-        position + 1,
-        parts.map(({ destination }) => destination ?? '0'),
-        parts.map(({ state }) => state),
-        parts.map(({ next }) => String(next)),
-        parts.map(({ place }) => place),
-        parts.map(({ over }) => over),
-        parts.map(({ owed }) => owed),
-      ])
+      await ask(SAVE_PARTS, SAVE_PARTS.values({ num, turn: position + 1, parts }))
     },
 
     async saveJob({ num, state }, progress, runner) {
@@ -99,14 +91,10 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     destinations: (nums) => all('SELECT num, id, deleted FROM destinations WHERE num = ANY($1::bigint[]) ORDER BY num FOR SHARE', [nums]),
 
     async sameMessages(deliveries, { num, bound }) {
-      const rows = await all<Omit<SameMessage<string>, 'parent'> & { parent: string | null }>(SAME_MESSAGES, [
-        deliveries.map(({ segment }) => segment),
-        deliveries.map(({ index }) => index),
-        deliveries.map(({ destination }) => destination),
-        deliveries.map(({ origin }) => origin),
-        num,
-        bound,
-      ])
+      const rows = await all<Omit<SameMessage<string>, 'parent'> & { parent: string | null }>(
+        SAME_MESSAGES,
+        SAME_MESSAGES.values({ deliveries, num, bound }),
+      )
       return rows.map(({ standing, ofJob, newest, parent }) => ({ standing, ofJob, newest, parent: rowAndIndex(parent ?? '') }))
     },
 
@@ -134,14 +122,22 @@ const SAVE = {
   WHERE num = $1 RETURNING *`,
 }
 
-const SAVE_PARTS = {
+const PARTS = new Columns<PartRow<string> & { owed: number }>({
+  destination: ['bigint', ({ destination }) => destination ?? '0'],
+  state: ['integer', ({ state }) => state],
+  next: ['bigint', ({ next }) => next],
+  place: ['integer', ({ place }) => place],
+  over: ['boolean', ({ over }) => over],
+  owed: ['integer', ({ owed }) => owed],
+})
+
+const SAVE_PARTS = statement({
   name: 'replay_save_parts',
-  text: `
-  UPDATE replay_parts p SET state = n.state, next = n.next, place = n.place, over = n.over, waiting = p.waiting + n.owed, turn = $2
-  FROM unnest($3::bigint[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[], $8::integer[])
-    AS n (destination, state, next, place, over, owed)
-  WHERE p.job = $1 AND p.destination = n.destination`,
-}
+  parameters: { num: 'value', turn: 'value', parts: PARTS },
+  text: ({ num, turn, parts }) => `
+  UPDATE replay_parts p SET state = n.state, next = n.next, place = n.place, over = n.over, waiting = p.waiting + n.owed, turn = ${turn}
+  FROM ${parts.as('n')} WHERE p.job = ${num} AND p.destination = n.destination`,
+})
 
 const FAILURES = {
   name: 'replay_failures',
@@ -159,14 +155,14 @@ const ATTEMPTS = {
 // candidate at a time: comparisons that no hash can make keep the planner from reading all replays there are.
 const SAME = `FROM replays r WHERE r.segment = c.segment AND r.idx = c.idx AND r.destination = c.destination AND r.origin > c.segment - ${SKEW}`
 
-const SAME_MESSAGES = {
+const SAME_MESSAGES = statement({
   name: 'replay_same_messages',
-  text: `
+  parameters: { deliveries: DELIVERIES, num: 'value', bound: 'value' },
+  text: ({ deliveries, num, bound }) => `
   SELECT
     EXISTS (SELECT 1 ${SAME} AND ${STANDS} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS standing,
-    EXISTS (SELECT 1 ${SAME} AND r.origin > $6::bigint - ${SKEW} AND r.job = $5) AS "ofJob",
+    EXISTS (SELECT 1 ${SAME} AND r.origin > ${bound}::bigint - ${SKEW} AND r.job = ${num}) AS "ofJob",
     (SELECT max(r.origin) ${SAME}) AS newest,
     (SELECT r.replay_of FROM replays r WHERE r.origin = c.origin AND r.idx = c.idx) AS parent
-  FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS c (segment, idx, destination, origin, n)
-  ORDER BY c.n`,
-}
+  FROM ${deliveries.inOrder('c')} ORDER BY c.place`,
+})

@@ -2,11 +2,11 @@
 // the node that received the request, because no delete message may be sent before all nodes know of it: a node could still send a message
 // of the user afterwards. If that node dies they are released like everything it held.
 
-import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
+import { type DeleteMessage, deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import { addDelta, LEDGER } from '../messages/owing.ts'
 import type { RowIds } from '../schema/ids.ts'
-import { byteas, int4s, int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
+import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/texts.ts'
 
 const MESSAGES_AT_ONCE = 2_000
@@ -19,6 +19,37 @@ interface DeleteMessages {
   atMs: number
   holder: string
 }
+
+const SEGMENTS = statement({
+  parameters: {
+    messages: new Columns<DeleteMessage<string>>({
+      seq: ['bigint', ({ segment }) => segment],
+      routes: ['text', ({ routes }) => routes],
+      body: ['bytea', ({ body }) => body],
+    }),
+    source: 'value',
+    atMs: 'value',
+    keys: 'value',
+  },
+  text: ({ messages, source, atMs, keys }) => `
+    INSERT INTO segments (${messages.names}, source, received_at, count, browser, keys)
+    SELECT u.*, ${source}::bigint, ${atMs}::bigint, 1, false, ${keys}::bytea FROM ${messages.as('u')}`,
+})
+
+const SHIPMENTS = statement({
+  parameters: {
+    shipments: plainColumns({ origin: 'bigint', destination: 'bigint', user_id: 'text', bytes: 'integer', parts: 'text' }),
+    deletion: 'value',
+    source: 'value',
+    holder: 'value',
+  },
+  text: ({ shipments, deletion, source, holder }) => `
+    WITH sent AS (SELECT * FROM ${shipments.as('u')}), targets AS (
+      INSERT INTO deletion_targets (deletion, user_id, source, destination, origin)
+      SELECT ${deletion}::bigint, user_id, ${source}::bigint, destination, origin FROM sent
+    )
+    INSERT INTO shipments (holder, id, destination, count, bytes, parts) SELECT ${holder}, origin, destination, 1, bytes, parts FROM sent`,
+})
 
 /** Returns the shipments that it created. */
 export async function oweDeleteMessages(
@@ -33,42 +64,11 @@ export async function oweDeleteMessages(
     const perStatement = Math.max(1, Math.floor(MESSAGES_AT_ONCE / destinations.length))
     for (let at = 0; at < userIds.length; at += perStatement) {
       const messages = userIds.slice(at, at + perStatement).map((userId) => deleteMessage(() => ids.next(), userId, destinations, atMs))
-      await ask(
-        `INSERT INTO segments (seq, source, received_at, count, browser, routes, keys, body)
-         SELECT u.seq, $4::bigint, $5::bigint, 1, false, u.routes, $6::bytea, u.body
-         FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (seq, routes, body)`,
-        [
-          int8s(messages.map(({ segment }) => segment)),
-          texts(messages.map(({ routes }) => routes)),
-          byteas(messages.map(({ body }) => body)),
-          source,
-          atMs,
-          Buffer.from(NO_KEYS),
-        ],
-      )
+      await ask(SEGMENTS, SEGMENTS.values({ messages, source, atMs, keys: Buffer.from(NO_KEYS) }))
       const shipments = messages.flatMap(({ userId, body, shipments: own }) =>
-        own.map((shipment) => ({ ...shipment, userId: writeText(userId), bytes: body.length })),
+        own.map((shipment) => ({ ...shipment, user_id: writeText(userId), bytes: body.length })),
       )
-      await ask(
-        `WITH sent AS (
-           SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::text[])
-             AS u (origin, destination, user_id, bytes, parts)
-         ), targets AS (
-           INSERT INTO deletion_targets (deletion, user_id, source, destination, origin)
-           SELECT $6::bigint, user_id, $7::bigint, destination, origin FROM sent
-         )
-         INSERT INTO shipments (holder, id, destination, count, bytes, parts) SELECT $8, origin, destination, 1, bytes, parts FROM sent`,
-        [
-          int8s(shipments.map(({ origin }) => origin)),
-          int8s(shipments.map(({ destination }) => destination)),
-          texts(shipments.map(({ userId }) => userId)),
-          int4s(shipments.map(({ bytes }) => bytes)),
-          texts(shipments.map(({ parts }) => parts)),
-          deletion,
-          source,
-          holder,
-        ],
-      )
+      await ask(SHIPMENTS, SHIPMENTS.values({ shipments, deletion, source, holder }))
       origins.push(...shipments.map(({ origin }) => origin))
     }
     for (const destination of destinations) owed.set(destination, (owed.get(destination) ?? 0) + userIds.length)

@@ -4,8 +4,8 @@
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
 import { POSTGRES_ROWS, SKEW } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
-import { int8s, texts } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/texts.ts'
 
 const REQUESTS = `
@@ -30,6 +30,13 @@ const OF_USERS = 't.user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::
  * digests.
  */
 const PREFIX = 'left(p.user_id, 200)'
+
+const TARGET = plainColumns({ user_id: 'text', source: 'bigint', destination: 'bigint', origin: 'bigint', final: 'text' })
+const PUT_BACK = statement({
+  parameters: { deletion: 'value', targets: TARGET },
+  text: ({ deletion, targets }) =>
+    `INSERT INTO deletion_targets (deletion, ${targets.names}) SELECT ${deletion}::bigint, * FROM ${targets.unnest}`,
+})
 
 export function deletionRows(ask: Ask, names: Names): DeletionRows<string> {
   return {
@@ -92,18 +99,8 @@ export function deletionRows(ask: Ask, names: Names): DeletionRows<string> {
         [deletion],
       )
       const renamed = new Map(userIds.map((userId, at) => [userId, pseudonyms[at] as string]))
-      await ask(
-        `INSERT INTO deletion_targets (deletion, user_id, source, destination, origin, final)
-         SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])`,
-        [
-          deletion,
-          texts(rows.map(({ user_id }) => renamed.get(readText(user_id)) ?? user_id)),
-          int8s(rows.map(({ source }) => source)),
-          int8s(rows.map(({ destination }) => destination)),
-          int8s(rows.map(({ origin }) => origin)),
-          texts(rows.map(({ final }) => final)),
-        ],
-      )
+      const targets = rows.map((row) => Object.assign(row, { user_id: renamed.get(readText(row.user_id)) ?? row.user_id }))
+      await ask(PUT_BACK, PUT_BACK.values({ deletion, targets }))
     },
   }
 }

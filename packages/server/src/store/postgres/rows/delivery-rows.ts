@@ -5,10 +5,11 @@ import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { CauseRow, DeliveryRows, FailureRow } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE } from '../../history/paging.ts'
 import { holders } from '../messages/held.ts'
-import { resolveOrigins } from '../messages/origins.ts'
+import { DELIVERIES, resolveOrigins } from '../messages/origins.ts'
 import { SKEW } from '../schema/ids.ts'
 import type { Names } from '../schema/names.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
+import { statement } from '../session/row-parameters.ts'
 import { readText } from '../session/texts.ts'
 import { firstPending, walkPending } from './pending.ts'
 import { readLedger } from './recount.ts'
@@ -43,30 +44,7 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       const rows = await all<FailureRow<string>>(sql, [first, last, limit, ...(of === null ? [] : [of, ...states])])
       return rows.map(withReason)
     },
-    replayLinks: (deliveries) =>
-      // A replay was made after the message came: so older days are not looked at.
-      all(
-        `SELECT own.replay_of AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
-           CASE WHEN newest.origin > d.origin THEN newest.origin || '-' || d.idx END AS "replayedBy"
-         FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS d(segment, idx, destination, origin, place)
-         LEFT JOIN LATERAL (
-           SELECT r.origin FROM replays r
-           WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > $5::bigint - ${SKEW}
-           ORDER BY r.origin DESC LIMIT 1
-         ) newest ON true
-         LEFT JOIN LATERAL (
-           SELECT r.replay_of, r.job, r.at FROM replays r WHERE r.origin = d.origin AND r.idx = d.idx AND newest.origin IS NOT NULL
-         ) own ON true
-         LEFT JOIN replay_jobs j ON j.num = own.job
-         ORDER BY d.place`,
-        [
-          deliveries.map(({ segment }) => segment),
-          deliveries.map(({ index }) => index),
-          deliveries.map((each) => each.destination),
-          deliveries.map(({ origin }) => origin),
-          oldestOf(deliveries),
-        ],
-      ),
+    replayLinks: (deliveries) => all(REPLAY_LINKS, REPLAY_LINKS.values({ deliveries, oldest: oldestOf(deliveries) })),
     async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
       const rows = await all<CauseRow>(
         `SELECT g.reason, g.count, g."firstAtMs", g."lastAtMs", f.origin || '-' || f.idx AS "deliveryId" FROM (
@@ -92,6 +70,24 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
     },
   }
 }
+
+// A replay was made after the message came: so older days are not looked at.
+const REPLAY_LINKS = statement({
+  parameters: { deliveries: DELIVERIES, oldest: 'value' },
+  text: ({ deliveries, oldest }) => `SELECT own.replay_of AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
+      CASE WHEN newest.origin > d.origin THEN newest.origin || '-' || d.idx END AS "replayedBy"
+    FROM ${deliveries.inOrder('d')}
+    LEFT JOIN LATERAL (
+      SELECT r.origin FROM replays r
+      WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > ${oldest}::bigint - ${SKEW}
+      ORDER BY r.origin DESC LIMIT 1
+    ) newest ON true
+    LEFT JOIN LATERAL (
+      SELECT r.replay_of, r.job, r.at FROM replays r WHERE r.origin = d.origin AND r.idx = d.idx AND newest.origin IS NOT NULL
+    ) own ON true
+    LEFT JOIN replay_jobs j ON j.num = own.job
+    ORDER BY d.place`,
+})
 
 function withReason<Row extends { reason: string | null }>(row: Row): Row {
   return Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) })

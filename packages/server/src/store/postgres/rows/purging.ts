@@ -14,9 +14,10 @@
 import { type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
-import { bools, byteas, int8s } from '../session/binary-arrays.ts'
+import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/texts.ts'
 
 /** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
@@ -200,11 +201,11 @@ export class Purging {
         bytes += next.bytes
         chunk.push(next)
       }
-      const range = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq] as const
+      const [first, last] = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq]
       // Another request's purge may be rewriting the same ones.
       const { rows } = await ask<{ seq: string; source: string; absent: number[] | null; keys: Buffer; body: Buffer }>(
         `SELECT seq, source, absent, keys, body FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
-        [int8s(chunk.map(({ seq }) => seq)), ...range],
+        [int8s(chunk.map(({ seq }) => seq)), first, last],
       )
       const rewritten: (PurgedContent & { seq: string })[] = []
       for (const row of rows) {
@@ -216,7 +217,7 @@ export class Purging {
         rewritten.push({ ...left, seq: row.seq })
         purged += left.indexes.length
       }
-      if (rewritten.length > 0) await write(ask, rewritten, range)
+      if (rewritten.length > 0) await ask(REWRITE, REWRITE.values({ segments: rewritten, first, last }))
     }
     return purged
   }
@@ -233,21 +234,22 @@ export class Purging {
 }
 
 /** What the rows were before is in the server's files until it vacuums them. */
-async function write(ask: Ask, segments: readonly (PurgedContent & { seq: string })[], range: readonly [string, string]): Promise<void> {
-  await ask(
-    `UPDATE segments s SET keys = u.keys, body = u.body, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
-       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
-     FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::boolean[]) AS u (seq, keys, body, is_empty)
-     WHERE s.seq = u.seq AND s.seq BETWEEN $5 AND $6`,
-    [
-      int8s(segments.map(({ seq }) => seq)),
-      byteas(segments.map(({ keys }) => keys)),
-      byteas(segments.map(({ body }) => body)),
-      bools(segments.map(({ isEmpty }) => isEmpty)),
-      ...range,
-    ],
-  )
-}
+const REWRITE = statement({
+  parameters: {
+    segments: new Columns<PurgedContent & { seq: string }>({
+      seq: ['bigint', ({ seq }) => seq],
+      keys: ['bytea', ({ keys }) => keys],
+      body: ['bytea', ({ body }) => body],
+      is_empty: ['boolean', ({ isEmpty }) => isEmpty],
+    }),
+    first: 'value',
+    last: 'value',
+  },
+  text: ({ segments, first, last }) => `
+    UPDATE segments s SET keys = u.keys, body = u.body, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
+      trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
+    FROM ${segments.as('u')} WHERE s.seq = u.seq AND s.seq BETWEEN ${first} AND ${last}`,
+})
 
 /** By source, the request's users whose messages are dropped now. */
 async function suppressedOf(ask: Ask, purge: Purge): Promise<Map<string, Set<string>>> {

@@ -1,12 +1,13 @@
 // Counts over time. Nodes add to the same minute at once: each locks the rows it adds to, in one order for all, and adds to what
 // it finds under the lock.
 
-import { addStats, HOUR_MS, MINUTE_MS, type StatKey, type StatRows, type StoredStat } from '../../history/stats.ts'
+import { addStats, HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
 import { MARKER } from '../messages/owing.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import type { Parts } from '../session/parts.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/texts.ts'
 
 const DROPPED_PER_STEP = 1_000
@@ -63,37 +64,39 @@ export class Stats {
   }
 }
 
+const STATS = new Columns<StoredStat>({
+  kind: ['text', ({ kind }) => kind],
+  subject: ['text', ({ subject }) => writeText(subject)],
+  step: ['integer', ({ step }) => step],
+  at: ['bigint', ({ at }) => at],
+  doc: ['text', ({ doc }) => doc],
+})
+const KEY = 'kind, subject, step, at'
+const IN_ORDER = 'ORDER BY kind COLLATE "C", subject COLLATE "C", step, at'
+
+const MAKE = statement({
+  parameters: { stats: STATS },
+  text: ({ stats }) => `INSERT INTO stats (${stats.names}) SELECT * FROM ${stats.as('k')} ${IN_ORDER} ON CONFLICT DO NOTHING`,
+})
+const LOCK = statement({
+  parameters: { stats: STATS },
+  text: ({ stats }) => `SELECT ${KEY}, s.doc FROM stats s JOIN ${stats.as('k')} USING (${KEY}) ${IN_ORDER} FOR UPDATE OF s`,
+})
+const PUT = statement({
+  parameters: { stats: STATS },
+  text: ({ stats }) =>
+    `UPDATE stats s SET doc = k.doc FROM ${stats.as('k')} WHERE (s.kind, s.subject, s.step, s.at) = (k.kind, k.subject, k.step, k.at)`,
+})
+
 function statRows(ask: Ask): StatRows {
-  const columns = (keys: readonly StatKey[]) => [
-    keys.map(({ kind }) => kind),
-    keys.map(({ subject }) => writeText(subject)),
-    keys.map(({ step }) => step),
-    keys.map(({ at }) => at),
-  ]
   return {
     /** Rows that are not there are made first, so that all of them can be locked. */
     async stored(keys) {
-      await ask(
-        `INSERT INTO stats (kind, subject, step, at, doc)
-         SELECT kind, subject, step, at, '{}' FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) AS k(kind, subject, step, at)
-         ORDER BY kind COLLATE "C", subject COLLATE "C", step, at
-         ON CONFLICT DO NOTHING`,
-        columns(keys),
-      )
-      const { rows } = await ask<StoredStat>(
-        `SELECT s.kind, s.subject, s.step, s.at, s.doc FROM stats s
-         JOIN unnest($1::text[], $2::text[], $3::integer[], $4::bigint[]) AS k(kind, subject, step, at) USING (kind, subject, step, at)
-         ORDER BY s.kind COLLATE "C", s.subject COLLATE "C", s.step, s.at FOR UPDATE OF s`,
-        columns(keys),
-      )
+      const values = MAKE.values({ stats: keys.map((key) => ({ ...key, doc: '{}' })) })
+      await ask(MAKE, values)
+      const { rows } = await ask<StoredStat>(LOCK, values)
       return rows.map((row) => Object.assign(row, { subject: readText(row.subject) }))
     },
-    put: (rows) =>
-      ask(
-        `UPDATE stats s SET doc = k.doc
-         FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::text[]) AS k(kind, subject, step, at, doc)
-         WHERE (s.kind, s.subject, s.step, s.at) = (k.kind, k.subject, k.step, k.at)`,
-        [...columns(rows), rows.map(({ doc }) => doc)],
-      ),
+    put: (stats) => ask(PUT, PUT.values({ stats })),
   }
 }

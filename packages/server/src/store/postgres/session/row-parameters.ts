@@ -51,6 +51,11 @@ class RowsText {
     return `${this.unnest} AS ${alias} (${this.names})`
   }
 
+  /** With the place of each row: `unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS d (id, claim, place)`. */
+  inOrder(alias: string): string {
+    return `${this.unnest} WITH ORDINALITY AS ${alias} (${this.names}, place)`
+  }
+
   /** One column: `$2::bigint[]`. */
   array(name: string): string {
     const array = this.#arrays.get(name)
