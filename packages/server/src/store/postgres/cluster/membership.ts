@@ -294,7 +294,7 @@ export class Membership {
       .filter(({ num, holder, expiresAtMs }) => expiresAtMs > row.now_ms || (num === this.#num && holder === this.#holder))
       .map(({ holder, expiresAtMs, ...node }) => {
         const isSelf = holder === this.#holder
-        return { ...node, seenAtMs: isSelf ? row.now_ms : expiresAtMs - this.#leaseMs, isSelf }
+        return Object.assign(node, { seenAtMs: isSelf ? row.now_ms : expiresAtMs - this.#leaseMs, isSelf })
       })
     this.#expired = row.nodes.some(({ holder, expiresAtMs }) => holder !== this.#holder && expiresAtMs < row.now_ms)
     for (const listener of this.#listeners) listener()
