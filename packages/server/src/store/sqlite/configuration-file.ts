@@ -161,10 +161,11 @@ export class Change implements ConfigurationChange {
 }
 
 export function createSettings(writer: GroupCommit, reader: ReadingThread): SettingRows {
-  const writes: Pick<SettingRows, 'setSetting' | 'useToken' | 'useAssertion'> = {
+  return {
+    getSetting: (name) => reader.ask('configuration', 'getSetting', name),
     setSetting: (name, value) => writer.run('setSetting', { name, value }),
+    tokenUses: () => reader.ask('configuration', 'tokenUses'),
     useToken: (id, atMs) => writer.run('useToken', { id, atMs }),
     useAssertion: (assertion, nowMs) => writer.run('useAssertion', { assertion, nowMs }),
   }
-  return reader.topic('configuration', writes)
 }
