@@ -36,14 +36,14 @@ async function openFile(t: TestContext) {
     stored: async () => {
       const again = open()
       await again.load()
-      return again.configuration
+      return again.now
     },
   }
 }
 
 test('a change of which one write fails is not made at all, and the next one is', async (t) => {
   const { file, configuring, stored } = await openFile(t)
-  const before = file.configuration
+  const before = file.now
   let told = 0
   file.listen(() => told++)
   const source = { ...SOURCE, id: 'src_1', createdAtMs: 1 }
@@ -52,7 +52,7 @@ test('a change of which one write fails is not made at all, and the next one is'
     change.create('sources', source)
   })
   await assert.rejects(twice, /UNIQUE/)
-  assert.equal(file.configuration, before)
+  assert.equal(file.now, before)
   assert.equal(told, 0)
   const { id } = await configuring.createSource(SOURCE)
   assert.equal(told, 1)
@@ -69,22 +69,22 @@ test('what is known after a series of changes is what is in the file', async (t)
   const token = await configuring.createToken({ name: 'a token', role: 'viewer', hash: 'a hash' })
   await configuring.createToken({ name: 'another token', role: 'admin', hash: 'another hash' })
   assert.equal(await file.change((change) => suppress(change, sourceIds, ['a', 'b'], 1)), 4)
-  assert.deepEqual(file.configuration, await stored())
+  assert.deepEqual(file.now, await stored())
   await configuring.updateSource(other.id, { name: 'renamed' })
   await configuring.deleteSource(one.id)
   await configuring.deleteDestination(gone.id)
   await configuring.deleteToken(token.id)
   assert.equal(await file.change((change) => unsuppress(change, 'a', null)), 2)
   assert.equal(await file.change((change) => unsuppress(change, 'b', other.id)), 1)
-  assert.deepEqual(file.configuration, await stored())
-  assert.deepEqual([...file.configuration.suppressions.keys()], [one.id])
+  assert.deepEqual(file.now, await stored())
+  assert.deepEqual([...file.now.suppressions.keys()], [one.id])
 })
 
 test('a change of many things copies them once, and leaves what was known before as it was', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const { id } = await configuring.createSource(SOURCE)
   for (let nth = 0; nth < 3; nth++) await configuring.createDestination(destinationOf({ sourceIds: [id] }))
-  const before = file.configuration
+  const before = file.now
   const [first, second, third] = before.destinations.values()
   assert.ok(first && second && third)
   await file.change(async (change) => {
@@ -97,13 +97,13 @@ test('a change of many things copies them once, and leaves what was known before
   })
   assert.deepEqual([...before.destinations.values()], [first, second, third])
   assert.deepEqual(
-    [...file.configuration.destinations.values()],
+    [...file.now.destinations.values()],
     [
       { ...first, name: 'renamed' },
       { ...second, sourceIds: [] },
     ],
   )
-  assert.deepEqual(file.configuration, await stored())
+  assert.deepEqual(file.now, await stored())
 })
 
 test('a command beside the change answers after the commit, when listeners know of the change', async (t) => {

@@ -23,37 +23,28 @@ export interface ConfigurationFileParts {
   onDestinationDeleted: (id: string) => void
 }
 
-export class ConfigurationFile implements ConfigurationChanges {
+export class ConfigurationFile extends KnownConfiguration implements ConfigurationChanges {
   readonly #parts: ConfigurationFileParts
   readonly #inTurn = createTurns()
-  readonly #known: KnownConfiguration
   #secretBox: SecretBox
 
   constructor(parts: ConfigurationFileParts) {
+    super(parts.onDestinationDeleted)
     this.#parts = parts
-    this.#known = new KnownConfiguration(parts.onDestinationDeleted)
     this.#secretBox = parts.secretBox
-  }
-
-  get configuration(): Configuration {
-    return this.#known.now
-  }
-
-  listen(listener: (configuration: Configuration) => void): void {
-    this.#known.listen(listener)
   }
 
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
     const { writer, reader, nowMs } = this.#parts
     return this.#inTurn(async () => {
-      const change = new Change(this.configuration, this.#secretBox, reader)
+      const change = new Change(this.now, this.#secretBox, reader)
       const result = await work(change)
       const { kinds, commands, entry } = change
       // A new key is used, and noted, also where nothing was sealed with the old one.
       const isCommitted = kinds.length > 0 || entry !== undefined
       const replies = isCommitted ? await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) }) : []
       this.#secretBox = change.nextBox
-      this.#known.become(change.next)
+      this.become(change.next)
       for (const [at, answer] of change.answers.entries()) answer(replies[at])
       return result
     })
@@ -63,7 +54,7 @@ export class ConfigurationFile implements ConfigurationChanges {
   async load(): Promise<void> {
     const { reader } = this.#parts
     const { destinations, ...rest } = await reader.ask('configuration', 'all')
-    this.#known.become({
+    this.become({
       ...rest,
       destinations: new Map(destinations.map((destination) => [destination.id, openDestination(destination, this.#secretBox)])),
     })

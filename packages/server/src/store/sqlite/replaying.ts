@@ -5,8 +5,8 @@ import type { ReplayJobRows } from '../replays/replay-rows.ts'
 import { SQLITE_ROWS } from './schema/ids.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import { auditNote } from './threads/protocol.ts'
+import type { Reads } from './threads/reader.ts'
 import type { ReadingThread } from './threads/reading-thread.ts'
-import type { Reads } from './threads/reads.ts'
 
 export function replayJobRows(writer: GroupCommit, reader: ReadingThread, nowMs: () => number): ReplayJobRows<number> {
   const writes: Omit<ReplayJobRows<number>, keyof Reads['replays']> = {

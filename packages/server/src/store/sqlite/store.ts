@@ -1,5 +1,5 @@
 // The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
-// memory and the forming of groups. See group-commit.ts, group-writer.ts, reads.ts.
+// memory and the forming of groups. See group-commit.ts, group-writer.ts, reader.ts.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -24,7 +24,7 @@ import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { Deleting } from './deleting.ts'
 import { Accepting } from './messages/accepting.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
-import { settleCommand } from './messages/settle-command.ts'
+import { settleCommand } from './messages/write-settle.ts'
 import { replayJobRows } from './replaying.ts'
 import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
@@ -168,7 +168,7 @@ class Sqlite implements SqliteStore {
   }
 
   configuration(): Configuration {
-    return this.#file.configuration
+    return this.#file.now
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {

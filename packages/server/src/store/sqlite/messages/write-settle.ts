@@ -4,9 +4,9 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
-import { countOf, type RecordRow } from '../../encoding/settlement.ts'
+import { countOf, type RecordRow, recordRow, refuseUneven } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
-import type { ShipmentDraft } from '../../store.ts'
+import type { Settlement, ShipmentDraft } from '../../store.ts'
 import type { Rows } from '../rows/rows.ts'
 import { recordOutcome } from '../rows/write-replay-outcomes.ts'
 import type { RowIds } from '../schema/ids.ts'
@@ -20,6 +20,22 @@ export interface SettleCommand {
   kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
+}
+
+/** On the main thread: a settlement as it goes to the writing thread. */
+export function settleCommand(settlement: Settlement): SettleCommand {
+  const { destinationId, done, kept, remaining } = settlement
+  refuseUneven(settlement)
+  return {
+    destinationId,
+    done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),
+    kept: kept.map(({ shipment, parts }) => {
+      const { id, claim, attempt, dueAtMs } = shipment
+      return { id: id as number, claim, attempt, dueAtMs, before: countOf(shipment), count: countOf({ parts }), parts: storedParts(parts) }
+    }),
+    remaining,
+    records: settlement.records.map(recordRow<number>),
+  }
 }
 
 interface Parts {

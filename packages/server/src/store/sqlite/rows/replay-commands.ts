@@ -10,42 +10,41 @@ import { replayRows } from './replay-rows.ts'
 const JOBS_PER_STEP = 100
 
 export function replayCommands(parts: WriterParts) {
-  const { database, ids, destinations } = parts
-  const rows = replayRows(parts)
+  const { rows, ids, destinations } = parts
+  const owing = replayRows(parts)
   return {
-    replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replayOne(rows, deliveryId, atMs) },
+    replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replayOne(owing, deliveryId, atMs) },
     /** A number after every row that there is. */
     replayBound: { run: () => ids.next(), outside: 'after' },
     createReplay: {
       run({ job, bound, first, destinationIds }: NewJobRow<number>) {
         const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
-        const { lastInsertRowid } = database
-          .prepare('INSERT INTO replay_jobs (id, created_at, state, rate, doc, bound, total) VALUES (?, ?, ?, ?, ?, ?, ?)')
-          .run(id, createdAtMs, state, ratePerSecond, JSON.stringify({ selection, createdBy }), bound, total)
-        const insert = database.prepare('INSERT INTO replay_parts (job, destination, next) VALUES (?, ?, ?)')
+        const doc = JSON.stringify({ selection, createdBy })
+        const insertJob = 'INSERT INTO replay_jobs (id, created_at, state, rate, doc, bound, total) VALUES (?, ?, ?, ?, ?, ?, ?)'
+        rows.run(insertJob, id, createdAtMs, state, ratePerSecond, doc, bound, total)
+        const insertPart = 'INSERT INTO replay_parts (job, destination, next) SELECT num, ?, ? FROM replay_jobs WHERE id = ?'
         const nums = destinationIds === null ? [0] : destinationIds.map((of) => destinations.num(of) as number)
-        for (const num of nums) insert.run(lastInsertRowid, num, first)
+        for (const num of nums) rows.run(insertPart, num, first, id)
       },
     },
     /** False when the job's state or rate is not what it was before. */
     updateReplay: {
-      run: ({ id, before, after }: { id: string; before: JobSettings; after: JobSettings }) =>
-        database
-          .prepare('UPDATE replay_jobs SET state = ?, rate = ?, finished_at = ? WHERE id = ? AND state = ? AND rate IS ?')
-          .run(after.state, after.ratePerSecond, after.finishedAtMs, id, before.state, before.ratePerSecond).changes === 1,
+      run({ id, before, after }: { id: string; before: JobSettings; after: JobSettings }) {
+        const update = 'UPDATE replay_jobs SET state = ?, rate = ?, finished_at = ? WHERE id = ? AND state = ? AND rate IS ?'
+        return rows.run(update, after.state, after.ratePerSecond, after.finishedAtMs, id, before.state, before.ratePerSecond) === 1
+      },
     },
-    replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => makeStep(rows, step, () => atMs) },
+    replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => makeStep(owing, step, () => atMs) },
     /** How many jobs went, of those over by then. The newest stays: its number must not be given out again while rows may name it. */
     dropReplays: {
       run({ beforeMs }: { beforeMs: number }) {
-        const jobs = database
-          .prepare(
-            `SELECT num FROM replay_jobs WHERE finished_at < ? AND num < (SELECT max(num) FROM replay_jobs) ORDER BY num LIMIT ${JOBS_PER_STEP}`,
-          )
-          .all(beforeMs) as { num: number }[]
+        const jobs = rows.all<{ num: number }>(
+          `SELECT num FROM replay_jobs WHERE finished_at < ? AND num < (SELECT max(num) FROM replay_jobs) ORDER BY num LIMIT ${JOBS_PER_STEP}`,
+          beforeMs,
+        )
         for (const { num } of jobs) {
-          database.prepare('DELETE FROM replay_parts WHERE job = ?').run(num)
-          database.prepare('DELETE FROM replay_jobs WHERE num = ?').run(num)
+          rows.run('DELETE FROM replay_parts WHERE job = ?', num)
+          rows.run('DELETE FROM replay_jobs WHERE num = ?', num)
         }
         return jobs.length
       },

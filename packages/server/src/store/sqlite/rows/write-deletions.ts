@@ -74,29 +74,31 @@ export class Purges {
    * are dropped, so every message that was on its way to the store when the request was made has been stored.
    */
   step(deletion: number): { over: boolean; end: number } {
-    const { database, ids } = this.#parts
-    const row = database.prepare('SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?').get(deletion) as
-      | { cursor: number; suppress: number }
-      | undefined
+    const { rows, ids } = this.#parts
+    const [row] = rows.all<{ cursor: number; suppress: number }>(
+      'SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?',
+      deletion,
+    )
     if (row === undefined) return { over: true, end: 0 }
     if (row.cursor === 0 && row.suppress === 1) {
-      database.prepare('UPDATE deletions SET purge_end = ? WHERE num = ?').run(ids.next(), deletion)
+      rows.run('UPDATE deletions SET purge_end = ? WHERE num = ?', ids.next(), deletion)
       this.#purges.delete(deletion)
     }
     const purge = this.#purge(deletion)
-    const rows = database
-      .prepare('SELECT seq, source, keys FROM segments WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?')
-      .all(row.cursor, purge.end, SEGMENTS_PER_STEP) as { seq: number; source: number; keys: Uint8Array }[]
+    const segments = rows.all<{ seq: number; source: number; keys: Uint8Array }>(
+      `SELECT seq, source, keys FROM segments WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ${SEGMENTS_PER_STEP}`,
+      row.cursor,
+      purge.end,
+    )
     let count = 0
-    for (const { seq, source, keys } of rows) {
+    for (const { seq, source, keys } of segments) {
       const users = purge.users.get(source)
       const possible = users ? candidates(keys, users.hashes) : []
       if (users && possible.length > 0) count += this.#purgeSegment(seq, keys, possible, users.ids)
     }
-    const over = rows.length < SEGMENTS_PER_STEP
-    database
-      .prepare('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?')
-      .run(over ? purge.end : (rows.at(-1)?.seq ?? purge.end), count, deletion)
+    const over = segments.length < SEGMENTS_PER_STEP
+    const cursor = over ? purge.end : (segments.at(-1)?.seq ?? purge.end)
+    rows.run('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?', cursor, count, deletion)
     if (over) this.#purges.delete(deletion)
     return { over, end: purge.end }
   }

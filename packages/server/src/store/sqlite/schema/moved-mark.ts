@@ -23,8 +23,7 @@ export function readMoved(database: DatabaseSync): MovedMark | undefined {
 
 /** Null: none from now on. */
 export function writeMoved(database: DatabaseSync, mark: MovedMark | null): void {
-  if (mark === null) database.prepare('DELETE FROM settings WHERE name = ?').run(MOVED_SETTING)
-  else writeSetting(database, MOVED_SETTING, JSON.stringify(mark))
+  writeSetting(database, MOVED_SETTING, mark && JSON.stringify(mark))
 }
 
 export function refuseMoved(database: DatabaseSync, path: string): void {

@@ -8,6 +8,7 @@ import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../co
 import { sealedSecrets } from '../rows/read-configuration.ts'
 import { Rows } from '../rows/rows.ts'
 import { openWriter } from './database.ts'
+import { writeSetting } from './settings.ts'
 
 /** Set by the step of the schema that this belongs to, and taken away at the end. */
 export const PLAIN_CREDENTIALS = 'plain_credentials'
@@ -28,7 +29,7 @@ export function sealCredentials(path: string, box: SecretBox): void {
       ...['before', 'after'].map((column) => hideIn(database, 'audit', column, "action LIKE 'destination.%'", hiddenInAudit)),
     ].includes(true)
     if (isChanged) overwriteFreePages(database)
-    database.prepare('DELETE FROM settings WHERE name = ?').run(PLAIN_CREDENTIALS)
+    writeSetting(database, PLAIN_CREDENTIALS, null)
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
     database.close()

@@ -6,7 +6,12 @@ export function readSetting(database: DatabaseSync, name: string): string | unde
   return (database.prepare('SELECT value FROM settings WHERE name = ?').get(name) as { value: string } | undefined)?.value
 }
 
-export function writeSetting(database: DatabaseSync, name: string, value: string): void {
+/** Null removes it. */
+export function writeSetting(database: DatabaseSync, name: string, value: string | null): void {
+  if (value === null) {
+    database.prepare('DELETE FROM settings WHERE name = ?').run(name)
+    return
+  }
   database
     .prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
     .run(name, value)

@@ -28,20 +28,17 @@ const AGAIN_MS = 250
 interface Waiting {
   kind: Kind
   command: Noted
-  body: Uint8Array | null
-  /** Fills in the keys in the group's buffer. */
-  writeKeys: ((into: Uint32Array, at: number) => void) | null
-  /** Just before the group is formed: the last look at what may have changed while it waited. */
-  prepare: (() => void) | null
+  options: CommandOptions
   bytes: number
-  again: boolean
   resolve: (value: never) => void
   reject: (error: Error) => void
 }
 
 export interface CommandOptions {
   body?: Uint8Array
+  /** Fills in the keys in the group's buffer. */
   writeKeys?: (into: Uint32Array, at: number) => void
+  /** Just before the group is formed: the last look at what may have changed while it waited. */
   prepare?: () => void
   /** Try again while the store is unavailable. */
   again?: boolean
@@ -100,15 +97,15 @@ export class GroupCommit {
   }
 
   run<K extends Kind>(kind: K, command: CommandOf<K>, options: CommandOptions = {}): Promise<ReplyOf<K>> {
-    const { body = null, writeKeys = null, prepare = null, again = false } = options
+    const { body, again } = options
     if (this.#gone) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#gone }))
     // Only batches have a body.
-    const bytes = body === null ? 0 : body.length + (command as Noted as CommandOf<'accept'>).count * KEY_WORDS * 4
+    const bytes = body === undefined ? 0 : body.length + (command as Noted as CommandOf<'accept'>).count * KEY_WORDS * 4
     if (!again && this.#waitingBytes + bytes > WAITING_BYTES) {
       return Promise.reject(new StoreUnavailable('more is waiting to be stored than fits in memory'))
     }
     return new Promise<ReplyOf<K>>((resolve, reject) => {
-      this.#waiting.push({ kind, command, body, writeKeys, prepare, bytes, again, resolve, reject })
+      this.#waiting.push({ kind, command, options, bytes, resolve, reject })
       this.#waitingBytes += bytes
       if (this.#lazy.has(kind) && !this.#closing) {
         if (this.#waiting.length < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#hurry(), LAZY_MS)
@@ -168,7 +165,7 @@ export class GroupCommit {
     this.#underway.push(group)
     let bytes = 0
     for (const waiting of group) {
-      waiting.prepare?.()
+      waiting.options.prepare?.()
       bytes += waiting.bytes
     }
     const buffer = bytes === 0 ? null : this.#fill(group, bytes)
@@ -193,16 +190,17 @@ export class GroupCommit {
     const words = new Uint32Array(buffer, 0, Math.floor(bytes / 4))
     const all = new Uint8Array(buffer)
     let word = 0
-    for (const { kind, command, writeKeys } of group) {
+    for (const { kind, command, options } of group) {
       if (kind !== 'accept') continue
       const accept = command as CommandOf<'accept'>
       accept.keysAt = word
-      writeKeys?.(words, word)
+      options.writeKeys?.(words, word)
       word += accept.count * KEY_WORDS
     }
     let at = word * 4
-    for (const { kind, command, body } of group) {
-      if (kind !== 'accept' || body === null) continue
+    for (const { kind, command, options } of group) {
+      const { body } = options
+      if (kind !== 'accept' || body === undefined) continue
       ;(command as CommandOf<'accept'>).bodyAt = at
       all.set(body, at)
       at += body.length
@@ -230,7 +228,7 @@ export class GroupCommit {
       else if (!reply.unavailable) waiting.reject(new Error(reply.message))
       else {
         problem = reply.message
-        if (waiting.again && !this.#closing) again.push(waiting)
+        if (waiting.options.again && !this.#closing) again.push(waiting)
         else waiting.reject(new StoreUnavailable(reply.message))
       }
     }

@@ -1,12 +1,47 @@
-// The reading thread: what control asks, on a connection of its own, so that a question about a million rows holds up no
-// commit. Each answer is one snapshot.
+// The reading thread: everything that control can ask of the rows, on a connection of its own, so that a question about a million rows
+// holds up no commit. Each answer is one snapshot.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { createTurns } from '../../../timing/turns.ts'
-import { InvalidCursor } from '../../store.ts'
+import { DeletionReads } from '../../deletions/deletion-reads.ts'
+import { booksOf } from '../../history/books.ts'
+import { type HistoryReads, historyReads } from '../../history/history.ts'
+import type { FoundKey } from '../../history/message-rows.ts'
+import { InvalidCursor, type MessageFilter, type PageRequest } from '../../store.ts'
+import { auditRows } from '../rows/audit-rows.ts'
+import { bookRows } from '../rows/book-rows.ts'
+import { deletionRows } from '../rows/deletion-rows.ts'
+import { deliveryRows } from '../rows/delivery-rows.ts'
+import { messageRows } from '../rows/message-rows.ts'
+import { configurationReads } from '../rows/read-configuration.ts'
+import { replayReads } from '../rows/read-replays.ts'
+import { pinnedSegments } from '../rows/retention.ts'
 import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
-import { createReads, type Reads } from './reads.ts'
+
+type Keys = readonly FoundKey<number>[]
+
+/** By topic. What answers with a promise awaits nothing but rows, which are there at once. */
+function createReads(rows: Rows) {
+  const history = (found: Keys = []): HistoryReads =>
+    historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows) }))
+  return {
+    configuration: configurationReads(rows),
+    books: booksOf(bookRows(rows)),
+    history: history(),
+    /** Questions of history about a messageId, with where the writing thread found it. */
+    found: {
+      messages: (found: Keys, filter: MessageFilter, page: PageRequest) => history(found).messages(filter, page),
+      message: (found: Keys, id: string) => history(found).message(id),
+      trails: (found: Keys, id: string) => history(found).trails(id),
+    },
+    deletions: new DeletionReads(deletionRows(rows)),
+    retention: { pinned: (line: number) => pinnedSegments(rows, line) },
+    replays: replayReads(rows),
+  }
+}
+
+export type Reads = ReturnType<typeof createReads>
 
 export interface Question {
   id: number
@@ -20,8 +55,7 @@ export type Answer = { id: number; ok: true; value: unknown } | { id: number; ok
 if (parentPort !== null) {
   const port = parentPort
   const database = openReader((workerData as { path: string }).path)
-  const rows = new Rows(database)
-  const reads = createReads(rows)
+  const reads = createReads(new Rows(database))
   const inTurn = createTurns()
   const answerTo = async ({ id, topic, name, args }: Question): Promise<void> => {
     let answer: Answer

@@ -4,8 +4,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { InvalidCursor, StoreUnavailable } from '../../store.ts'
-import type { Answer, Question } from './reader.ts'
-import type { Reads } from './reads.ts'
+import type { Answer, Question, Reads } from './reader.ts'
 
 type Asked<Topic> = {
   [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
