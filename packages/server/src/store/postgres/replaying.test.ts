@@ -120,7 +120,7 @@ suite('nodes that replay together', () => {
     const times = await releasedAt(job)
     assert.ok(mostInASecond(times) <= 44, `${mostInASecond(times)} in one second`)
     const lastedMs = (times.at(-1) as number) - (times[0] as number)
-    assert.ok(lastedMs > 2_300 && lastedMs < 15_000, `${lastedMs} ms`)
+    assert.ok(lastedMs > 2_300, `${lastedMs} ms`)
     assert.ok(refused.length < 20, `${refused.length} refusals: nobody asks all the time`)
   })
 

@@ -4,10 +4,11 @@
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import type { NamedDelivery, Origin } from '../../history/named-deliveries.ts'
-import { SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns } from '../session/row-parameters.ts'
 
+/** A segment and its shipments are named in one go. */
+const NAMED_WITHIN = String(5_000n << 21n)
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
 const LOOKED_AT = 64
 
@@ -34,7 +35,7 @@ export async function resolveOrigins(ask: Ask, names: readonly string[]): Promis
     `SELECT n.origin, g.seq, g.routes, g.count, g.absent FROM unnest($1::bigint[]) AS n (origin) CROSS JOIN LATERAL (
        SELECT * FROM (
          SELECT seq, routes, count, absent FROM segments
-         WHERE seq < n.origin AND seq > n.origin - ${SKEW} AND (seq >> 12) & 511 = (n.origin >> 12) & 511
+         WHERE seq < n.origin AND seq > n.origin - ${NAMED_WITHIN} AND (seq >> 12) & 511 = (n.origin >> 12) & 511
          ORDER BY seq DESC LIMIT ${LOOKED_AT}) s
        WHERE strpos(s.routes, '"' || n.origin || '"') > 0 LIMIT 1) g`,
     [others],
