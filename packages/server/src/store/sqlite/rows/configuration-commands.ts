@@ -6,7 +6,7 @@ import { writeSetting } from '../schema/settings.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterParts } from '../threads/writer-parts.ts'
 
-interface Row {
+export interface Row {
   table: (typeof TABLES)[keyof typeof TABLES]
   id: string
   columns: Record<string, string | number>
