@@ -1,5 +1,5 @@
-// The description of the API and what the service serves are one: every path that is served is described, every path that
-// is described answers as it says.
+// The OpenAPI description matches the service: every path that the service serves is described, and every path that is
+// described answers as the description says.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

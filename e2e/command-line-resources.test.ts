@@ -1,4 +1,4 @@
-// The commands that make, change and end things (sources, destinations, tokens, OAuth applications, replays, deletions), against a
+// The commands that create, change and delete resources (sources, destinations, tokens, OAuth applications, replays, deletions), against a
 // real service and real receivers.
 
 import assert from 'node:assert/strict'

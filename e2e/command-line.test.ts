@@ -1,5 +1,5 @@
-// The command line as a person and a script use it: real processes, a real service, real receivers. The commands that make and
-// change things are tested in command-line-resources.test.ts.
+// The command line as a person and a script use it: real processes, a real service, real receivers. The commands that create and
+// change resources are tested in command-line-resources.test.ts.
 
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'

@@ -106,7 +106,7 @@ suite('documentation', { concurrency: 2 }, () => {
     other.check()
   })
 
-  test('the address of the reference leads into the site; an operation is found by its path, and leads to its error codes', async () => {
+  test('/docs/api redirects into the site; the search finds an operation by its path, and the operation links to its error codes', async () => {
     await using tab = await open(WIDE)
     await tab.visit('/docs/api')
     await tab.page.waitForURL(`${service.url}/docs/reference/http`)

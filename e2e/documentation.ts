@@ -51,7 +51,7 @@ export function proseOf(markdown: string): string {
   return markdown.replaceAll(/^ *(`{3,})[^\n]*\n[\s\S]*?\n *\1 *$/gm, '').replaceAll(/`[^`\n]*`/g, '')
 }
 
-/** Anchors in a page that are not headings. */
+/** The ids of explicit anchors in a page, which are not headings. */
 function anchorsOf(markdown: string): string[] {
   return [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)
 }

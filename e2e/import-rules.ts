@@ -19,25 +19,25 @@ interface Rule {
 }
 
 const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth', 'observe', 'docs', 'dashboard']
-/** Rooms beside the stages that serve them all. */
+/** Folders that every stage may import from. */
 const ROOMS = ['api', 'destinations', 'destinations/webhook', 'http', 'logging', 'outbound', 'secrets', 'timing']
 const ADAPTERS = ['sqlite', 'postgres']
-/** What the adapters share: the port, the logic of each topic, how values lie in columns. */
+/** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']
 
 const builtin = /^node:/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
-/** What stands beside the stages and serves them all (config, errors, the rooms); app.ts and cli.ts stand above them. */
+/** Files that every stage may import: those in the root of the server (config, errors, …) and in ROOMS. Not app.ts and cli.ts, which import the stages. */
 const serverRoot = new RegExp(`^server/(?!app\\.ts|cli\\.ts)((${ROOMS.join('|')})/)?[^/]+\\.ts$`)
 const storePort = /^server\/store\/(store|port\/[^/]+)\.ts$/
 const server = [builtin, protocol, webhook, serverRoot]
 
-/** What a stage of the server may take beside the port: from npm, or by name from another. */
+/** What a stage may import in addition: packages from npm, or single files of another stage. */
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/],
-  // Which keys are taken is said once, by who uses them.
+  // oauth/ uses the public keys, so it alone says which keys are accepted.
   control: [/^fastify$/, /^server\/oauth\/keys\.ts$/],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
@@ -46,8 +46,8 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
 }
 
 /**
- * Files of other stages that a stage may import types from, and nothing else: there a stage declares what it tells or gives to others,
- * so that nobody keeps a copy. What is called at run time is still handed in by app.ts.
+ * Files of other stages from which a stage may import types, but no code. In these files a stage declares the types that it shares,
+ * so that no other stage keeps a copy. The functions themselves are still handed in by app.ts.
  */
 const STAGE_TYPES: Record<string, RegExp[]> = {
   control: [/^server\/delivery\/(delivery|sending\/dial-check)\.ts$/, /^server\/observe\/live\.ts$/],
@@ -66,7 +66,7 @@ const RULES: Rule[] = [
     files: /^server\/commands\//,
     may: [...server, /^server\/commands\//, /^server\/(app|installation\/maintenance)\.ts$/, /^@switchyard\/node$/, /^yaml$/, /^undici$/],
   },
-  // Moves one store to the other, so it knows both: as it is called by installation/maintenance.ts alone, nothing else comes to.
+  // Moves one store into the other, so it may import both adapters. Only installation/ may import it.
   { files: /^server\/store-migration\//, may: [...server, /^server\/store-migration\//, /^server\/store\//] },
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),

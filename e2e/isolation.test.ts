@@ -94,7 +94,7 @@ function delivered(destinationId: string, count: number): object {
 
 /**
  * Messages that did not arrive exactly once, with the X-Attempt of each arrival and the attempts on record. On a loaded machine a
- * receiver in this process may answer after the deadline; the retry that follows has the next number, and is not counted.
+ * receiver in this process may answer after the deadline. The retry that follows has the next X-Attempt and is not counted.
  */
 async function notOnce(wiring: Wiring, to: string, { byMessageId }: Receiver, ids: readonly string[]): Promise<object[]> {
   const found: object[] = []

@@ -24,14 +24,14 @@ for (const page of REFERENCE_PAGES) {
   })
 }
 
-test('the HTTP API has the pages that its description has tags, in the folder and in the table of contents', () => {
+test('the HTTP API has one page for each tag of its description, in the folder and in the table of contents', () => {
   const pages = httpPages().map(({ path, title }) => [path.replace(/^docs\/reference\/|\.md$/g, ''), title])
   assert.deepEqual(HTTP_API.pages, pages)
   const files = globSync('http{.md,/*.md}', { cwd: join(import.meta.dirname, '..', 'docs', 'reference') })
   assert.deepEqual(new Set(files.map((file) => file.replaceAll('\\', '/').replace(/\.md$/, ''))), new Set(pages.map(([name]) => name)))
 })
 
-test('every operation is on one page of the HTTP API, with its command; every error code and every setting is on its page', () => {
+test('every operation is on exactly one page of the HTTP API, with its command; the pages of errors and settings list every code and setting', () => {
   const [overview = '', ...texts] = httpPages().map((page) => page.render())
   for (const operation of operationsOf(describedApi())) {
     const name = nameOf(operation)

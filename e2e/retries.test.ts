@@ -1,6 +1,6 @@
-// What happens to a message that a receiver does not take (docs/guide/delivery.md): which failures are temporary
-// and which are not, when it is tried again, for how long, and what is on record in the end. Hours pass by moving the
-// service's clock, except in one test, which waits as a receiver does.
+// What happens to a message that a receiver does not accept (docs/guide/delivery.md): which failures are temporary, when the
+// message is retried and for how long, and what is recorded in the end. The tests move the service's clock to let hours pass, except
+// for one, which waits in real time.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

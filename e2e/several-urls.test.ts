@@ -1,5 +1,5 @@
-// A webhook with several URLs: all are tried at once, one success is enough, and only what failed for a
-// time is tried again.
+// A webhook with several URLs: all are tried at once, one success is enough, and only URLs that failed
+// temporarily are tried again.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -71,7 +71,7 @@ describe('Several configured URLs', () => {
     const [taking, hanging] = at as [Receiver, Receiver]
     await wiring.change({ maxInFlight: 2, timeoutMs: 5_000 })
     await wiring.send(Array.from({ length: 40 }, (_, n) => ({ type: 'track', messageId: `held-up-${n}`, userId: 'u-1', event: 'Tested' })))
-    // If a delivery waited for the URL that hangs, there would never be more of them there than may be in flight.
+    // If deliveries waited for the URL that hangs, it would never get more requests than may be in flight.
     await hanging.until(() => hanging.open() >= 10, { state: () => `${hanging.open()} open, ${taking.byMessageId.size} taken` })
     await taking.until(() => taking.byMessageId.size === 40)
     const delivery = await wiring.delivery('held-up-39', ({ attempts }) => attempts.length === 2, { what: 'the timeout is on record' })

@@ -9,7 +9,7 @@ import { forbiddenImports, importCycles, importsOf, type Sources } from './impor
 
 const packages = join(import.meta.dirname, '..', 'packages')
 
-/** Tests beside their subjects included. */
+/** Including test files. */
 const MOST_ENTRIES = 27
 
 const sources: Sources = new Map(
@@ -41,7 +41,7 @@ test('no source has more than 500 lines, and no test more than 600', () => {
   )
 })
 
-test('no folder of the server has more entries than can be taken in at a glance', () => {
+test('no folder of the server has too many entries', () => {
   const folders = globSync('server/src/**/', { cwd: packages })
   assert.ok(folders.length > 30, `only ${folders.length} folders found`)
   const crowded = folders.filter((folder) => readdirSync(join(packages, folder)).length > MOST_ENTRIES)
@@ -114,7 +114,7 @@ test('the checker finds a forbidden import of each kind', () => {
   for (const edge of forbidden) assert.equal(problems(edge).length, 1, edge.join(' → '))
 })
 
-test('some files may be imported as types alone, each by the stages that read them', () => {
+test('a stage may import types, but no code, from the files that the table names for it', () => {
   const typesAllowed: [file: string, specifier: string][] = [
     ['dashboard/page.ts', '@switchyard/protocol'],
     ['server/control/destinations/destinations.ts', '../../delivery/delivery.ts'],

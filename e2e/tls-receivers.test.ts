@@ -1,5 +1,5 @@
-// Receivers over HTTPS: a certificate that is not good for the host is an error, and no request is sent; one from a trusted
-// authority works.
+// Receivers over HTTPS: if the certificate is not valid for the host, the attempt fails and no request is sent; a certificate from a
+// trusted authority works.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

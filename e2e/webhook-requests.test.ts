@@ -1,5 +1,5 @@
-// The request that a webhook gets: where it goes, its headers to the last one, its signatures, and the
-// settings that decide about them.
+// The request that a webhook gets: its URL, all of its headers, its signatures, and the settings that
+// control them.
 
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'

@@ -18,7 +18,7 @@ export interface Competitor {
 /** The same for every node, as it must be. */
 const SECRET_KEY = 'a key for the benchmark, and for nothing else'
 
-/** `before`: another checkout of the service; then the two versions are compared, and nothing else. */
+/** `before`: the folder of another checkout of the service. If it is given, only the two versions are compared. */
 export function createCompetitors(postgres: Postgres, before: string | undefined): Competitor[] {
   const documented = graphileWorker(postgres, 'documented')
   const tuned = graphileWorker(postgres, 'tuned')

@@ -117,7 +117,7 @@ function bars(): Bar[] {
     ),
     ...(oneToBefore === undefined
       ? []
-      : [bar('the same against the checkout before', '≥ 0.97 × before', spread(oneToBefore), oneToBefore.median >= 0.97)]),
+      : [bar('one node: in → out, compared with the other checkout', '≥ 0.97 × before', spread(oneToBefore), oneToBefore.median >= 0.97)]),
     bar('two nodes and the database on the same cores', 'no slower than one node', spread(twoToOne), twoToOne && twoToOne.median >= 1),
     bar(
       'round trips per event at load',

@@ -36,7 +36,7 @@ const MEMORY_LIMIT_BYTES = 400e6
 const FLAT_FACTOR = 1.1
 const UNDISTURBED_FACTOR = 1.1
 const START_LIMIT_MS = 5_000
-/** What a change may cost that is not about speed. */
+/** The least throughput, relative to the version before, that a change may have if it is not about speed. */
 const BEFORE_FACTOR = 0.97
 
 export function bars(results: Results): Bar[] {
@@ -56,7 +56,7 @@ export function bars(results: Results): Bar[] {
   ]
 }
 
-/** Only when another checkout was measured too. */
+/** Only if another checkout was measured too. */
 function beforeBars(delivery: ProgramRound<DeliveryRun>[], ingest: ProgramRound<IngestRun>[]): Bar[] {
   const compared = [
     ['in → durable → POST out → outcome durable', rateRatios(delivery, 'before')],

@@ -36,7 +36,7 @@ export interface RunningProgram {
   stop(): Promise<void>
 }
 
-/** `before`: another checkout of the service. */
+/** `before`: the folder of another checkout of the service. */
 export function createPrograms(postgres: Postgres | undefined, redis: Redis | undefined, before: string | undefined): Program[] {
   return [
     ...(isServiceThere() ? [service('service', 'Switchyard')] : []),

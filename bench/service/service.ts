@@ -57,7 +57,7 @@ export function isServiceThere(): boolean {
 /** The service of another checkout, for example of the commit before a change. Its dependencies must be installed there. */
 export function cliOf(checkout: string): string {
   const cli = resolve(checkout, 'packages', 'server', 'src', 'cli.ts')
-  if (!existsSync(cli)) throw new Error(`${cli} is not there: give the folder of a checkout`)
+  if (!existsSync(cli)) throw new Error(`${cli} does not exist: --before must be the root folder of a Switchyard checkout`)
   return cli
 }
 

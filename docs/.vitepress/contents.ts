@@ -64,7 +64,7 @@ export const SECTIONS: readonly Section[] = [
   },
 ]
 
-/** Has a sidebar of its own, as the decisions do. Its pages are written by scripts/reference.ts, one per tag of the API. */
+/** Has its own sidebar, like the decisions. scripts/reference.ts writes its pages, one per tag of the API. */
 export const HTTP_API: Section = {
   title: 'HTTP API',
   folder: 'reference',
@@ -91,7 +91,7 @@ export const HTTP_API: Section = {
   ],
 }
 
-/** Served by the service, not a page of the site: a link to it leaves the site, and has its whole path. */
+/** The service serves it; it is not a page of the site. So a link to it leaves the site and has the full path. */
 export const OPENAPI = { text: 'OpenAPI document', link: '/docs/openapi.json', target: '_self' }
 
 interface Item {

@@ -61,7 +61,7 @@ const FILE_ANSWER = object({
   variables: array(string(), { description: 'What must be set in the environment of whoever applies it elsewhere.' }),
 })
 
-/** Of destinations: there is one kind. */
+/** The only kind of destination. */
 const KIND = DESTINATION_KINDS.webhook
 
 /** Given the routes that take the things one by one; adds to them. */

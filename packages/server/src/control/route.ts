@@ -72,7 +72,7 @@ export function roleOf({ role, method }: Route): Role {
   return role ?? (method === 'GET' ? 'viewer' : 'admin')
 }
 
-/** What the control API asks of delivery. */
+/** The functions of delivery that the control API calls. */
 export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'describeRequest'>
 
 /** What routes are made from. */

@@ -349,7 +349,7 @@ test('stopping finishes what is in flight, hands back the rest, and leaves no ti
   assert.equal((await rig.ledger(destination)).pending, 6)
 })
 
-test('what is handed over after the stop is recorded or given back, and leaves no timer behind either', async (t) => {
+test('shipments handed over after the stop are recorded or released, and leave no timer behind', async (t) => {
   const rig = await startRig(t)
   const destination = await rig.destination('one', { urls: ['http://127.0.0.1:9/'], paused: true })
   await rig.accept([destination], 2)

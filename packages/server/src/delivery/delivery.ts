@@ -1,5 +1,5 @@
-// The delivery stage: one lane per destination, kept in step with the configuration, and the taker of what is accepted. Its
-// types are read by the control API as well.
+// The delivery stage: one lane per destination, kept up to date with the configuration. New shipments are handed to it as soon as they are
+// committed. The control API imports types from this file.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestAbout } from '../destinations/kind.ts'
@@ -36,7 +36,7 @@ export interface DestinationHealth extends HealthSummary {
   /** As this node saw it, in schedule time; null when it is closed here. */
   openSinceMs: number | null
   inFlight: number
-  /** In schedule time; null when nothing waits. */
+  /** In schedule time; null if nothing is waiting. */
   nextAttemptAtMs: number | null
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }
@@ -50,7 +50,7 @@ export interface SentRequest {
 /** A request made for a test: like any other, but of no stored message. */
 export type TestAttempt = Omit<RequestRecord, 'indexes'>
 
-/** An attempt whose request is to be made again. */
+/** A recorded attempt whose request is to be reconstructed. */
 export type PastAttempt = Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string }
 
 export interface Delivery {
@@ -60,7 +60,7 @@ export interface Delivery {
   health(destinationId: string): DestinationHealth | undefined
   /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
   test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest; attempts: TestAttempt[] } | undefined>
-  /** The request of an attempt, made again from what is stored: the messages of one call, or of several in turn. */
+  /** Reconstructs the request of an attempt from the stored messages: those of one segment, or of several in the order of `parts`. */
   describeRequest(
     destination: Destination,
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],

@@ -11,7 +11,7 @@ import { type Member, traceOf } from './shipments/work.ts'
 export type { Verdict } from '../destinations/kind.ts'
 export type { BreakerState } from './lanes/breaker.ts'
 
-/** One request to one URL that has ended. */
+/** A request to one URL has ended. */
 export interface AttemptEvent {
   destination: Destination
   deliveryId: string
@@ -50,7 +50,7 @@ export interface SettledEvent {
   retried: number
 }
 
-/** A request that a URL took. */
+/** A request that at least one URL answered with success. */
 export interface DeliveredEvent {
   destination: Destination
   messages: readonly AttemptedMessage[]
@@ -61,7 +61,7 @@ export interface DeliveredEvent {
 
 export interface DeliveryEvents {
   attempted(event: AttemptEvent): void
-  /** Once per request that a URL took, after its attempts. */
+  /** Called once per successful request, after `attempted`. */
   delivered?(event: DeliveredEvent): void
   settled?(event: SettledEvent): void
   breaker(destination: Destination, state: BreakerState): void

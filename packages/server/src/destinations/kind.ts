@@ -1,12 +1,12 @@
-// A kind of destination: everything that a stage has to know of one, as one interface. Control checks and shows settings with it, the
-// store encrypts with it, and delivery writes requests and judges answers with it. Routing, lanes, the breaker, retries, the ledger,
-// replays and the history know no kinds. A new kind is a folder beside webhook/ and an entry in kinds.ts.
+// A kind of destination, as one interface with everything that a stage must know about it. The control API checks and shows settings with it,
+// the store encrypts secrets with it, and delivery writes requests and judges answers with it. Routing, lanes, the breaker, retries, the
+// ledger, replays and the history do not depend on the kind. A new kind is a folder beside webhook/ and an entry in kinds.ts.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
 import type { Destination, TraceContext } from '../store/port/model.ts'
 
-/** What an answer means for the delivery: it is over, is tried again, or has failed for good. */
+/** The delivery succeeded, is to be retried, or has failed for good. */
 export type Verdict = 'success' | 'temporary' | 'permanent'
 
 export interface RequestAbout {
@@ -27,7 +27,7 @@ export interface OutgoingRequest {
   body: string
 }
 
-/** A text for another one. The context is the place that the text is bound to when it is encrypted. */
+/** Encrypts or decrypts a text. `context` is the place in which the text is stored; encryption binds the text to it. */
 export type Sealing = (text: string, context: string) => string
 
 /** `D` is the destination as the service uses it, `S` as it is stored. */
@@ -36,38 +36,38 @@ export interface DestinationKind<D extends Destination, S> {
 
   // ── Settings ──
 
-  /** The settings that it has beside those of every destination: what is taken, and what is answered. */
+  /** The settings of this kind, beside those that every destination has: `settings` as requests give them, `shownSettings` as responses show them. */
   readonly settings: Fields
   readonly shownSettings: Fields
-  /** What is wrong with settings beyond their form, by field. `checkUrl` says why a URL may not be dialled, or null. */
+  /** The first problem that the schema cannot find, or null. `checkUrl` says why a URL may not be dialled, or null. */
   problem(settings: Partial<D>, checkUrl: (url: string) => string | null): { field: string; problem: string } | null
-  /** As an admin sees them. Secrets are never shown. */
+  /** The settings as an admin sees them. Secrets are never shown. */
   show(destination: D): JsonObject
-  /** As viewers and the audit log see them: what may be a credential is hidden. */
+  /** The settings as viewers and the audit log see them: values that may be credentials are hidden. */
   showHidden(destination: D): JsonObject
 
   // ── Secrets ──
 
-  /** Settings that are taken and never shown, by the name of the setting. */
+  /** The names of settings that can be set but are never shown. */
   readonly secretSettings: readonly (keyof D & string)[]
-  /** Names of what differs and does not show: the two look alike. */
+  /** The names of secrets that differ, although `show` gives the same for both. */
   changedSecrets(before: D, after: D): string[]
-  /** Its own headers in a request hold credentials: their names, in lower case. */
+  /** The names, in lower case, of the headers that come from its settings and may hold credentials. */
   secretHeaders(destination: D): ReadonlySet<string>
-  /** As it is stored, with everything that may be a credential still in plain text; and back. */
+  /** Converts to the stored form and back. Everything that may be a credential is still in plain text. */
   toStored(destination: D): S
   fromStored(stored: S): D
-  /** Changes every text that may be a credential. */
+  /** Encrypts or decrypts every text that may be a credential. */
   withSecrets(stored: S, change: Sealing): S
-  /** Without any of them: what is kept of a deleted destination. */
+  /** Removes all of these texts. This is what is kept of a deleted destination. */
   withoutSecrets(stored: S): S
 
   // ── Delivery ──
 
-  /** Where a message is sent, one request each. One success is enough. */
+  /** The URLs that a message is sent to, with one request each. One success is enough. */
   targets(destination: D): readonly string[]
-  /** `messages` are JSON texts. A batch is sent as an array, of one message too. */
+  /** `messages` are JSON texts. A batch is sent as an array, even if it has one message. */
   request(destination: D, messages: readonly string[], batch: boolean, about: RequestAbout): OutgoingRequest
-  /** Judges an answer by its status. */
+  /** Returns the function that judges an answer by its HTTP status. */
   verdicts(destination: D): (status: number) => Verdict
 }

@@ -1,4 +1,4 @@
-// The kinds of destination there are, by their type.
+// All kinds of destination, by type.
 
 import type { Destination } from '../store/port/model.ts'
 import { WEBHOOK } from './webhook/webhook.ts'

@@ -1,4 +1,4 @@
-// The OpenAPI document as it is sent, and where the address of the reference leads. The site is in site.test.ts.
+// How the OpenAPI document is served, and the redirect of /docs/api. The site is tested in site.test.ts.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { registerDocs } from './docs.ts'
 
-/** No site was built here. */
+/** A folder without a built site. */
 const NOWHERE = join(import.meta.dirname, 'nowhere')
 const URL = '/docs/openapi.json'
 const DOCUMENT = { openapi: '3.1.0', info: { description: 'long enough to be compressed '.repeat(100) } }
@@ -18,7 +18,7 @@ function serve(document: () => object = () => DOCUMENT): FastifyInstance & Async
   return Object.assign(app, { [Symbol.asyncDispose]: () => app.close() })
 }
 
-test('/docs/api leads to the reference in the site', async () => {
+test('/docs/api redirects to the reference in the site', async () => {
   await using app = serve()
   for (const [url, location] of [
     ['/docs/api', '/docs/reference/http'],

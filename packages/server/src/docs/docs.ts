@@ -1,5 +1,5 @@
-// Serves the documentation to everybody, as it holds nothing that is not in the source: the site, which has the reference of the API, and
-// the OpenAPI document that the reference is made from.
+// Serves the documentation: the site, which includes the API reference, and the OpenAPI document from which the reference is made. No
+// token is needed, because both contain nothing that is not in the source code.
 
 import type { FastifyInstance } from 'fastify'
 import { ASKED_ANEW, answerOf, type BuiltFile, builtFile } from '../http/built-files.ts'
@@ -8,14 +8,14 @@ import { queryOf, registerSite } from './site.ts'
 export interface DocsDeps {
   /** The OpenAPI document. */
   document: () => object
-  /** Where the build of the documentation site is. */
+  /** The folder of the built documentation site. */
   site: string
 }
 
 export function registerDocs(app: FastifyInstance, { document, site }: DocsDeps): void {
-  // The address that people know and that other pages link to.
+  // Kept because people know this address and other pages link to it.
   app.get('/docs/api', (request, reply) => reply.redirect(`/docs/reference/http${queryOf(request)}`, 308))
-  // Written and compressed once, at the first request: anybody may ask for it as often as they like.
+  // Written and compressed once, at the first request, because anybody may request it any number of times.
   let json: BuiltFile | undefined
   app.get('/docs/openapi.json', async (request, reply) => {
     json ??= builtFile(Buffer.from(JSON.stringify(document())), 'application/json; charset=utf-8')

@@ -179,7 +179,7 @@ test('no path leads out of the build', async (t) => {
   }
 })
 
-test('without a build every page says so and where else the reference is; a build is there as soon as it is made, and so is the next', async (t) => {
+test('without a build, every page says so and where else the reference is; a new build is served as soon as it is complete', async (t) => {
   const { app, folder, place } = serve(t, { isBuilt: false })
   const before = await app.inject({ url: '/docs/' })
   assert.equal(before.statusCode, 200)

@@ -1,5 +1,5 @@
-// What others may want to know of what comes in: declared here, heard by whoever app.ts wires. Told after the fact; the store has
-// counted the same, or will.
+// The events of ingest. app.ts connects the listeners. An event is emitted after the fact; the store has counted the same, or
+// will.
 
 import type { SegmentContent } from '../store/store.ts'
 

@@ -1,4 +1,4 @@
-// What this stage is told, as ingest and delivery declare it. app.ts hands the events in.
+// The events that this stage listens to, declared by ingest and delivery. app.ts connects them.
 
 import type { DeliveryEvents } from '../delivery/events.ts'
 import type { AcceptedEvent, RejectedEvent, SuppressedEvent } from '../ingest/events.ts'

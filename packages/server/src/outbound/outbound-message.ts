@@ -61,7 +61,7 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
     case 'screen': {
       const name: unknown = item['name'] ?? undefined
       const category: unknown = item['category'] ?? undefined
-      // A receiver is promised a page's properties; a screen has them where the call had.
+      // A page always has properties, as the documentation promises to receivers. A screen has them only if the call had.
       const properties: unknown = item['properties'] ?? (type === 'page' ? {} : undefined)
       return {
         version: 1,

@@ -1,4 +1,4 @@
-// Routing against a table of what `integrations` can say, and against a model that asks of every message and every destination by itself.
+// Routing, compared with a table of all values of `integrations`, and with a model that checks each pair of message and destination by itself.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

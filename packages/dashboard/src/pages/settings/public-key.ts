@@ -1,5 +1,5 @@
 // A public key as it is pasted: judged before it is sent, so that a private key never leaves the browser. The rules are those of the
-// service (oauth-keys.ts), which judges again. Reads as much of DER as it takes to name the kind of a key.
+// service (oauth/keys.ts), which judges again. Reads as much of DER as it takes to name the kind of a key.
 
 export type JudgedKey = { ok: true; kind: string } | { ok: false; problem: string }
 

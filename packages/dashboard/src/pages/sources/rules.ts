@@ -1,5 +1,5 @@
-// What a source's name and a write key of one's own may be, as the control API judges them (packages/server/src/control/sources/sources.ts). The API has
-// the last word. Pure.
+// Which names a source may have and which write keys a user may choose. These are the rules of the control API
+// (packages/server/src/control/sources/sources.ts), which has the last word. Pure.
 
 /** What is wrong with it, as a sentence, or null. */
 export function nameProblem(name: string): string | null {

@@ -1,5 +1,5 @@
 // The configuration of an installation as a file, as commands read it: what is installed, and what YAML made of a file. How a file is
-// written is in ../configuration-export.ts. Which fields there are and what their defaults are is the service's to say, by the schema that
+// written is in ../../api/configuration-export.ts. Which fields there are and what their defaults are is the service's to say, by the schema that
 // it gives out.
 
 import type { JsonObject } from '@switchyard/protocol'

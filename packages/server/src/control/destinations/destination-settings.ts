@@ -1,5 +1,5 @@
-// The settings of a destination: those that every kind has, and its kind's own (destinations/). No sentence here may quote a value,
-// which may be a secret.
+// The settings of a destination: those that every kind has, and those of its kind (destinations/). No error message here may quote a
+// value, because it may be a secret.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import {

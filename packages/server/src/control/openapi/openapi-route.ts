@@ -1,5 +1,5 @@
-// The route that gives out the description of all routes, its own among them. It needs a token as everything under /api
-// does; /docs/openapi.json has the same document for everybody.
+// The route that serves the OpenAPI document, which describes this route too. It needs a token like everything under /api;
+// /docs/openapi.json serves the same document without one.
 
 import { anyObject } from '../../api/schema.ts'
 import { type Route, route } from '../route.ts'

@@ -50,14 +50,14 @@ function claimingWith({
   return { claiming, asked, answers, told, backlog }
 }
 
-/** What is asked of the store: new ones, retries; null: nothing. */
+/** How many new shipments and retries the lane claims; null if it makes no claim. */
 function askedFor(setting: Setting, probe = false): [maxFresh: number, maxRetries: number] | null {
   const { claiming, asked } = claimingWith(setting)
   claiming.claimIfNeeded(NOW_MS, probe)
   return asked[0] === undefined ? null : [asked[0].maxFresh, asked[0].maxRetries]
 }
 
-test('what the store may have and does not wait in memory is asked for', () => {
+test('the lane claims kinds of work that the store may have and that are not waiting in memory', () => {
   assert.deepEqual(askedFor({}), [256, 0])
   assert.deepEqual(askedFor({ dueRetry: true }), [256, 64])
   assert.deepEqual(askedFor({ dueRetry: true, waitingFresh: true }), [0, 64])
@@ -65,12 +65,12 @@ test('what the store may have and does not wait in memory is asked for', () => {
   assert.equal(askedFor({ waitingFresh: true }), null)
 })
 
-test('a probe is one shipment, and a retry rather than a new one', () => {
+test('for a probe the lane claims one shipment, a retry if one is due', () => {
   assert.deepEqual(askedFor({}, true), [1, 0])
   assert.deepEqual(askedFor({ dueRetry: true }, true), [0, 1])
 })
 
-test('no more is asked for than there is room for', () => {
+test('the lane claims no more bytes than there is room for', () => {
   const bytesAsked = (setting: Setting): number | undefined => {
     const { claiming, asked } = claimingWith(setting)
     claiming.claimIfNeeded(NOW_MS, false)
@@ -79,12 +79,12 @@ test('no more is asked for than there is room for', () => {
   assert.equal(bytesAsked({}), 256 * 1024)
   assert.equal(bytesAsked({ roomBytes: 1_000 }), 1_000)
   assert.equal(bytesAsked({ freeBytes: 100_000 }), 100_000)
-  assert.equal(bytesAsked({ freeBytes: -5 }), 64 * 1024, 'a little, though others have filled the memory')
+  assert.equal(bytesAsked({ freeBytes: -5 }), 64 * 1024, 'a small reserve, although other lanes have filled the memory')
   assert.equal(bytesAsked({ freeBytes: -5, heldBytes: 64 * 1024 + 1 }), undefined)
   assert.equal(bytesAsked({ roomBytes: -1 }), undefined)
 })
 
-test('there is one claim at a time, and its answer is charged before it is handed on', async () => {
+test('there is one claim at a time, and its shipments are charged to memory before they are handed on', async () => {
   const { claiming, asked, answers, told, backlog } = claimingWith()
   claiming.claimIfNeeded(NOW_MS, true)
   backlog.wake()
@@ -93,10 +93,10 @@ test('there is one claim at a time, and its answer is charged before it is hande
   answers[0]?.resolve(NOTHING)
   await Promise.resolve()
   assert.deepEqual([told, claiming.isUnderWay], [['charged', 'claimed 0 for a probe'], false])
-  assert.ok(backlog.hasFresh, 'what was announced meanwhile')
+  assert.ok(backlog.hasFresh, 'new work was announced during the claim')
 })
 
-test('a claim that failed forgets nothing, and is made again a second later', async () => {
+test('a claim that failed is made again a second later, and no announced work is forgotten', async () => {
   const { claiming, asked, answers, told, backlog } = claimingWith({ dueRetry: true })
   claiming.claimIfNeeded(NOW_MS, false)
   answers[0]?.reject(new Error('away'))

@@ -1,5 +1,5 @@
-// What a lane asks of the store: how much of what, and when again. One claim at a time. Invariants: no more is asked for than there
-// is room for; kinds of work that already wait in memory are not asked for; a claim that fails is made again a second later.
+// A lane's claims at the store: how many new shipments and retries to claim, and when. Invariants: one claim at a time; a lane claims no
+// more than it has room for, and no kind of work that is already waiting in memory; a claim that failed is made again a second later.
 
 import type { ClaimedShipment, DeliveryStore } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -16,9 +16,9 @@ export interface ClaimingDeps {
   backlog: Backlog
   waiting: Pick<Waiting, 'hasFresh' | 'hasRetries'>
   holding: Pick<Holding, 'bytes' | 'roomBytes' | 'charge'>
-  /** They are charged to the holding already. `probe`: as it was asked for. */
+  /** Called with the claimed shipments, which `holding` has already charged to memory. `probe` is the value given to claimIfNeeded. */
   claimed: (shipments: readonly ClaimedShipment[], probe: boolean) => void
-  /** The store is away, and says so itself. */
+  /** Called when the store is unavailable. The store reports the reason itself. */
   failed: () => void
 }
 
@@ -43,12 +43,12 @@ export class Claiming {
     return this.#underWay
   }
 
-  /** When a claim that failed may be made again; in the past when there was none. */
+  /** After a failed claim, the earliest time of the next one; in the past if no claim failed. */
   get notBeforeMs(): number {
     return this.#notBeforeMs
   }
 
-  /** Claims if the store may have what is not in memory, and there is room. `probe`: no more than one shipment is of use. */
+  /** Claims if the store may have work that is not in memory, and there is room. `probe`: claims one shipment at most. */
   claimIfNeeded(nowMs: number, probe: boolean): void {
     if (this.#underWay || nowMs < this.#notBeforeMs) return
     const { store, destinationId, backlog, waiting } = this.#deps

@@ -24,7 +24,7 @@ function gateOf(change: Partial<Destination> = {}) {
   return { gate, state, told, answer }
 }
 
-test('a destination that is disabled or paused, or a lane that was stopped, is held', () => {
+test('the gate is held if the destination is disabled or paused, or the lane was stopped', () => {
   assert.equal(gateOf({ enabled: false }).gate.isHeld, true)
   assert.equal(gateOf({ paused: true }).gate.isHeld, true)
   const { gate } = gateOf()
@@ -39,7 +39,7 @@ test('a node without a share of the limit sends nothing', () => {
   assert.deepEqual([gate.allowance(0), gate.isBlocked(0), gate.isHeld], [0, true, false])
 })
 
-test('Retry-After blocks the destination for as long as it says, and for no longer than its window', () => {
+test('Retry-After blocks the destination for the time it gives, up to the retry window', () => {
   const { gate, told, answer } = gateOf()
   answer('temporary', 5_000)
   assert.deepEqual(told, ['blocked'])
@@ -51,7 +51,7 @@ test('Retry-After blocks the destination for as long as it says, and for no long
   assert.equal(gate.blockedUntilMs, WINDOW_MS, 'a shorter pause does not end a longer one')
 })
 
-test('what is held is handed back before it is told that the breaker opened; a success closes it', () => {
+test('shipments are released before the event that the breaker opened; a success closes it', () => {
   const { gate, state, told, answer } = gateOf()
   for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) answer('temporary')
   assert.deepEqual(told, ['blocked', 'open'])
@@ -59,18 +59,18 @@ test('what is held is handed back before it is told that the breaker opened; a s
   state.nowMs = gate.blockedUntilMs
   assert.deepEqual([gate.allowance(state.nowMs), gate.mayProbe(state.nowMs)], [1, true])
   gate.started()
-  assert.equal(gate.mayProbe(state.nowMs), false, 'one at a time')
+  assert.equal(gate.mayProbe(state.nowMs), false, 'one probe at a time')
   answer('success')
   assert.deepEqual([gate.onlyProbes, gate.breaker, told.at(-1)], [false, 'closed', 'closed'])
 })
 
-test('a receiver that refuses a message for good is alive', () => {
+test('permanent failures do not open the breaker: the receiver is alive', () => {
   const { gate, told, answer } = gateOf()
   for (let nth = 0; nth < 2 * FAILURES_TO_OPEN; nth++) answer('permanent')
   assert.deepEqual([gate.breaker, told], ['closed', []])
 })
 
-test('what another node found out opens it, and other URLs close it and end the pause', () => {
+test('a report of another node opens the breaker; new URLs close it and end the pause', () => {
   const { gate, told, answer } = gateOf()
   answer('temporary', 5_000)
   gate.heard({ openForMs: 3_000, failedAgoMs: 0, closedAgoMs: null }, true)

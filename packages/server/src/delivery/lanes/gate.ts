@@ -1,5 +1,6 @@
-// Whether the destination may be sent to now, and how much: whether it is switched on, what its breaker says, how long the receiver
-// asked us to wait, and this node's share of the limit. Sends and holds nothing; what is no longer allowed is handed back by the lane.
+// Decides whether requests may be sent to the destination now, and how many. This depends on whether it is enabled and not paused, on its
+// breaker, on the receiver's Retry-After, and on this node's share of the limit. The gate neither sends nor holds shipments: when they may
+// no longer be sent, the lane releases them.
 
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -14,7 +15,7 @@ export interface GateDeps {
   events: Pick<DeliveryEvents, 'breaker'>
   /** As it is now. */
   destination: () => Destination
-  /** New work has become of no use: what has not been started is to be handed back. */
+  /** Called when new work can no longer be sent: the lane is to release the shipments that it has not started. */
   blocked: () => void
 }
 
@@ -29,18 +30,18 @@ export class Gate {
     this.#breaker = new Breaker(deps.random)
   }
 
-  // ── What may go ──
+  // ── What may be sent ──
 
   get isStopped(): boolean {
     return this.#stopped
   }
 
-  /** Nothing is sent until somebody changes the destination. */
+  /** Nothing is sent until the destination is changed. */
   get isHeld(): boolean {
     return this.#stopped || !maySend(this.#deps.destination())
   }
 
-  /** The breaker is not closed: one request at a time. */
+  /** The breaker is not closed, so one request at a time is sent. */
   get onlyProbes(): boolean {
     return this.#breaker.state !== 'closed'
   }
@@ -61,7 +62,7 @@ export class Gate {
     return this.isHeld || this.onlyProbes || nowMs < this.#pausedUntilMs || this.share === 0
   }
 
-  /** Until when the receiver's pause and the breaker allow nothing; in the past when they do. */
+  /** Until then Retry-After or the breaker allows no request; in the past if both allow one. */
   get blockedUntilMs(): number {
     return Math.max(this.#pausedUntilMs, this.#breaker.state === 'open' ? (this.#breaker.probeAtMs ?? 0) : 0)
   }
@@ -83,13 +84,13 @@ export class Gate {
     return this.#breaker.news(this.#deps.clock.scheduleMs())
   }
 
-  // ── What it learns ──
+  // ── Reports about the receiver ──
 
   started(): void {
     this.#breaker.started()
   }
 
-  /** The request said nothing about the receiver. */
+  /** A request that was started ended without telling anything about the receiver. */
   withdrawn(): void {
     this.#breaker.withdrawn()
   }
@@ -98,7 +99,7 @@ export class Gate {
     this.#change(() => this.#breaker.succeeded(this.share, this.#deps.clock.scheduleMs()))
   }
 
-  /** What the answers of all URLs say about the receiver. */
+  /** Judges the receiver by the results of all URLs. */
   judge(results: readonly UnitOutcome[]): void {
     const hasFailed =
       results.every(({ outcome }) => outcome.verdict !== 'success') && results.some(({ outcome }) => outcome.verdict === 'temporary')
@@ -116,7 +117,7 @@ export class Gate {
     })
   }
 
-  /** Other URLs are another receiver. */
+  /** Called when the URLs change, because then it is another receiver. */
   reset(): void {
     this.#change(() => this.#breaker.reset())
     this.#pausedUntilMs = 0
@@ -139,7 +140,7 @@ export class Gate {
     })
   }
 
-  /** Makes a change that may open or close the breaker, and tells of it. */
+  /** Makes a change, and emits an event if it opened or closed the breaker. */
   #change(make: () => void): void {
     const before = this.#breaker.state
     make()

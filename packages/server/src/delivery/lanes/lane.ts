@@ -1,8 +1,9 @@
-// One destination's way out, in this order: what waits for it in memory, what of that may go now (gate.ts), what is in flight,
-// what came of it. It holds no more than its share of memory; what does not fit stays in the store and is claimed when there is room
-// (claiming.ts), and what only time brings has a timer (schedule.ts). Nothing here waits on another lane. Invariants: never more in
-// flight than the destination, its breaker and the slots allow; what was claimed is settled or released; a lane that may not send
-// holds nothing but its probe; whatever can be sent later has an event or a timer that leads to pump().
+// The shipments of one destination. The sections of this file follow a shipment: it waits in memory, it may be sent (gate.ts), it is
+// in flight, it has an outcome. A lane holds no more than its share of memory. The other shipments stay in the store until there is room and
+// the lane claims them (claiming.ts). A timer wakes the lane when only time has to pass (schedule.ts). A lane never waits for another
+// lane. Invariants: there are never more requests in flight than the destination, its breaker and the slots allow; every claimed shipment is
+// settled or released; a lane that may not send holds no shipment except its probe; for every shipment that can be sent later
+// there is an event or a timer that calls pump().
 
 import { kindOf } from '../../destinations/kinds.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../../store/store.ts'
@@ -102,7 +103,7 @@ export class Lane implements SlotUser {
     })
   }
 
-  // ── What waits ──
+  // ── Waiting ──
 
   wants(bytes: number): boolean {
     if (this.#backlog.hasFresh || this.#gate.isBlocked(this.#now) || !this.#holding.reserve(bytes)) {
@@ -169,7 +170,7 @@ export class Lane implements SlotUser {
     return [...this.#gathering.takeAll(), ...this.#holding.stopAll()]
   }
 
-  // ── What may go ──
+  // ── Sending what may be sent ──
 
   update(destination: Destination): void {
     const before = this.destination
@@ -225,12 +226,13 @@ export class Lane implements SlotUser {
       this.#start(work, now)
     }
     const { onlyProbes } = this.#gate
-    // Also while all is in flight: what is not in memory cannot take its turn. A probe needs nothing beyond what is held.
+    // Claims also while the limit of requests in flight is reached, because only shipments in memory can be started next. A probe needs no
+    // more than the shipments that are held.
     if (allowed > 0 && !(onlyProbes && (this.#inFlight > 0 || this.#holding.bytes > 0))) this.#claiming.claimIfNeeded(now, onlyProbes)
     this.#schedule.set(this.destination, now)
   }
 
-  // ── What is in flight ──
+  // ── In flight ──
 
   #start(work: Work, now: number): void {
     const unit = work.start(now) as Unit
@@ -277,7 +279,7 @@ export class Lane implements SlotUser {
     return this.#flights.at(url)
   }
 
-  // ── What came of it ──
+  // ── Outcomes ──
 
   #came(flight: Flight, slots: number): void {
     const { work, unit, results, trailing } = flight

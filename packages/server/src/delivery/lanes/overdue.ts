@@ -13,7 +13,7 @@ export class Overdue {
   /** Questions to the store that are under way. */
   #asking = 0
 
-  /** `came` is called after every question, with nothing where the store is away, which says so itself. */
+  /** `came` is called after every question. If the store is unavailable, which it reports itself, the list is empty. */
   constructor(store: DeliveryStore, came: (overdue: readonly ClaimedShipment[]) => void) {
     this.#store = store
     this.#came = came

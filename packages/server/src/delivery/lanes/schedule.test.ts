@@ -32,7 +32,7 @@ function scheduleWith() {
   return { schedule, state, clock, looks }
 }
 
-/** When the lane looks again, and when it says that something is tried next. */
+/** The times at which the lane is woken, and the time of the next attempt that it reports. */
 function planned(change: Partial<ReturnType<typeof scheduleWith>['state']>): [looks: number[], nextAttemptAtMs: number | null] {
   const { schedule, state, clock, looks } = scheduleWith()
   Object.assign(state, change)
@@ -42,29 +42,29 @@ function planned(change: Partial<ReturnType<typeof scheduleWith>['state']>): [lo
   return [looks, nextAttemptAtMs]
 }
 
-test('nothing that waits, nothing to look for; a retry is looked for when it is due', () => {
+test('no timer is set if nothing is waiting; the lane is woken when a retry is due', () => {
   assert.deepEqual(planned({}), [[], null])
   assert.deepEqual(planned({ nextRetryAtMs: 7_000 }), [[7_000], 7_000])
-  assert.deepEqual(planned({ hasFresh: true }), [[], 0], 'what may go now needs no timer')
+  assert.deepEqual(planned({ hasFresh: true }), [[], 0], 'work that may be sent now needs no timer')
 })
 
-test('what waits is looked for when the pause or the breaker allows it, or the store may be asked again', () => {
+test('if work is waiting, the lane is woken when Retry-After or the breaker allows a request, or the next claim is allowed', () => {
   assert.deepEqual(planned({ hasFresh: true, blockedUntilMs: 5_000 }), [[5_000], 5_000])
   assert.deepEqual(planned({ hasFresh: true, notBeforeMs: 1_000 }), [[1_000], 0])
   assert.deepEqual(planned({ nextRetryAtMs: 2_000, blockedUntilMs: 5_000 }), [[5_000], 5_000])
 })
 
-test('while nothing may be tried, overdue deliveries are looked for, by nodes that send to the destination', () => {
+test('while nothing may be sent, the lane looks for overdue deliveries, if this node has a share of the destination', () => {
   const blocked = { nextRetryAtMs: 40_000, blocked: true }
   assert.deepEqual(planned(blocked)[0], [30_000])
   assert.deepEqual(planned({ ...blocked, share: 0 })[0], [40_000])
 })
 
-test('a destination that is held has no timer, and nothing is tried next', () => {
+test('while the gate is held there is no timer and no next attempt', () => {
   assert.deepEqual(planned({ isHeld: true, hasFresh: true, nextRetryAtMs: 7_000, blockedUntilMs: 5_000 }), [[], null])
 })
 
-test('after it was cancelled it does not ring', () => {
+test('a cancelled schedule does not wake the lane', () => {
   const { schedule, state, clock, looks } = scheduleWith()
   state.nextRetryAtMs = 7_000
   schedule.set(DESTINATION, 0)

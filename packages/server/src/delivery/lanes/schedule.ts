@@ -1,6 +1,6 @@
-// When a lane has to look again for what time alone brings: the end of a pause, the breaker's next probe, a claim after one that
-// failed, a retry that becomes due, deliveries that run out of their window. An attempt that ends, a slot that becomes free and an
-// answer of the store each lead to the lane by themselves, and have no timer.
+// Wakes a lane when only time has to pass: until a pause ends, the breaker allows its next probe, a failed claim may be made again, a
+// retry is due, or the retry window of deliveries ends. No timer is needed for events that call the lane themselves: the end of
+// an attempt, a free slot, an answer of the store.
 
 import type { Destination } from '../../store/store.ts'
 import { Alarm } from './alarm.ts'
@@ -18,7 +18,7 @@ export interface ScheduleDeps {
   backlog: Pick<Backlog, 'hasFresh' | 'hasDueRetries' | 'nextRetryAtMs'>
   waiting: Pick<Waiting, 'hasFresh' | 'hasRetries'>
   overdue: Pick<Overdue, 'look'>
-  /** It is time to look again. */
+  /** Wakes the lane. */
   look: () => void
 }
 
@@ -31,7 +31,7 @@ export class Schedule {
     this.#alarm = new Alarm(deps.setTimer, deps.look)
   }
 
-  /** Has the lane look again in time. */
+  /** Sets the timer that wakes the lane next. */
   set(destination: Destination, nowMs: number): void {
     const { gate, claiming, backlog, overdue } = this.#deps
     if (gate.isHeld) return
@@ -44,7 +44,7 @@ export class Schedule {
     if (gate.share > 0 && gate.isBlocked(nowMs)) this.#alarm.set(overdue.look(destination, nowMs), nowMs)
   }
 
-  /** When something is tried next; null when nothing waits, or nothing may be sent until somebody changes the destination. */
+  /** The time of the next attempt; null if nothing is waiting, or if nothing may be sent until the destination is changed. */
   nextAttemptAtMs(nowMs: number): number | null {
     const { gate, backlog } = this.#deps
     const dueAtMs = gate.isHeld ? null : this.#isWaiting(nowMs) ? nowMs : backlog.nextRetryAtMs

@@ -1,4 +1,4 @@
-// Attempts at real receivers on free ports, most of them ill-behaved. A deadline that has to pass is kept short. How an attempt
+// Attempts at real receivers on free ports, most of which misbehave. Tests in which the deadline passes use a short one. How an attempt
 // gets its connection is tested in connections.test.ts.
 
 import assert from 'node:assert/strict'

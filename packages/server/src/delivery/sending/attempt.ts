@@ -19,7 +19,7 @@ export interface SendRequest {
   body: string | Buffer
   /** For everything, from the lookup to the last byte of the answer. */
   timeoutMs: number
-  /** What a status means. */
+  /** Judges the HTTP status of an answer. */
   verdictOf: (status: number) => Verdict
   /** Keeps the start of the answer on success, too. */
   keepAnswer?: true

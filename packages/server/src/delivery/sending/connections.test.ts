@@ -1,5 +1,5 @@
-// How an attempt gets its connection, with real receivers on free ports: one that is kept, an address that may be dialled, a
-// certificate that is good for the host.
+// How an attempt gets its connection, with real receivers on free ports: reused connections, addresses that may be dialled,
+// certificates that are valid for the host.
 
 import assert from 'node:assert/strict'
 import { createServer as createHttpServer } from 'node:http'

@@ -8,11 +8,11 @@ import { Connections, DialError } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 import { REASONS, type ReasonCode, reasonOfError, reasonOfTlsError } from './outcome.ts'
 
-/** What dialling a URL came to. */
+/** The result of dialling a URL. */
 export interface DialReport {
   /** Null when the URL can be dialled. */
   reason: string | null
-  /** A sentence for a person; null when the URL can be dialled. */
+  /** Why the URL cannot be dialled, as a sentence for people; null if it can. */
   error: string | null
   address: string | null
   dnsMs: number | null

@@ -29,7 +29,7 @@ export interface HoldingDeps {
   recorded: () => void
 }
 
-/** The most that one lane holds; what does not fit stays in the store. */
+/** The most that one lane holds in memory. Shipments that do not fit stay in the store. */
 const LANE_BYTES = 4 * 1024 * 1024
 /** Deliveries in one settlement of those whose window is over. */
 const EXPIRED_AT_ONCE = 5_000
@@ -62,7 +62,7 @@ export class Holding {
 
   // ── Memory ──
 
-  /** What the lane may hold beyond what it does. */
+  /** How many more bytes the lane may hold. */
   get roomBytes(): number {
     return LANE_BYTES - this.#bytes
   }

@@ -1,5 +1,5 @@
-// What may be a credential of a receiver in a webhook's settings: both kinds of secrets, header values, and URLs as a whole, because a
-// URL may have a credential in its query or its path. All of it is encrypted where it is stored, and each text is bound to its place.
+// The settings of a webhook that may be a receiver's credentials: both kinds of secrets, header values, and URLs as a whole, because a
+// URL may have a credential in its query or its path. All of them are encrypted in the store, and each text is bound to its place.
 
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { type Destination, NO_FILTER } from '../../store/port/model.ts'
@@ -32,7 +32,7 @@ export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebho
 }
 
 export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
-  // Rows of earlier versions have these two in plain text.
+  // Rows written by earlier versions have URLs and headers in plain text.
   const { urls: _, headers: __, ...rest } = stored as Partial<Destination> & StoredWebhook
   return { ...rest, sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [] }
 }

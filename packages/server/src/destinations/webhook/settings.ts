@@ -1,6 +1,6 @@
-// The settings that a webhook has beside those of every destination: which values are taken, and why others are not. The one judge of
-// URLs, headers and secrets at configuration; whether an address may be dialled is decided at the dial, by delivery. No sentence
-// here may quote a value, which may be a secret.
+// The settings of a webhook, beside those that every destination has: which values are accepted, and the errors for all others. Only this
+// file checks URLs, headers and secrets when they are configured. Delivery decides whether an address may be dialled, when it dials it.
+// No error message here may quote a value, because it may be a secret.
 
 import { parseSigningSecret } from '@switchyard/webhook'
 import { array, boolean, integer, nullable, record, string, withDefault } from '../../api/schema.ts'

@@ -1,4 +1,4 @@
-// What a receiver's status means for a delivery.
+// Judges a receiver's HTTP status: success, temporary failure or permanent failure.
 
 import type { Verdict } from '../kind.ts'
 

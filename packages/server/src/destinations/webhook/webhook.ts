@@ -1,4 +1,4 @@
-// The webhook: messages are posted as JSON to URLs, signed.
+// The webhook: messages are sent as signed JSON in POST requests to URLs.
 
 import type { Destination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'

@@ -1,5 +1,5 @@
-// What operators change: sources, destinations, OAuth applications and tokens, each with who changed it; and the secrets that are stored
-// beside them. Every change is computed from what is stored, under the lock that all changes take.
+// Changes by operators: creates, updates and deletes sources, destinations, OAuth applications and tokens, each with its audit entry, and
+// the secrets that are stored beside them. Every change is computed from what is stored, under the lock that all changes take.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secrets/secret-box.ts'
@@ -81,7 +81,7 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
       })
   }
 
-  /** Undefined when there is none. Nothing is written when it stays as it is. */
+  /** Undefined if there is no thing with this id. Writes nothing if nothing changes. */
   #updating<K extends Kind>(kind: K) {
     return (id: string, wanted: ChangeOf<Things[K], New<K>>, audit?: Audit<Things[K]>): Promise<Things[K] | undefined> =>
       this.#changes.change(async (change) => {
@@ -118,7 +118,7 @@ function stored<K extends Kind>(configuration: Configuration, kind: K): Readonly
   return configuration[kind] as ReadonlyMap<string, Things[K]>
 }
 
-/** A write key names one source. Only sources have any. */
+/** A write key belongs to one source only. Other kinds of things have no write keys. */
 function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: string | null): void {
   const { writeKeys } = fields as Partial<Source>
   if (writeKeys === undefined) return
@@ -127,7 +127,7 @@ function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: s
   }
 }
 
-/** Those that name the source, with its name removed. */
+/** The things that are attached to the source, without it. */
 function detachedFrom<T extends { sourceIds: readonly string[] }>(sourceId: string, things: ReadonlyMap<string, T>): T[] {
   const detached: T[] = []
   for (const thing of things.values()) {

@@ -1,4 +1,4 @@
-// The configuration in memory, as a whole, for the hot paths; and who wants to know when it changes.
+// The whole configuration in memory, for the hot paths, and the listeners that are called when it changes.
 
 import type { Configuration } from '../port/model.ts'
 import { NOTHING } from './stored-things.ts'
@@ -7,7 +7,7 @@ type Listener = (configuration: Configuration) => void
 
 export class KnownConfiguration {
   readonly #listeners: Listener[] = []
-  /** What the destination is still owed is to be cancelled. */
+  /** Cancels what the destination is still owed. */
   readonly #onDestinationDeleted: (id: string) => void
   #now: Configuration = NOTHING
 

@@ -33,7 +33,7 @@ export function sealedDoc(text: string, isDeleted: boolean, { seal, reseal }: De
   // Destinations that were deleted before this version may have secrets that no key opens any more.
   if (isDeleted) return JSON.stringify(emptiedDestination(doc))
   if ('sealedUrls' in doc) return JSON.stringify(resealDestination(doc, reseal))
-  // Only webhooks were stored so, and their secrets were sealed already.
+  // Only webhooks were ever stored with plain URLs and headers. Their secrets were encrypted already.
   const { urls, headers, ...rest } = doc
   const secrets = resealDestination({ ...rest, sealedUrls: [], sealedHeaders: {} }, reseal)
   const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }

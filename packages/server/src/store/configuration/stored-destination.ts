@@ -1,4 +1,4 @@
-// A destination as it is stored: everything that may be a credential of a receiver is encrypted. What that is, its kind knows.
+// A destination in its stored form: everything that may be a receiver's credential is encrypted. Its kind says which texts these are.
 
 import type { Sealing } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'

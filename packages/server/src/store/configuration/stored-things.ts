@@ -1,4 +1,4 @@
-// The things that are configured, as rows: what both adapters write of each kind, and what is left of it.
+// Sources, destinations, OAuth applications and tokens as rows, the same in both adapters, and what is kept of one that is deleted.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Source } from '../port/model.ts'
@@ -26,7 +26,7 @@ export const NOTHING: Configuration = {
 
 export const TABLES = { sources: 'sources', destinations: 'destinations', oauthApps: 'oauth_apps', tokens: 'tokens' } as const
 
-/** What a row holds beside its id, with secrets sealed. */
+/** The columns of a row beside its id, with secrets encrypted. */
 export function columnsOf<K extends Kind>(kind: K, thing: Things[K], box: SecretBox): Record<string, string | number> {
   if (kind === 'tokens') {
     const { name, role, hash, createdAtMs } = thing as ControlToken
@@ -35,7 +35,7 @@ export function columnsOf<K extends Kind>(kind: K, thing: Things[K], box: Secret
   return { doc: JSON.stringify(kind === 'destinations' ? sealDestination(thing as Destination, box) : thing) }
 }
 
-/** The doc that is kept of a deleted thing because other rows refer to it: nothing in it can be decrypted. Null: the row is removed. */
+/** The doc that is kept of a deleted thing because other rows refer to it. It contains no secrets. Null: the row is removed. */
 export function leftOf<K extends Kind>(kind: K, thing: Things[K]): string | null {
   if (kind === 'destinations') return JSON.stringify(emptiedDestination(thing as Destination))
   return kind === 'sources' ? JSON.stringify(thing) : null

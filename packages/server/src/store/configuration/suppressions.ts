@@ -1,8 +1,8 @@
-// Users whose new messages are dropped. They are part of the configuration, so who is suppressed already is known without asking the rows.
+// Users whose new messages are dropped. They are part of the configuration, so no query is needed to find out who is already suppressed.
 
 import type { ConfigurationChange } from './configuration-rows.ts'
 
-/** Each source and user once. How many were not suppressed before. */
+/** `sourceIds` and `userIds` have no duplicates. Returns how many pairs were not suppressed before. */
 export async function suppress(
   change: ConfigurationChange,
   sourceIds: readonly string[],
@@ -16,7 +16,7 @@ export async function suppress(
   return added
 }
 
-/** Null: of all sources. How many were suppressed before. */
+/** `sourceId` null: of all sources. Returns in how many sources the user was suppressed. */
 export async function unsuppress(change: ConfigurationChange, userId: string, sourceId: string | null): Promise<number> {
   const { suppressions } = change.configuration
   const asked = sourceId === null ? [...suppressions.keys()] : [sourceId]

@@ -176,7 +176,7 @@ export function authorizing({ store, reopen, open }: Ground): void {
     await other.dispose()
   })
 
-  test('a key that is changed before anything was sealed is the key from then on, and the change is in the audit log', async () => {
+  test('a key can be changed before anything was encrypted with it, and the change is in the audit log', async () => {
     const other = await open({ retentionDays: 7 })
     const entry = { actor: ACTOR, action: 'key.rotate', subject: 'store', before: null }
     assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), (after) => ({ ...entry, after })), 0)

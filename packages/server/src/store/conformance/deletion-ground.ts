@@ -1,4 +1,4 @@
-// What the conformance tests of deletion requests stand on: a request with all of its targets, and the wait for its purge.
+// Shared by the conformance tests of deletion requests: reads a request with all of its targets, and waits for its purge.
 
 import assert from 'node:assert/strict'
 import type { DeletionDetail, DeletionTarget, Store } from '../store.ts'

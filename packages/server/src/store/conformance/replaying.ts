@@ -306,19 +306,22 @@ export function replaying({ store, open }: Ground): void {
     assert.equal((await reopened.replays.one(job.id))?.ended.delivered, 2)
   })
 
-  withStore('where messages may have been purged, a step owes as much of a large segment as of any', async ({ store: other }) => {
-    await other.deletions.create({ userIds: ['somebody else'], sourceIds: null, suppress: false })
-    const { sourceId, destinationId } = await newWay(other)
-    const large = tracks(300).map((item) => Object.assign(item, { properties: { text: randomBytes(1_000).toString('hex') } }))
-    await accept(other, sourceId, large, [destinationId])
-    await settleAll(other, destinationId, 'failed')
-    const result = await step(other, await createJob(other, matching({ destinationId })))
-    assert.ok(result.ok)
-    assert.equal(result.replayed, 250)
-  })
+  withStore(
+    'if messages may have been purged, a step replays as many messages of a large segment as of any other',
+    async ({ store: other }) => {
+      await other.deletions.create({ userIds: ['somebody else'], sourceIds: null, suppress: false })
+      const { sourceId, destinationId } = await newWay(other)
+      const large = tracks(300).map((item) => Object.assign(item, { properties: { text: randomBytes(1_000).toString('hex') } }))
+      await accept(other, sourceId, large, [destinationId])
+      await settleAll(other, destinationId, 'failed')
+      const result = await step(other, await createJob(other, matching({ destinationId })))
+      assert.ok(result.ok)
+      assert.equal(result.replayed, 250)
+    },
+  )
 
   for (const how of ['named', 'delivered', 'delivered again'] as const) {
-    test(`a step reads few attempts where they are large, and the next goes on behind them: ${how}`, async () => {
+    test(`a step reads few attempts if they are large, and the next step continues after them: ${how}`, async () => {
       const { sourceId, destinationId } = await newWay(store())
       const request = { responseStart: 'x'.repeat(600_000) }
       for (const item of tracks(7)) await accept(store(), sourceId, [item], [destinationId])

@@ -1,5 +1,5 @@
-// The delete messages of a request, one per user and source with destinations. Each is alone in its segment, so that none is ever in a
-// batch with others. Its keys are of nobody, and of no messageId: neither a purge nor who looks for a message finds it.
+// The delete messages of a request: one per user, for each source that has destinations. Each is alone in its segment, so that none is ever
+// in a batch with others. Its keys belong to no user and no messageId, so neither a purge nor a search for a messageId finds it.
 
 import { KEY_WORDS } from '../encoding/segment-keys.ts'
 import type { RowId } from '../port/model.ts'
@@ -11,18 +11,18 @@ export interface DeleteMessage<Id extends RowId> {
   segment: Id
   userId: string
   body: Uint8Array
-  /** As segments hold it. */
+  /** The column `routes` of the segment. */
   routes: string
   shipments: readonly {
-    /** Of the shipment, and of the delivery in it. */
+    /** The row id of the shipment, and of the delivery in it. */
     origin: Id
     destination: Id
-    /** As shipments hold it. */
+    /** The column `parts` of the shipment. */
     parts: string
   }[]
 }
 
-/** The names of its shipments come right after its own: that is where they are looked for. */
+/** The row ids of its shipments follow right after that of its segment: origins.ts relies on this to find the segment. */
 export function deleteMessage<Id extends RowId>(
   nextId: () => Id,
   userId: string,

@@ -1,13 +1,13 @@
-// What becomes of deletion requests that have ended: their end is written down, so that no list has to count attempts for
-// it, and after the retention time users stand in them by pseudonym, one request per step. A delete message that failed
-// and is replayed opens its request again.
+// Looks at deletion requests that may have ended, one per step. The end of a request is recorded, so that lists need not count its
+// attempts. After the retention time, the users in it are replaced by pseudonyms. A delete message that failed and is
+// replayed opens its request again.
 
 import type { RowId } from '../port/model.ts'
 import type { DeletionRows } from './deletion-rows.ts'
 import { countTargets, stateOf } from './deletion-state.ts'
 import { pseudonymOf } from './pseudonyms.ts'
 
-/** Looks at the first request after `after`. Returns its number, or null when there was none. */
+/** Looks at the first request after `after`. Returns its row id, or null if there is none. */
 export async function endStep<Id extends RowId>(
   rows: DeletionRows<Id>,
   after: Id,

@@ -17,13 +17,13 @@ const TARGETS_SHOWN = 1_000
 /** Users whose targets are asked for together. */
 const USERS_AT_ONCE = 250
 
-/** A filter, with the user by either name: requests that ended long ago know only the pseudonym. */
+/** A filter with both the user's id and pseudonym, because requests that ended long ago contain only the pseudonym. */
 export interface DeletionQuestion {
   state?: DeletionState | undefined
   user?: { userId: string; pseudonym: string } | undefined
 }
 
-/** What DeletionReads answers, wherever it runs. */
+/** The methods of DeletionReads, which may run in another thread. */
 export type DeletionAnswers = Pick<DeletionReads<RowId>, keyof DeletionReads<RowId>>
 
 export class DeletionReads<Id extends RowId> {
@@ -100,7 +100,7 @@ export class DeletionReads<Id extends RowId> {
     }
   }
 
-  /** In the order of the request's users and sources. A cursor says where in them the page begins, and with which target. */
+  /** In the order of the request's users and sources. A cursor holds the user, the source and the target at which the page begins. */
   async #targets(row: DeletionRow<Id>, { state, user }: DeletionQuestion, { limit, cursor }: PageRequest): Promise<Page<DeletionTarget>> {
     const start = cursorOf('t', cursor, [0, 0, 0])
     const userIds = JSON.parse(row.userIds) as string[]

@@ -6,7 +6,7 @@ import type { DeletionRow, DeletionRows, TargetProgress } from './deletion-rows.
 
 export type StateCounts = Record<DeletionState, number>
 
-/** How many targets of a request are in each state. A user of a source without destinations is one target, finished with the purge. */
+/** How many targets of a request are in each state. A user of a source without destinations is one target, which is finished after the purge. */
 export async function countTargets<Id extends RowId>(
   rows: DeletionRows<Id>,
   { num, sources, isPurged }: DeletionRow<Id>,
@@ -22,7 +22,7 @@ export async function countTargets<Id extends RowId>(
   return counts
 }
 
-/** Null: there is no destination to tell, only the purge. */
+/** `progress` is null if the source has no destinations, so that only the purge counts. */
 export function targetState(progress: TargetProgress | null, isPurged: boolean): DeletionState {
   if (progress === null || progress.delivered > 0 || progress.final === 'delivered') return isPurged ? 'finished' : 'running'
   if (progress.failed > 0 || progress.final !== null) return 'failed'

@@ -1,6 +1,6 @@
-// Deletion requests and suppressions: what a request covers, what is written with it in one change of the configuration, and what becomes
-// of it. How its purge goes on, and when its delete messages may be claimed, depends on the adapter. What is kept for a long time contains
-// only pseudonyms of users.
+// Deletion requests and suppressions: the scope of a request, the rows that are written with it in one change of the configuration, and its
+// end. The adapter runs the purge and decides when the delete messages may be claimed. Rows that are kept for a long time contain only
+// pseudonyms of users.
 
 import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
 import { newId } from '../configuration/new-id.ts'
@@ -14,18 +14,18 @@ import type { SecretStore } from '../port/secrets.ts'
 import type { DeletionAnswers, DeletionQuestion } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
 
-/** A request that is being made. */
+/** A request before it is written. */
 export interface DeletionDraft extends NewDeletion {
   id: string
   atMs: number
-  /** The sources concerned, and which enabled destinations each has: they are sent a delete message per user. */
+  /** The sources concerned, each with its enabled destinations, which are sent one delete message per user. */
   targets: readonly { sourceId: string; destinationIds: readonly string[] }[]
 }
 
 interface Parts<Change> {
   change: <T>(work: (change: Change) => Promise<T>) => Promise<T>
   secrets: Pick<SecretStore, 'keep'>
-  /** Each answer is of one moment. */
+  /** Each answer comes from one snapshot. */
   reads: DeletionAnswers
   nowMs: () => number
   taker: () => Taker | null
@@ -42,9 +42,9 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
     this.#oldest = oldest
   }
 
-  /** The request and its delete messages, which nobody can claim yet. */
+  /** Writes the request and its delete messages, which cannot be claimed yet. */
   protected abstract write(change: Change, draft: DeletionDraft): Awaitable<Written>
-  /** After the commit: begins the purge, and lets the delete messages be claimed when no message of the users is sent any more. */
+  /** Called after the commit. Begins the purge, and lets the delete messages be claimed once no more messages of the users are sent. */
   protected abstract begin(written: Written, draft: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void>
   /** See deletion-ends.ts. */
   protected abstract endStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
@@ -97,7 +97,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       return removed
     })
 
-  /** Writes down which requests have ended, and puts pseudonyms in the place of users in those from before. */
+  /** Records which requests have ended, and replaces the users of those created before `beforeMs` with pseudonyms. */
   async end(beforeMs: number): Promise<void> {
     if (!(await this.#parts.reads.areNamed())) return
     const key = await this.#key()

@@ -1,5 +1,5 @@
-// What delivery asks of any store, above what the adapters do in their own ways: messages of users who are being deleted come without
-// their content, and what a destination was still owed when it was deleted is cancelled as soon as its holder lets go of it.
+// The part of the delivery port that is the same for both adapters: messages of users who are being deleted are claimed without
+// their content, and shipments of a deleted destination are cancelled as soon as their holder releases or settles them.
 
 import { DeletedUsers } from '../deletions/deleted-users.ts'
 import type { Claim, ClaimRequest, Configuration, DeliveryStore, Settlement, Shipment, Taker } from '../store.ts'
@@ -7,12 +7,12 @@ import type { Claim, ClaimRequest, Configuration, DeliveryStore, Settlement, Shi
 export type HeldShipment = Pick<Shipment, 'id' | 'claim' | 'destinationId'>
 
 export interface DeliveryEngine extends Pick<DeliveryStore, 'claim' | 'claimOverdue' | 'settle' | 'share'> {
-  /** Resolves when they can be claimed again. */
+  /** Resolves when the shipments can be claimed again. */
   release(shipments: readonly HeldShipment[]): Promise<void>
-  /** Cancels what a deleted destination is owed and nobody holds. */
+  /** Cancels the shipments of a deleted destination that nobody holds. */
   cancel(destinationId: string): Promise<void>
   configuration(): Configuration
-  /** Work that nobody waits for. */
+  /** Runs work in the background. */
   run(work: Promise<void>): void
 }
 
@@ -42,7 +42,7 @@ export class Delivering implements DeliveryStore {
     void this.releaseHeld(shipments)
   }
 
-  /** Resolves when they can be claimed again. */
+  /** Resolves when the shipments can be claimed again. */
   releaseHeld(shipments: readonly HeldShipment[]): Promise<void> {
     const released = this.#engine.release(shipments)
     const gone = new Set(shipments.map(({ destinationId }) => destinationId).filter((id) => this.#isGone(id)))

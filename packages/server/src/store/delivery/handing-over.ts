@@ -1,21 +1,21 @@
-// After a batch is committed: its new work goes to delivery, straight from memory, as far as delivery wanted it.
+// After a batch is committed, hands those of its shipments to delivery that delivery asked for, straight from memory.
 
 import type { AcceptResult, RowId, SegmentContent, Shipment, Taker } from '../store.ts'
 
-/** What was planned for a destination, and whether delivery wanted to have it at once. */
+/** A destination that a shipment is planned for, and whether delivery asked to get the shipment at once. */
 export interface Wanted {
   destinationId: string
   own: boolean
 }
 
 export interface Accepted extends AcceptResult {
-  /** Those that were wanted, claimed. */
+  /** The shipments that delivery asked for, already claimed. */
   owned: Shipment[]
-  /** Destinations for which work was left in the store. */
+  /** Destinations whose shipments were left in the store. */
   left: string[]
 }
 
-/** `bytes`: of the body, as delivery was asked with. */
+/** `bytes`: the size of the body that delivery was told when it was asked. */
 export function handOver(taker: Taker | null, accepted: Accepted, wanted: readonly Wanted[], content: SegmentContent, bytes: number): void {
   if (taker === null) return
   const { segment, duplicates, owned, left } = accepted
@@ -34,7 +34,7 @@ export function handOver(taker: Taker | null, accepted: Accepted, wanted: readon
   for (const destinationId of left) taker.wake(destinationId)
 }
 
-/** What was wanted does not come. */
+/** Tells delivery that shipments it asked for will not come. */
 export function lose(taker: Taker | null, wanted: readonly Wanted[], bytes: number): void {
   for (const { destinationId, own } of wanted) if (own) taker?.lost(destinationId, bytes)
 }

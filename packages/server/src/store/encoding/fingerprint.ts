@@ -50,8 +50,8 @@ export function sourceSeed(sourceId: string, seed: Seed): Seed {
 }
 
 /**
- * One number for a set of fingerprints: under it stands how often just those messages came again. Fingerprints are hashes already, so
- * their sums tell sets apart. 53 bits of them, which a number holds.
+ * One number for a set of fingerprints. It is the key under which the store counts how often exactly these messages were sent again. Fingerprints
+ * are hashes, so their sums differ for different sets. 53 bits of a sum are used, because a JavaScript number holds no more.
  */
 export function digestOf(words: Uint32Array): number {
   let high = 0

@@ -1,29 +1,30 @@
-// What row ports have in common. The logic of a topic is written once, above the adapters, and asks an adapter for rows through a small
-// port of that topic. SQLite answers at once, in its threads; PostgreSQL with promises, inside a transaction. The logic awaits both.
+// The types that all row ports share. The logic of a topic is written once, above the adapters, and asks an adapter for rows through the
+// topic's small row port. SQLite answers synchronously, in its threads; PostgreSQL answers with promises, inside a transaction. The logic awaits
+// both.
 
 import type { RowId } from '../port/model.ts'
 
-/** An answer of a row port. In SQLite's threads it must be there at once, because nothing else may come in between. */
+/** An answer of a row port. In SQLite's threads it must not be a promise, because no other message may be handled before the transaction ends. */
 export type Awaitable<T> = T | Promise<T>
 
 /**
- * The order of an adapter's row names, which carry the time at which they were given. Names are numbers in SQLite and texts in PostgreSQL,
- * so only this does arithmetic with them.
+ * The order of an adapter's row ids. A row id contains the time at which it was assigned. Row ids are numbers in SQLite and strings in
+ * PostgreSQL, so only this does arithmetic with them.
  */
 export interface RowOrder<Id extends RowId = RowId> {
   /** Before every row there can be. */
   readonly oldest: Id
   /** After every row there can be. */
   readonly newest: Id
-  /** How far the time in a name may differ from the clock of the process that wrote the row. */
+  /** How far the time in a row id may differ from the clock of the process that wrote the row. */
   readonly skewMs: number
-  /** The first name of a millisecond. */
+  /** The first row id of a millisecond. */
   at(ms: number): Id
   msOf(id: Id): number
-  /** The name right before. */
+  /** The previous row id. */
   before(id: Id): Id
-  /** The name right after. */
+  /** The next row id. */
   after(id: Id): Id
-  /** Whether a value from outside could name a row. */
+  /** Whether a value from outside, such as a cursor, could be a row id. */
   isName(value: number | string): boolean
 }

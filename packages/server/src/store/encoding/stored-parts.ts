@@ -1,5 +1,5 @@
-// What columns hold of messages by their place in a segment: the parts of a shipment and the routes of a segment, as JSON in which rows
-// are named as the adapter names them.
+// Columns that refer to messages by their index in a segment: the parts of a shipment and the routes of a segment. Both are JSON with the
+// row ids of the adapter.
 
 import type { Part, RowId } from '../port/model.ts'
 
@@ -7,8 +7,9 @@ import type { Part, RowId } from '../port/model.ts'
 export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0]
 
 /**
- * Where messages were to go, as the segment keeps it: `s` shipments with how many were planned, `k` what was kept back and
- * why, which of a filter is followed by its rule. Destinations by their row; 0 for none. What is absent has to be left out.
+ * The routing plan of a segment. `s`: shipments, each with the number of messages that were planned. `k`: messages that were not sent, with
+ * the reason; if the reason is a filter, its rule follows. Destinations are given by their row id, 0 for none. Readers must leave out messages
+ * that are absent from the segment.
  */
 export interface Routes<Id extends RowId = RowId> {
   s: [destination: Id, origin: Id, indexes: readonly number[] | 0, planned: number][]

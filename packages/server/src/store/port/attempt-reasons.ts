@@ -1,5 +1,5 @@
 // Why attempts fail, as stable codes with what each means: whether it is tried again, and a sentence for a person. What in the network
-// or in an answer leads to which is delivery/outcome.ts's; the control API groups failures by these.
+// or in an answer leads to which is delivery/sending/outcome.ts's; the control API groups failures by these.
 
 import { STATUS_CODES } from 'node:http'
 

@@ -1,5 +1,5 @@
 // How many of a destination's requests each node may have under way, so that all together have no more than its limit: the
-// limit is dealt out one by one to the nodes that are alive (see shareOf in ../nodes.ts). Nodes see for a moment different neighbours
+// limit is dealt out one by one to the nodes that are alive (see shareOf in ../../port/nodes.ts). Nodes see for a moment different neighbours
 // when one comes or goes; then the sum is off by as much as they differ, never by more than the limit for each that is seen by
 // some and not by others.
 

@@ -1,5 +1,5 @@
 // Days that are dropped whole, what stays of them, and who has to wait for it. What holds for every adapter is in
-// ../conformance/retaining.ts, where everything is of today and goes by rows.
+// ../../conformance/retaining.ts, where everything is of today and goes by rows.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, mock, test } from 'node:test'
