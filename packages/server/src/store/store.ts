@@ -1,4 +1,4 @@
-// The store's port: the only thing the stages share, grouped by the stage that uses it. An adapter keeps the invariants:
+// The store's port, through which all stages use the store, with one field per topic. An adapter keeps the invariants:
 // what accept() resolved with is durable together with the work it owes; for each destination
 // owed = delivered + pending + failed + expired + cancelled at every commit; a shipment that another has claimed cannot
 // be settled. No SQL, no HTTP and no policy here: when to retry and whether to give up is delivery's knowledge.
@@ -36,7 +36,7 @@ export interface Store {
   onConfiguration(listener: (configuration: Configuration) => void): void
   ingest: IngestStore
   delivery: DeliveryStore
-  /** Changes of the configuration, and what is kept beside it. */
+  /** Changes of the configuration, and small values stored beside it. */
   settings: ConfigurationStore
   history: HistoryStore
   books: BooksStore

@@ -1,4 +1,4 @@
-// The rows of the audit log, as an adapter gives them.
+// The row port of the audit log.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
@@ -10,11 +10,11 @@ export interface AuditRow<Id extends RowId> {
   actorName: string
   action: string
   subject: string | null
-  /** Bytes of what it says was there before and after. */
+  /** The size of `before` and `after` together, in bytes. */
   bytes: number
 }
 
-/** What an entry says was there, as JSON. */
+/** The values before and after a change, as JSON. */
 export interface AuditTexts<Id extends RowId> {
   id: Id
   before: string | null
@@ -23,7 +23,7 @@ export interface AuditTexts<Id extends RowId> {
 
 export interface AuditRows<Id extends RowId> {
   readonly order: RowOrder<Id>
-  /** Newest first, with names from `first` to `last`, of a subject if one is given. */
+  /** Newest first, with row ids from `first` to `last`. With a subject: only its entries. */
   newest(subject: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly AuditRow<Id>[]>
   texts(ids: readonly Id[]): Awaitable<readonly AuditTexts<Id>[]>
 }

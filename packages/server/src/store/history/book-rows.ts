@@ -1,4 +1,4 @@
-// The rows of the books, as an adapter gives them.
+// The row port of the books.
 
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, StatQuery } from '../port/books.ts'
@@ -6,24 +6,24 @@ import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, StatQuery } 
 export interface BookRows {
   /** The ids of all destinations that are not deleted, oldest first. */
   destinations(): Awaitable<readonly string[]>
-  /** Of destinations that were ever owed something. */
+  /** Has a row for each destination that was ever owed something. */
   ledger(): Awaitable<readonly LedgerRow[]>
   recount(): Awaitable<readonly LedgerRow[]>
-  /** When the oldest delivery that is pending came to be owed; of those of these destinations that have any. */
+  /** The time since which the oldest pending delivery is owed, for those of these destinations that have one. */
   oldestOf(destinationIds: readonly string[]): Awaitable<readonly OldestPending[]>
-  /** The one that was refused last comes first. */
+  /** The most recent rejection first. */
   rejections(): Awaitable<RejectionRow[]>
   sourceCounts(): Awaitable<SourceCounts[]>
-  /** Counts by the minute or by the hour, in the order of their time. */
+  /** Counts per minute or per hour, ordered by time. */
   stats(query: StatQuery, step: number): Awaitable<readonly { at: number; doc: string }[]>
 }
 
-/** All rows of one moment, for a look at everything that is stored. */
+/** The rows that an inspection of the whole store reads, from one snapshot. */
 export interface InspectedRows extends Pick<BookRows, 'ledger' | 'recount'> {
-  /** What the database has against its own files or its schema. */
+  /** The problems that the database itself finds in its files or its schema. */
   problems(): Awaitable<string[]>
   oldestMessageAtMs(): Awaitable<number | null>
-  /** Everything that may hold a secret that is encrypted. */
+  /** All texts that may contain encrypted secrets. */
   textsWithSecrets(): Awaitable<readonly string[]>
   storedBytes(): Awaitable<number>
 }

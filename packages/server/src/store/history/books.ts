@@ -1,4 +1,4 @@
-// The books as they are asked for.
+// The questions of the port about the books: the ledger, rejections, counts over time, and the inspection of the store.
 
 import { sealedKeyIds } from '../configuration/sealed-keys.ts'
 import type { BooksStore, LedgerRow, StoreInspection } from '../port/books.ts'

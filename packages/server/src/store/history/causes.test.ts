@@ -14,7 +14,7 @@ const row = (destinationId: string, failed: number, expired = 0) => ({
   pending: 0,
 })
 
-/** Of failures that are all of one cause: what was asked for, and the answer. */
+/** With failures that all have the same cause: what the rows were asked for, and the answer. */
 async function ask(ledger: ReturnType<typeof row>[], filter: CauseFilter): Promise<{ asked: [string, number][]; answer: FailureCauses }> {
   const asked: [string, number][] = []
   const answer = await failureCauses(
@@ -32,7 +32,7 @@ async function ask(ledger: ReturnType<typeof row>[], filter: CauseFilter): Promi
   return { asked, answer }
 }
 
-test('a flood at one destination hides nothing of the others', async () => {
+test('many failures of one destination do not hide those of the others', async () => {
   const { asked, answer } = await ask([row('flood', 5_000_000), row('quiet', 0), row('small', 7, 3)], {})
   assert.deepEqual(asked, [
     ['small expired', 33_333],
@@ -50,7 +50,7 @@ test('a flood at one destination hides nothing of the others', async () => {
   )
 })
 
-test('only what is asked for is looked at', async () => {
+test('only the destination and state of the filter are looked at', async () => {
   const ledger = [row('a', 1, 2), row('b', 3)]
   assert.deepEqual((await ask(ledger, { destinationId: 'a', state: 'expired' })).asked, [['a expired', 100_000]])
   assert.equal((await ask(ledger, { state: 'cancelled' })).asked.length, 0)

@@ -8,7 +8,7 @@ import type { CauseShare, DeliveryRows } from './delivery-rows.ts'
 import { firstRow, lastRow } from './paging.ts'
 
 const FAILED = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
-/** Failures that one answer may look at. */
+/** The most failures that one answer looks at. */
 const FAILURES_LOOKED_AT = 100_000
 /** However many there are to share with. */
 const LEAST = 100

@@ -1,4 +1,4 @@
-// What a page of deliveries reads, told from rows that write down what they are asked for.
+// What a page of deliveries reads. The tests use a row port that records what it is asked for.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ interface Asked {
   heads: number[]
 }
 
-/** Attempts that each ended two deliveries, or shipments of many parts that are retried. Of messages that are no longer stored. */
+/** Attempts that each ended two deliveries, or retried shipments with many parts. Their messages are no longer stored. */
 function rowsWith(docBytes: number, shipments = 0): { rows: DeliveryRows<number>; asked: Asked } {
   const asked: Asked = { docs: [], heads: [] }
   const doc = JSON.stringify({ u: [], r: [], f: [['failed', 'http_404', [0, 1]]] })
@@ -87,7 +87,7 @@ test('pages of attempts with docs of any size show every delivery once', async (
   for (const bytes of [300, 700_000, 2_000_000]) assert.deepEqual(await pages(rowsWith(bytes).rows, {}, 7), all)
 })
 
-test('a page of shipments of many parts asks for the segments of those that it shows', async () => {
+test('a page of shipments with many parts asks only for the segments of the shipments that it shows', async () => {
   const { rows, asked } = rowsWith(300, SHIPMENTS)
   const { data } = await listDeliveries(rows, { state: 'pending' }, { limit: 50, cursor: null })
   assert.equal(data.length, 50)

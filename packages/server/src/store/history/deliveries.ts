@@ -1,5 +1,5 @@
-// Lists of deliveries: what is pending from the shipments, what ended from the attempts and the failures. A new filter goes here, and into
-// the statement of each adapter whose rows it narrows down.
+// Lists of deliveries: pending ones from the shipments, ended ones from the attempts and the failures. A new filter goes here, and into the
+// statement of each adapter if it can narrow down the rows there.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { owedIndexes } from '../encoding/stored-parts.ts'
@@ -14,7 +14,7 @@ import type { NamedDelivery } from './named-deliveries.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { readSegments, type SegmentHead } from './segment-rows.ts'
 
-/** What one page is looked for with. */
+/** The parameters of one page. */
 interface Search<Id extends RowId> {
   rows: DeliveryRows<Id>
   filter: DeliveryFilter
@@ -24,11 +24,11 @@ interface Search<Id extends RowId> {
 
 type Place = readonly (number | string)[]
 
-/** Rows of one table in the order of a list, and the deliveries in each that the filter asks for. */
+/** The rows of one table in the order of the list, and the deliveries in each row that match the filter. */
 interface Walk<Id extends RowId, Row> {
-  /** The first value of its cursors. */
+  /** The first value of its cursors, which tells the lists apart. */
   letter: string
-  /** The row to begin at, and how many of its deliveries to leave out. */
+  /** The place of the first row, and how many of its deliveries to skip. */
   start: Place
   steps: AsyncIterable<readonly Row[]>
   placeOf: (row: Row) => Place
@@ -36,13 +36,13 @@ interface Walk<Id extends RowId, Row> {
 }
 
 const LONGEST_STEP_OF_ATTEMPTS = 500
-/** Of docs of attempts that are in memory at once. */
+/** Docs of attempts that are in memory at once, in bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 /** Parts of shipments whose segments are asked for at once. */
 const PARTS_AT_ONCE = 2_000
-/** Deliveries that are in memory at once, where their messages have to be looked at. */
+/** Deliveries that are in memory at once if their messages have to be looked at. */
 const DELIVERIES_AT_ONCE = 20_000
-/** The cursor of a page after the last that is pending. */
+/** The cursor of the first page after the pending deliveries. */
 const ENDED = JSON.stringify(['s'])
 
 export async function listDeliveries<Id extends RowId>(
@@ -80,7 +80,7 @@ async function collect<Id extends RowId, Row>(
   const { letter, start, placeOf } = walk
   const data: FoundDelivery<Id>[] = []
   const isStart = (place: Place): boolean => place.every((value, at) => value === start[at])
-  // Not what is before the start: a page that only looked at that once more would come no further.
+  // Skips what the previous page had. A page that spent its limit on looking at that again would make no progress.
   const skipOf = (row: Row): number => (isStart(placeOf(row)) ? (start.at(-1) as number) : 0)
   const opened = function* (rows: readonly Row[]) {
     for (const row of rows) yield { row, deliveries: walk.deliveriesOf(row) }
@@ -114,7 +114,7 @@ function pending<Id extends RowId>(
   async function* withFacts() {
     for await (const step of rows.pending(destination, start.slice(0, -1))) {
       for (const some of portions(step, PARTS_AT_ONCE, ({ parts }) => parts.length)) {
-        // Of those that may be asked for: a walk past a million rows of other times need not know more of them.
+        // Only for rows that may match the time range: a walk may pass a million others, whose segments are not needed.
         const names = some.flatMap(({ parts }) =>
           parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])),
         )

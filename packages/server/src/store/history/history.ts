@@ -1,4 +1,4 @@
-// What was accepted, what became of it and who changed what: the port's questions, each answered from rows of one snapshot.
+// The questions of the port about messages, deliveries and the audit log. Each is answered from one snapshot.
 
 import type { HistoryStore } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
@@ -19,7 +19,7 @@ export interface HistoryRows<Id extends RowId> {
 
 export type HistoryReads = Omit<HistoryStore, 'noteAudit'>
 
-/** `inSnapshot` gives a piece of work the rows of one snapshot. */
+/** `inSnapshot` calls `work` with the rows of one snapshot. */
 export function historyReads<Id extends RowId>(inSnapshot: <T>(work: (rows: HistoryRows<Id>) => Promise<T>) => Promise<T>): HistoryReads {
   return {
     messages: (filter, page) => inSnapshot((rows) => listMessages(rows.messages, filter, page)),

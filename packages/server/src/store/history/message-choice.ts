@@ -1,6 +1,6 @@
-// Which messages a list of deliveries is asked for, where it is asked for a user or an event: the rows of deliveries do not
-// say, so their segments are looked at, many at once and each once. A user is known from the keys, and most bodies are not read.
-// A page may read so much, and then it is short and has a cursor to go on from.
+// Filters deliveries by user or event. The rows of deliveries contain neither, so their segments are looked at, many at a time and each
+// once. The keys of a segment show whether it may have messages of the user, so most bodies are not read. A page that has
+// read as much as it may ends early and has a cursor to go on from.
 
 import { candidates } from '../encoding/segment-keys.ts'
 import type { DeliveryFilter } from '../port/history.ts'
@@ -70,7 +70,7 @@ export class MessageChoice<Id extends RowId> {
     }
   }
 
-  /** Segments whose keys leave a message that may be meant, in order. */
+  /** The segments whose keys show that a message may match, in order, with the indexes of these messages. */
   async #possibleIn(names: readonly Id[]): Promise<ReadonlyMap<Id, readonly number[]> | undefined> {
     const hashes = this.#hashes
     if (hashes === undefined) return undefined

@@ -1,24 +1,24 @@
-// The rows that lists of messages are made of, as an adapter gives them.
+// The row port of lists of messages.
 
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
 import type { RepeatRow } from './repeat-counts.ts'
 import type { SegmentHead, SegmentRows } from './segment-rows.ts'
 
-/** A segment that has the key of a messageId, and its fingerprint. */
+/** A segment with the key of a messageId, and the fingerprint of the messageId. */
 export interface FoundKey<Id extends RowId> {
   segment: Id
   fingerprint: Uint32Array
 }
 
 export interface MessageRows<Id extends RowId> extends SegmentRows<Id> {
-  /** The row of a source; undefined when there never was one. */
+  /** The row id of a source; undefined if it never existed. */
   source(id: string): Awaitable<Id | undefined>
-  /** Newest first, with names from `first` to `last`. */
+  /** Newest first, with row ids from `first` to `last`. */
   newest(withKeys: boolean, first: Id, last: Id, limit: number): Awaitable<readonly SegmentHead<Id>[]>
-  /** Where a messageId may be, of any source, newest first. */
+  /** The segments that may have the messageId, of any source, newest first. */
   find(messageId: string): Awaitable<readonly FoundKey<Id>[]>
-  /** Deliveries of messages owed once more, oldest first; `at` is the message's place among those asked for. */
+  /** Replays of these messages, oldest first. `at` is the index of the message in `messages`. */
   replays(messages: readonly { segment: Id; index: number }[]): Awaitable<readonly { at: number; origin: Id; destination: Id }[]>
   repeats(segments: readonly Id[]): Awaitable<readonly (RepeatRow & { segment: Id })[]>
 }

@@ -1,4 +1,4 @@
-// What a page of messages reads, told from rows that write down what they are asked for.
+// What a page of messages reads. The test uses a row port that records what it is asked for.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { SQLITE_ROWS } from '../sqlite/schema/ids.ts'
 import type { MessageRows } from './message-rows.ts'
 import { listMessages } from './messages.ts'
 
-test('messages of one segment share its routes, however many there are', async () => {
+test('the routes of a segment are parsed once for all of its messages', async () => {
   const batch = Array.from({ length: 500 }, (_, index) => ({ type: 'track', messageId: `m-${index}` }))
   const indexes = [...batch.keys()]
   const routes = JSON.stringify({ s: Array.from({ length: 20 }, (_, at) => [at + 1, 1_000 + at, indexes, 500]) })

@@ -19,7 +19,7 @@ const BYTES_PER_PAGE = 32 * 1024 * 1024
 const MAX_TRAILS = 20
 /** Rows asked for at once where their keys are, which may be 60 KB of each. */
 const STEP_WITH_KEYS = 200
-/** After every message of a segment. */
+/** Greater than every index in a segment. */
 const LAST_INDEX = Number.MAX_SAFE_INTEGER
 
 /** A message and the segment it is in. */
@@ -139,7 +139,7 @@ async function listFound<Id extends RowId>(
   return { data, next: null }
 }
 
-/** Without the other messages of its segment, which may be large. */
+/** Drops the other messages of the segment from memory, because they may be large. */
 function alone<Id extends RowId>({ segment, index }: Found<Id>): Found<Id> {
   return { segment: { ...segment, content: only(segment.content, [index]), body: new Uint8Array() }, index }
 }
@@ -153,7 +153,7 @@ async function* keyPlaces<Id extends RowId>(rows: MessageRows<Id>, keys: readonl
   }
 }
 
-/** A fingerprint is all but certain, and the message itself is. */
+/** Compares the messageId itself, because a fingerprint is only almost certain. */
 async function* places<Id extends RowId>(
   rows: MessageRows<Id>,
   keys: readonly FoundKey<Id>[],
@@ -168,7 +168,7 @@ async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonl
   if (found.length === 0) return []
   const replays = await rows.replays(found.map(({ segment: { seq }, index }) => ({ segment: seq, index })))
   const replaysOf = grouped(replays, ({ at }) => at)
-  // Once for all messages of a segment: routes name thousands of them, for each destination.
+  // Parsed once for all messages of a segment, because routes list thousands of indexes for each destination.
   const routes = new Map(found.map(({ segment }) => [segment.seq, segment.routes]))
   const routesOf = new Map(Array.from(routes, ([seq, text]) => [seq, JSON.parse(text) as Routes<Id>]))
   const planned = [...routesOf.values()].flatMap(({ s, k = [] }) =>

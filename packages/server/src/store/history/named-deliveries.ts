@@ -1,9 +1,9 @@
-// From the ids of deliveries to what they stand for.
+// Resolves ids of deliveries to the message and the destination.
 
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
 
-/** Which delivery of which message. */
+/** A delivery, its message and its destination. */
 export interface NamedDelivery<Id extends RowId> {
   origin: Id
   index: number
@@ -11,7 +11,7 @@ export interface NamedDelivery<Id extends RowId> {
   destination: Id
 }
 
-/** What a delivery's name stands for. */
+/** The deliveries that share one origin, the row id in their ids: messages of one segment, to one destination. */
 export interface Origin<Id extends RowId> {
   destination: Id
   segment: Id
@@ -25,13 +25,13 @@ export interface RowAndIndex<Id extends RowId> {
 }
 
 export interface OriginRows<Id extends RowId> {
-  /** The row and the index that the id of a message or a delivery names. */
+  /** The row id and the index in the id of a message or a delivery; undefined if it is not such an id. */
   named(id: string): RowAndIndex<Id> | undefined
-  /** Those that there are. */
+  /** Without origins that do not exist. */
   origins(names: readonly Id[]): Awaitable<ReadonlyMap<Id, Origin<Id>>>
 }
 
-/** In the order of the ids; undefined where there is no such delivery. */
+/** In the order of the ids; undefined for a delivery that does not exist. */
 export async function resolveNamed<Id extends RowId>(
   rows: OriginRows<Id>,
   deliveryIds: readonly string[],

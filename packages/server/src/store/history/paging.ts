@@ -1,5 +1,5 @@
-// Pages of lists. A list walks its table by its key from the cursor, in growing steps within one snapshot, and stops at the page's end
-// or, where a filter finds little, after a bounded number of rows: then the page is short and has a cursor to go on from.
+// Pages of lists. A list reads its table by key from the cursor on, in growing steps within one snapshot. It stops when the page is full.
+// If a filter matches few rows, it stops after a bounded number of rows; then the page is short and has a cursor to go on from.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
@@ -10,7 +10,7 @@ export const ROWS_PER_PAGE = 20_000
 /** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
 const FIRST_STEP = 100
 const LONGEST_STEP = 2_000
-/** Shipments are larger than rows of other lists: a batch that is retried has the names of a thousand messages. */
+/** Shipments are larger than rows of other lists: a batch that is retried contains the ids of a thousand messages. */
 export const LONGEST_STEP_OF_PENDING = 300
 
 /** The rows from `start` on, some at a time, asked for as they are needed. `after` says where the walk goes on behind a row. */
@@ -36,7 +36,7 @@ export async function* walk<Row, Place>(...way: Parameters<typeof steps<Row, Pla
   for await (const rows of steps(...way)) yield* rows
 }
 
-/** In portions of as many rows as come to a size together, and of one row at least. What is read for each portion is then bounded too. */
+/** Splits rows into portions. A portion ends with the row that reaches `size`, so the work for each portion is bounded too. */
 export function* portions<Row>(rows: Iterable<Row>, size: number, sizeOf: (row: Row) => number): Generator<Row[]> {
   let portion: Row[] = []
   let left = size
@@ -85,24 +85,24 @@ export function rowCursorOf<T extends readonly (number | string)[]>(
   return values
 }
 
-/** Where a walk from the newest begins. Names may differ a little from the times that people see: see isWithin. */
+/** The row at which a walk from the newest begins. Times in row ids may differ a little from the times that people see: see isWithin. */
 export function lastRow<Id extends RowId>(order: RowOrder<Id>, { toMs }: TimeRange): Id {
   return toMs === undefined ? order.newest : order.before(order.at(toMs + order.skewMs + 1))
 }
 
-/** Where it ends. */
+/** The row at which that walk ends. */
 export function firstRow<Id extends RowId>(order: RowOrder<Id>, { fromMs }: TimeRange): Id {
   return fromMs === undefined ? order.oldest : order.at(fromMs - order.skewMs)
 }
 
-/** Whether a row of this name may be of such a time. */
+/** Whether a row with this id may be within the time range. */
 export function mayBeWithin<Id extends RowId>(order: RowOrder<Id>, id: Id, { fromMs, toMs }: TimeRange): boolean {
   if (fromMs === undefined && toMs === undefined) return true
   const atMs = order.msOf(id)
   return (fromMs === undefined || atMs >= fromMs - order.skewMs) && (toMs === undefined || atMs <= toMs + order.skewMs)
 }
 
-/** Whether a row between those two is of such a time. Where names do not differ from times, it is. */
+/** Whether a row between firstRow and lastRow is within the time range. Without skew, every such row is. */
 export function isWithin({ skewMs }: Pick<RowOrder, 'skewMs'>, atMs: number, { fromMs, toMs }: TimeRange): boolean {
   return skewMs === 0 || ((fromMs === undefined || atMs >= fromMs) && (toMs === undefined || atMs <= toMs))
 }

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000
 const NOON_MS = Date.UTC(2026, 5, 15, 12)
 const MIDNIGHT_MS = Date.UTC(2026, 5, 15)
 
-/** Drops of a store that has so many steps to make of each kind, and the calls that were made. */
+/** Droppers that each have `steps` steps to make, and the calls that they got. */
 function recorded(steps: number, onCall: (call: string) => unknown = () => undefined) {
   const calls: string[] = []
   const left = new Map<string, number>()
@@ -27,7 +27,7 @@ function recorded(steps: number, onCall: (call: string) => unknown = () => undef
   return { calls, drop }
 }
 
-test('messages go by whole days, the audit log after 400 days and counts by the hour after 90', () => {
+test('messages are dropped by whole days, the audit log after 400 days and counts per hour after 90 days', () => {
   assert.deepEqual(retentionLines(NOON_MS, 30), {
     messagesMs: MIDNIGHT_MS - 30 * DAY_MS,
     auditMs: NOON_MS - 400 * DAY_MS,
@@ -35,7 +35,7 @@ test('messages go by whole days, the audit log after 400 days and counts by the 
   })
 })
 
-test('nothing goes before the messages do', () => {
+test('nothing is dropped before the messages of the same time', () => {
   const messagesMs = MIDNIGHT_MS - 1_000 * DAY_MS
   assert.deepEqual(retentionLines(NOON_MS, 1_000), { messagesMs, auditMs: messagesMs, statHoursMs: messagesMs })
 })
@@ -55,7 +55,7 @@ test('a run drops messages first and repeats each step until nothing is left', a
   ])
 })
 
-test('a call during a run waits for it, and the next one begins a run', async () => {
+test('a call during a run waits for that run, and the next call begins a new one', async () => {
   const { calls, drop } = recorded(1)
   const runs = new RetentionRuns({ retentionDays: 30, drop, isClosed: () => false })
   assert.equal(runs.running, null)

@@ -1,4 +1,4 @@
-// How long everything is kept, and the run that drops what is older. How rows go is the adapters' knowledge: see their retention.ts.
+// How long everything is kept, and the run that drops what is older. The adapters know how to drop rows: see their retention.ts.
 
 import { inSteps } from '../../timing/in-steps.ts'
 
@@ -7,17 +7,17 @@ const DAY_MS = 86_400_000
 const AUDIT_MS = 400 * DAY_MS
 const STAT_HOURS_MS = 90 * DAY_MS
 
-/** What is from before these times goes. */
+/** Rows from before these times are dropped. */
 export interface RetentionLines {
-  /** Messages and everything about them, users named in deletions that have ended, and counts by the minute: whole days. */
+  /** For messages and everything about them, the ids of users in deletion requests that have ended, and counts per minute. By whole days. */
   messagesMs: number
-  /** The audit log, and replay jobs that are over: they say who sent what again. */
+  /** For the audit log, and for replay jobs that are over, because they too show who did what. */
   auditMs: number
-  /** Counts by the hour. */
+  /** For counts per hour. */
   statHoursMs: number
 }
 
-/** Nothing goes before the messages do, however long they are kept. */
+/** Everything is kept at least as long as the messages, however long that is. */
 export function retentionLines(nowMs: number, retentionDays: number): RetentionLines {
   const messagesMs = Math.floor(nowMs / DAY_MS) * DAY_MS - retentionDays * DAY_MS
   return {
@@ -27,7 +27,7 @@ export function retentionLines(nowMs: number, retentionDays: number): RetentionL
   }
 }
 
-/** What an adapter can drop. Those that answer with a number drop some rows per call, and say how many. */
+/** The drop functions of an adapter. A function that answers with a number drops some rows per call, and returns how many. */
 export interface Droppers {
   messages(beforeMs: number): Promise<unknown>
   audit(beforeMs: number): Promise<number>
@@ -59,7 +59,7 @@ export class RetentionRuns {
     return this.#running
   }
 
-  /** The run that is under way, if any. */
+  /** The run in progress, if any. */
   get running(): Promise<void> | null {
     return this.#running
   }

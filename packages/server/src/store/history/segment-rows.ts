@@ -1,4 +1,4 @@
-// Segments as an adapter gives them to lists of messages and of deliveries, and what is read from one.
+// The row port of segments, for lists of messages and of deliveries, and reading messages from a segment.
 
 import { unpackBody } from '../encoding/body-bytes.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
@@ -8,16 +8,16 @@ import type { RowId, SegmentContent } from '../port/model.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
 import type { OriginRows } from './named-deliveries.ts'
 
-/** What is read of a segment without its body. */
+/** A segment without its body and its routes. */
 export interface SegmentHead<Id extends RowId> {
   seq: Id
-  /** Its row. */
+  /** The row id of its source. */
   source: Id
   receivedAtMs: number
   count: number
-  /** Places of duplicates. */
+  /** The indexes of duplicates. */
   absent: readonly number[]
-  /** If asked for: they may be 60 KB. */
+  /** Only if asked for, because they may have 60 KB. */
   keys?: Uint8Array
 }
 
@@ -30,25 +30,25 @@ export interface StoredContent<Id extends RowId> extends SegmentHead<Id> {
 }
 
 export interface SegmentRow<Id extends RowId> extends StoredContent<Id> {
-  /** JSON of Routes. */
+  /** Routes as JSON. */
   routes: string
   keys: Uint8Array
 }
 
 export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'named'> {
   readonly order: RowOrder<Id>
-  /** What fingerprints and hashes of users are made with. */
+  /** The seed of fingerprints and of hashes of users. */
   seed(): Awaitable<Seed>
-  /** All there ever were. */
+  /** All sources that ever existed. */
   sources(): Awaitable<readonly { num: Id; id: string }[]>
-  /** The ids of destinations by their rows. */
+  /** Returns a function from row ids of destinations to their ids. */
   destinationIds(nums: readonly Id[]): Awaitable<(num: Id) => string>
   heads(names: readonly Id[], withKeys: boolean): Awaitable<readonly SegmentHead<Id>[]>
-  /** In the order of the names, without those that are no longer stored. Reads little ahead: who has enough stops. */
+  /** In the order of `names`, without segments that are no longer stored. Reads little ahead, so that a caller can stop early. */
   segments(names: readonly Id[]): Iterable<SegmentRow<Id>> | AsyncIterable<SegmentRow<Id>>
 }
 
-/** A segment whose body was read, and the bytes that were parsed for it. */
+/** A segment with its parsed body. `bytes`: the size of what was parsed. */
 export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
   content: SegmentContent
   bytes: number

@@ -1,5 +1,5 @@
-// Counts over time, as they are stored and as they are asked for. Every count is added twice, to its minute and to its hour:
-// minutes are dropped soon and hours late, and neither has to be made from the other.
+// Counts over time. Every count is added to its minute and to its hour. Minutes are dropped sooner than hours, and
+// neither has to be computed from the other.
 
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { StatKind, StatPoint, StatQuery, StatRow } from '../port/books.ts'
@@ -8,29 +8,29 @@ import { addCounts, type StatCounts } from '../port/stat-counts.ts'
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 
-/** What names a stored row. */
+/** The key of a stored row. */
 export interface StatKey {
   kind: StatKind
   subject: string
-  /** Minutes or hours. */
+  /** MINUTE_MS or HOUR_MS. */
   step: number
-  /** Where the minute or hour begins. */
+  /** The start of the minute or hour. */
   at: number
 }
 
-/** With its counts, as JSON. */
+/** `doc`: the counts, as JSON. */
 export interface StoredStat extends StatKey {
   doc: string
 }
 
-/** The rows of the counts, as an adapter gives them. */
+/** The row port of counts over time. */
 export interface StatRows {
-  /** Those of these that there are. Nobody else changes them, or adds one of these, until the transaction ends. */
+  /** The rows that exist for these keys. Until the transaction ends, nobody else can change them or add a row for one of the keys. */
   stored(keys: readonly StatKey[]): Awaitable<readonly StoredStat[]>
   put(rows: readonly StoredStat[]): Awaitable<unknown>
 }
 
-/** Adds to what is there. In one transaction. */
+/** Adds counts to the stored ones. Must run in one transaction. */
 export async function addStats(stats: StatRows, rows: readonly StatRow[]): Promise<void> {
   const additions = additionsOf(rows)
   const docs = new Map((await stats.stored(additions)).map((row) => [nameOf(row), row.doc]))
@@ -42,7 +42,7 @@ export async function addStats(stats: StatRows, rows: readonly StatRow[]): Promi
   await stats.put(sums)
 }
 
-/** One for each stored row: two counts of one minute are one addition. */
+/** One addition for each stored row: two counts of the same minute are added up first. */
 function additionsOf(rows: readonly StatRow[]): (StatKey & { counts: StatCounts })[] {
   const additions = new Map<string, StatKey & { counts: StatCounts }>()
   for (const { kind, subject, atMs, counts } of rows) {
@@ -60,12 +60,12 @@ function nameOf({ kind, subject, step, at }: StatKey): string {
   return JSON.stringify([kind, subject, step, at])
 }
 
-/** Which of the two answers a query: whole hours are kept for longer. */
+/** The step of the rows that answer a query: hours for whole hours, because they are kept for longer. */
 export function storedStep({ stepMs }: StatQuery): number {
   return stepMs % HOUR_MS === 0 ? HOUR_MS : MINUTE_MS
 }
 
-/** Added up to the step that is asked for, from rows in the order of their time. */
+/** Adds rows, which are ordered by time, up to the step of the query. */
 export function seriesOf(rows: readonly { at: number; doc: string }[], { stepMs }: StatQuery): StatPoint[] {
   const points: StatPoint[] = []
   for (const { at, doc } of rows) {

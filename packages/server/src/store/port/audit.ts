@@ -1,4 +1,4 @@
-// Who did what. Changes that a person makes carry an Audit, so that who did what is in the same transaction as what was done.
+// The audit log: who did what. A change that a person makes carries an Audit, so that the entry is written in the transaction of the change.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { TimeRange } from './pages.ts'

@@ -1,4 +1,4 @@
-// Copies of the store, made while it is in use. Only for stores that are one file; a database server has tools of its own.
+// Backups of the store, made while it is in use. Only for the SQLite store; a database server has its own tools.
 
 import type { Readable } from 'node:stream'
 

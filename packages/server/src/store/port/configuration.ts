@@ -1,4 +1,4 @@
-// What operators change: sources, destinations, OAuth applications, tokens, and small settings beside them.
+// The configuration, which operators change: sources, destinations, OAuth applications, tokens, and small settings beside them.
 
 import type { Audit } from './audit.ts'
 import type { ChangeOf, FromStored } from './from-stored.ts'

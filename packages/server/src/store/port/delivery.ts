@@ -1,4 +1,4 @@
-// Work that is owed: what delivery asks of the store.
+// The store as delivery uses it: shipments are claimed, settled and released.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { FinalStateName, Part, RequestRecord, RowId, SegmentContent } from './model.ts'

@@ -1,4 +1,4 @@
-// What was accepted and what became of it, as it is asked for: messages, deliveries, causes of failures, and who changed what.
+// Lists and details for operators: messages, deliveries, causes of failures, and the audit log.
 
 import type { AuditEntry, AuditFilter, NewAuditEntry } from './audit.ts'
 import type { FilterRule, FinalStateName, Part, RequestRecord, RowId, SegmentContent, SkipReason } from './model.ts'
@@ -118,7 +118,7 @@ export interface HistoryStore {
   trails(id: string): Promise<MessageTrail[]>
   deliveries(filter: DeliveryFilter, page: PageRequest): Promise<Page<DeliveryRow>>
   delivery(id: string): Promise<DeliveryDetail | undefined>
-  /** What did not end as delivered, by cause: of 100,000 at most, the newest of each destination and state. */
+  /** Failed, expired and cancelled deliveries, grouped by cause. Looks at 100,000 at most: the newest of each destination and state. */
   failureCauses(filter: CauseFilter): Promise<FailureCauses>
   /** What was changed, by whom, newest first. Kept for 400 days, or as long as messages if they are kept longer. */
   audit(filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>>

@@ -1,4 +1,4 @@
-// Accepting messages: what ingest asks of the store.
+// The store as ingest uses it: accepting messages.
 
 import type { Plan, RowId, SegmentContent } from './model.ts'
 

@@ -1,4 +1,4 @@
-// Lists are read in pages. A cursor says where the next page begins, and is the store's own.
+// Lists are read in pages. A cursor says where the next page begins; only the store can read it.
 
 export interface Page<T> {
   data: T[]
@@ -10,7 +10,7 @@ export interface PageRequest {
   cursor: string | null
 }
 
-/** Times that a list is asked for, as people see them: by the clock of the process that wrote the row. */
+/** The time range of a list, in the times that people see: those of the clock of the process that wrote the row. */
 export interface TimeRange {
   fromMs?: number | undefined
   toMs?: number | undefined

@@ -1,4 +1,4 @@
-// Deliveries that are sent again: one, or many as a job.
+// Replays: one delivery is sent again, or many as a job.
 
 import type { Actor, Audit } from './audit.ts'
 import type { FinalStateName } from './model.ts'
