@@ -7,7 +7,7 @@ import { SQLITE_ROWS } from '../sqlite/schema/ids.ts'
 import type { MessageRows } from './message-rows.ts'
 import { listMessages } from './messages.ts'
 
-test('the routes of a segment are parsed once for all of its messages', async () => {
+test('the destinations of a segment are looked up once for all of its messages', async () => {
   const batch = Array.from({ length: 500 }, (_, index) => ({ type: 'track', messageId: `m-${index}` }))
   const indexes = [...batch.keys()]
   const routes = JSON.stringify({ s: Array.from({ length: 20 }, (_, at) => [at + 1, 1_000 + at, indexes, 500]) })

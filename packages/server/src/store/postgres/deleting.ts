@@ -1,4 +1,4 @@
-// Deletion requests where there are several nodes. The purge of one goes on in steps that any node takes up: see purging.ts.
+// Deletion requests on several nodes. A purge runs in steps, and any node can take the next one: see rows/purging.ts.
 //
 // A request is announced like a change of the configuration. It is answered, and its delete messages can be claimed, when every live
 // node has confirmed that it sends no more messages of the users (see deleted-users.ts) and, with suppression, that it has committed
@@ -43,9 +43,9 @@ const ASK_AGAIN_AT_MOST_MS = 250
 
 interface Written {
   num: string
-  /** At which all nodes know of the request. */
+  /** The version of the configuration with which a node knows of the request. */
   version: number
-  /** Of the delete messages. */
+  /** The row ids of the shipments of the delete messages. */
   origins: string[]
 }
 

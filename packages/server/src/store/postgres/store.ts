@@ -1,6 +1,6 @@
-// The PostgreSQL store as the port has it, as one of any number of equal nodes: what is accepted, claimed and settled goes in
-// groups (see accepting.ts, claiming.ts, settling.ts), everything else by its topic. Who is alive and who holds what is in
-// membership.ts. No SQL here.
+// The PostgreSQL store of one node among any number of equal nodes. Joins the parts that implement the port. Messages are accepted, claimed and
+// settled in groups (see accepting.ts, claiming.ts and settling.ts in messages/). cluster/membership.ts knows which nodes are alive and
+// releases what dead ones held. No SQL here.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'

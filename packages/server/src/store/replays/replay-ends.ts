@@ -1,4 +1,4 @@
-// How deliveries ended, from the attempts at them, and whether messages are still stored: read once for many.
+// Reads how deliveries ended, from their attempts, and whether messages are still stored. Each works for many deliveries at once.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { unpackBody } from '../encoding/body-bytes.ts'
@@ -6,16 +6,16 @@ import type { FinalStateName, RowId } from '../port/model.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
 import type { ReplayRows } from './replay-rows.ts'
 
-/** What ended of deliveries with one origin, and what it took to read. */
+/** The final states of deliveries with one origin, by index, and how many bytes were read for them. */
 export interface Ends {
   states: Map<number, FinalStateName>
   bytes: number
 }
 
-/** Of docs that are read for one answer. */
+/** Docs that are read for one answer. */
 const BYTES_AT_ONCE = 1024 * 1024
 
-/** Without the origins that there was too much to read for: those after the first that came to the limit. */
+/** Without the origins that were not read because the limit of bytes had been reached. */
 export async function endsOf<Id extends RowId>(rows: Pick<ReplayRows<Id>, 'docs'>, origins: Iterable<Id>): Promise<Map<Id, Ends>> {
   const ends = new Map<Id, Ends>()
   const wanted = [...new Set(origins)]
@@ -36,7 +36,7 @@ export async function endsOf<Id extends RowId>(rows: Pick<ReplayRows<Id>, 'docs'
     own.bytes += doc.length
     for (const [state, , indexes] of (JSON.parse(doc) as AttemptDoc).f) for (const index of indexes) own.states.set(index, state)
   }
-  // Nothing has ended of the others that come before it.
+  // Origins before `unread` that have no doc: none of their deliveries has ended.
   for (const origin of wanted) {
     if (origin === unread) break
     if (!ends.has(origin)) ends.set(origin, { states: new Map(), bytes: 0 })

@@ -76,7 +76,7 @@ export function rowRange<Id extends RowId>(
 export interface ReplayProgress {
   replayed: number
   skipped: string
-  /** Never less than what is done. */
+  /** Never less than the deliveries that are done. */
   total: number
   state: ReplayJobState
   finishedAtMs: number | null
@@ -99,7 +99,7 @@ export function progressOf<Id extends RowId>(
   return {
     replayed,
     skipped: JSON.stringify(skipped),
-    // Rows that were not yet committed when the job's were counted are of its set as well: see replaying.ts.
+    // Rows that were committed only after the job's rows were counted also belong to the job: see replaying.ts.
     total: Math.max(row.total, done()),
     state: isOver ? 'finished' : row.state,
     finishedAtMs: isOver ? atMs : null,

@@ -1,6 +1,6 @@
-// Whether deliveries can be sent again, and which of a message's deliveries speaks for all: for many at once, in a few questions. Asked
-// inside the transaction that acts on the answers, which keeps what was found from being taken away before its commit: a destination's row
-// is held against its deletion, and a segment's against being dropped.
+// Decides whether deliveries can be sent again, and which of a message's deliveries is the one to repeat. Takes many deliveries at once and
+// asks a few questions about all of them. This runs inside the transaction that acts on the answers. Until the commit, the rows of destinations
+// are locked against deletion, and those of segments against being dropped.
 
 import type { NamedDelivery, RowAndIndex } from '../history/named-deliveries.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
@@ -25,7 +25,7 @@ const BYTES_AT_ONCE = 1024 * 1024
 export class ReplayJudge<Id extends RowId> {
   readonly #rows: ReplayRows<Id>
   readonly #job: { num: Id; bound: Id }
-  /** Ids of the destinations. Null: it is deleted. */
+  /** Ids of destinations by row id; null if the destination is deleted. */
   readonly #destinations = new Map<Id, string | null>()
   /** Sizes of the segments that are held. Null: it is gone. */
   readonly #segments = new Map<Id, number | null>()
@@ -37,19 +37,19 @@ export class ReplayJudge<Id extends RowId> {
     this.#job = job
   }
 
-  /** Of a segment that was found to be there, as stored. */
+  /** The stored size of a segment that was found. */
   bytesOf(segment: Id): number {
     return this.#segments.get(segment) ?? 0
   }
 
-  /** Of a destination that was found to be there. */
+  /** The id of a destination that was found. */
   idOf(destination: Id): string {
     return this.#destinations.get(destination) as string
   }
 
   /**
-   * Of the deliveries of one message to one destination, at most one is pending, and one that was delivered later speaks for all before
-   * it. Where all have failed the newest is the one that is repeated, whichever of them was come upon first.
+   * Of the deliveries of one message to one destination, at most one is pending. If a later one is pending or was delivered, those before it are
+   * not repeated. If all have failed, the newest is repeated, whichever of them the job finds first.
    */
   async judge(candidates: readonly ReplayCandidate<Id>[]): Promise<Verdict<Id>[]> {
     if (candidates.length === 0) return []
@@ -80,7 +80,7 @@ export class ReplayJudge<Id extends RowId> {
       const body = this.#bodies.get(segment)
       if (body === undefined) return undefined
       const read = bytes + body.bytes
-      // Read once for all messages of the segment.
+      // The body is read once for all messages of the segment, so its size counts once.
       body.bytes = 0
       return { found: body.has(index) ? found : 'message_gone', bytes: read }
     })

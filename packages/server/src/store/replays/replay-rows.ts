@@ -1,5 +1,5 @@
-// The rows of replays, as an adapter gives them: jobs and counts, each question a snapshot or a transaction of its own; and what one
-// transaction asks that owes deliveries again.
+// The row ports of replays. ReplayJobRows: jobs and counts, where each call is a snapshot or a transaction of its own. ReplayRows: the rows
+// that one transaction needs to owe deliveries again.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { NamedDelivery, OriginRows, RowAndIndex } from '../history/named-deliveries.ts'
@@ -8,9 +8,9 @@ import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'
 import type { ReplayJobRow, ReplayProgress } from './replay-job-row.ts'
 
-// ── Jobs, and what one would be made for ──
+// ── Jobs, and counting their deliveries ──
 
-/** Rows of a destination that came to a state, by their names. */
+/** Rows of a destination with row ids from `first` to `last`. */
 export interface CountedRows<Id extends RowId> {
   destinationId: string
   first: Id
@@ -21,30 +21,30 @@ export interface CountedRows<Id extends RowId> {
 export interface CountedFailures<Id extends RowId> extends CountedRows<Id> {
   state: FinalStateName
   reason: string | null
-  /** Where a later delivery of the message came to one of these, that is the one which is repeated. */
+  /** If a later delivery of the same message has one of these states, that one is repeated instead. */
   instead: readonly FinalStateName[]
 }
 
 export interface RowCount<Id extends RowId> {
-  /** Rows that were looked at, and the last of them. */
+  /** How many rows were looked at, and the row id of the last. */
   seen: number
   newest: Id | null
-  /** Deliveries among them. */
+  /** Deliveries in these rows. */
   total: number
-  /** Of those, how many have a later delivery of the same message that is pending or was delivered. */
+  /** How many of them have a later delivery of the same message that is pending or was delivered. */
   replayed: number
 }
 
-/** A job to be written, with where each of its parts begins. */
+/** A new job, and the row at which each of its parts begins. */
 export interface NewJobRow<Id extends RowId> {
   job: ReplayJob
   bound: Id
   first: Id
-  /** One part each. Null: one part, for deliveries that are named. */
+  /** The job has one part per destination. Null: one part, for deliveries that the user selected by id. */
   destinationIds: readonly string[] | null
 }
 
-/** What somebody can change of a job. */
+/** The fields of a job that a change may set. */
 export type JobSettings = Pick<ReplayJob, 'state' | 'ratePerSecond' | 'finishedAtMs'>
 
 export type ReplayReply = Extract<ReplayResult, { ok: false }> | (Extract<ReplayResult, { ok: true }> & { destinationId: string })
@@ -53,28 +53,28 @@ export type StepReply = StepRefusal | (Extract<ReplayStepResult, { ok: true }> &
 
 export interface ReplayJobRows<Id extends RowId> {
   readonly order: RowOrder<Id>
-  /** A name after every row that is committed now. */
+  /** A row id after every row that is committed now. */
   bound(): Promise<Id>
   countFailures(rows: CountedFailures<Id>): Promise<RowCount<Id>>
-  /** `total` and `replayed` count messages, of which one attempt may have delivered many. */
+  /** `total` and `replayed` count messages. One attempt may have delivered many. */
   countDelivered(rows: CountedRows<Id>): Promise<RowCount<Id>>
-  /** Those of them that there are. */
+  /** Without deliveries that do not exist. */
   countNamed(deliveryIds: readonly string[]): Promise<readonly { destinationId: string; replayed: boolean }[]>
   /** Newest first. */
   newest(state: ReplayJobState | undefined, last: Id, limit: number): Promise<readonly ReplayJobRow<Id>[]>
   one(id: string): Promise<ReplayJobRow<Id> | undefined>
   insert(job: NewJobRow<Id>, audit: NewAuditEntry | undefined): Promise<void>
-  /** False: its state or its rate is not what it was before, so nothing was changed. */
+  /** False if nothing was changed, because the job no longer has the state and rate of `before`. */
   change(id: string, before: JobSettings, after: JobSettings, atMs: number, audit: NewAuditEntry | undefined): Promise<boolean>
-  /** `replayOne`, in one transaction with the audit entry if it was replayed. */
+  /** Runs `replayOne` in a transaction, and writes the audit entry if the delivery was replayed. */
   replay(deliveryId: string, atMs: number, audit: NewAuditEntry | undefined): Promise<ReplayReply>
-  /** `makeStep`, in one transaction. */
+  /** Runs `makeStep` in a transaction. */
   step(step: ReplayStep): Promise<StepReply>
 }
 
 // ── Inside one transaction ──
 
-/** Where a part of a job stands: which of the job's states, from which row (or which of the names), from which place in it. */
+/** How far a part of a job is: the index in the job's states, the next row (or the index of the next selected id), and the next delivery in that row. */
 export interface Place<Id extends RowId> {
   state: number
   next: Id | number
@@ -82,11 +82,11 @@ export interface Place<Id extends RowId> {
 }
 
 export interface PartRow<Id extends RowId> extends Place<Id> {
-  /** Null: the deliveries that are named. */
+  /** Null: the deliveries that the user selected by id. */
   destination: Id | null
-  /** Replayed and not attempted yet. */
+  /** How many were replayed and not attempted yet. */
   waiting: number
-  /** The destination is disabled: it is owed nothing more until it is enabled. A paused one is owed as ever. */
+  /** The destination is disabled, so nothing is owed to it until it is enabled. A paused destination is not held. */
   held: boolean
   over: boolean
 }
@@ -94,7 +94,7 @@ export interface PartRow<Id extends RowId> extends Place<Id> {
 export interface JobStanding {
   state: ReplayJobState
   position: number
-  /** Whether another runner than the one that asks leads it. */
+  /** Whether another runner leads the job. */
   led: boolean
 }
 
@@ -103,14 +103,14 @@ export interface FailedDelivery<Id extends RowId> extends Omit<NamedDelivery<Id>
   reason: string | null
 }
 
-/** Other deliveries of the same message to the same destination. */
+/** About other deliveries of the same message to the same destination. */
 export interface SameMessage<Id extends RowId> {
   /** Whether another is pending, or was delivered later. */
   standing: boolean
-  /** Whether the job has made one, however it ended. */
+  /** Whether this job made one of them, however it ended. */
   ofJob: boolean
   newest: Id | null
-  /** What the delivery itself repeats. */
+  /** The delivery that this one repeats. */
   parent: RowAndIndex<Id> | undefined
 }
 
@@ -126,39 +126,39 @@ export interface OwedAgain<Id extends RowId> {
 export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   readonly order: RowOrder<Id>
 
-  /** Held until the transaction is over: steps are made one at a time. */
+  /** Locks the job until the transaction ends, so that steps are made one at a time. */
   job(step: Pick<ReplayStep, 'id' | 'runner'>): Awaitable<(ReplayJobRow<Id> & JobStanding) | undefined>
-  /** Those that are not over, in the order of their turns, with what is waiting now. */
+  /** The parts that are not over, in the order of their turns, with the current value of `waiting`. */
   parts(job: Id): Awaitable<readonly Omit<PartRow<Id>, 'over'>[]>
-  /** With what was owed in this turn. */
+  /** `owed`: how many deliveries this step has owed again. */
   saveParts(job: ReplayJobRow<Id>, parts: readonly (PartRow<Id> & { owed: number })[]): Awaitable<void>
-  /** Without progress, only who leads it. Answers with the job as it is then. */
+  /** Without `progress`, writes only which runner leads the job. Returns the job after the change. */
   saveJob(job: ReplayJobRow<Id>, progress: ReplayProgress | undefined, runner: string | undefined): Awaitable<ReplayJobRow<Id>>
 
   /** Oldest first. */
   failures(rows: { destination: Id; state: FinalStateName; first: Id; last: Id; limit: number }): Awaitable<readonly FailedDelivery<Id>[]>
-  /** Oldest first, with the size of the doc; 0: it delivered nothing. */
+  /** Oldest first. `bytes`: the size of the doc; 0 if the attempt delivered nothing. */
   attempts(rows: {
     destination: Id
     first: Id
     last: Id
     limit: number
   }): Awaitable<readonly { id: Id; origin: Id; segment: Id; bytes: number }[]>
-  /** JSON of AttemptDoc, by the names of attempts. */
+  /** AttemptDoc as JSON, by the row ids of attempts. */
   attemptDocs(attempts: readonly Id[]): Awaitable<readonly { id: Id; doc: string }[]>
-  /** Of the attempts that ended something: those of one origin after those of another, in their order. Who has enough stops. */
+  /** Docs of attempts that ended deliveries, grouped by origin, in the order of `origins`. Read lazily, so that a caller can stop early. */
   docs(origins: readonly Id[]): Iterable<{ origin: Id; doc: string }> | AsyncIterable<{ origin: Id; doc: string }>
 
-  /** Held against deletion until the transaction is over: whoever deletes one then cancels what it is owed. */
+  /** Locks the destinations against deletion until the transaction ends. A deletion after that cancels what was owed here. */
   destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>
   /** In the order of the deliveries. */
   sameMessages(deliveries: readonly NamedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
-  /** Their stored sizes. Held against being dropped until the transaction is over; those that are not found are gone. */
+  /** The stored sizes. Locks the segments against being dropped until the transaction ends. Segments that are missing in the answer are gone. */
   segments(seqs: readonly Id[]): Awaitable<readonly { seq: Id; bytes: number }[]>
   bodies(seqs: readonly Id[]): Awaitable<readonly { seq: Id; absent: readonly number[]; body: Uint8Array }[]>
   /** Whether there are deletion requests, so that messages may have been purged. */
   hasDeletions(): Awaitable<boolean>
 
-  /** The shipments' names. In each, every delivery has its own name. A delete message that is owed again opens its request again. */
+  /** Returns the row ids of the shipments. A delete message that is owed again opens its deletion request again. */
   owe(shipments: readonly OwedAgain<Id>[], job: Id | null, atMs: number): Awaitable<readonly Id[]>
 }

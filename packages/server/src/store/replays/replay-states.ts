@@ -2,7 +2,7 @@
 
 import type { ReplayJobChange, ReplayJobState } from '../port/replays.ts'
 
-/** From a state, by what is asked for. Null: it cannot come to that any more. A job finishes by itself. */
+/** The new state, by the current state and the requested one. Null: the change is not possible. Nobody can request `finished`. */
 export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<NonNullable<ReplayJobChange['state']>, ReplayJobState | null>> = {
   running: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
   paused: { running: 'running', paused: 'paused', cancelled: 'cancelled' },

@@ -1,11 +1,11 @@
-// What owes deliveries again, each in one transaction: one delivery by its id, or a step of a job. A step looks at the next of the job's
-// deliveries, owes again those that are not yet, counts the rest as skipped, and moves on, all or nothing. Killed anywhere, a job goes on
-// where it stood, and what was owed is owed once.
+// Owes deliveries again, in one transaction: one delivery by its id, or a step of a job. A step looks at the next deliveries of the job, owes
+// those again that can be replayed, counts the others as skipped, and saves its position, all or nothing. If the process is killed, the job
+// continues at its last position, and nothing is owed twice.
 //
-// Steps go one at a time: two jobs made for the same deliveries would otherwise both find that a message is not pending. And one runner
-// leads a job, from its first step until LEAD_MS after its last: the pace that it keeps in memory is then that of all nodes. A leader that
-// dies is followed by another when its time is over, which is later than any second that it has released something in; so no rate is
-// exceeded by that either. Which job is stepped when is the runner's knowledge.
+// Steps are made one at a time, because two jobs for the same deliveries would otherwise both find that a message is not pending. One runner
+// leads a job, from its first step until LEAD_MS after its last. The leader keeps the rate in memory, so the rate holds for all nodes. When a
+// leader dies, another runner takes over after LEAD_MS. That is longer than the second in which a rate is counted, so the rate is not
+// exceeded then either. The runner decides when to make a step of which job.
 
 import { resolveNamed } from '../history/named-deliveries.ts'
 import type { RowId } from '../port/model.ts'
@@ -127,7 +127,7 @@ class Step<Id extends RowId> {
         if (typeof what === 'string') budget.skip(what)
         if (typeof what === 'object') {
           const verdict = verdicts[judged++]
-          // Too much to read: the step is over, and the next one begins here.
+          // There was too much to read for one step. The step ends, and the next one begins here.
           if (verdict === undefined) budget.bytes = 0
           if (verdict === undefined || !this.#consider(what, verdict.found)) return
           budget.bytes -= verdict.bytes

@@ -1,5 +1,5 @@
-// The deliveries of a replay job, from where a part of it stands, a page at a time. A page is small where little may be owed, and grows
-// while nothing is found. Reads only; what becomes of what was found is the step's to say.
+// Finds the deliveries of a replay job, from the position of one of its parts on, a page at a time. Reads only; replay-steps.ts decides the
+// size of a page and what to do with the deliveries.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { resolveNamed } from '../history/named-deliveries.ts'
@@ -21,16 +21,16 @@ export interface Look<Id extends RowId> {
 }
 
 export interface WalkPage<Id extends RowId> {
-  /** At most as many as were asked for. */
+  /** At most `limit`. */
   looks: Look<Id>[]
   /** Where the part stands when all of them are done; null: at its end. */
   after: Place<Id> | null
 }
 
-/** From a place, at most so many looks. */
+/** Reads a page of at most `limit` looks, starting at a place. */
 export type Walk<Id extends RowId> = (from: Place<Id>, limit: number) => Promise<WalkPage<Id>>
 
-/** Of docs of attempts that are in memory at once. */
+/** Docs of attempts that are in memory at once, in bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 
 type Matching = Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>
@@ -111,7 +111,7 @@ async function namedPage<Id extends RowId>(
     rows,
     found.flatMap((delivery) => delivery?.origin ?? []),
   )
-  // As far as may be read at once: the others have their turn in the next page.
+  // The page ends before the first delivery that was not read, because of the limit of bytes. The next page begins with it.
   const unread = found.findIndex((delivery) => delivery !== undefined && !ends.has(delivery.origin))
   const read = unread === -1 ? found : found.slice(0, unread)
   const looks = read.map((delivery, at): Look<Id> => {

@@ -1,11 +1,11 @@
-// Replays as the port has them: one delivery, and jobs of many.
+// The port of replays: one delivery, and jobs with many.
 //
-// A job is made for the rows below a bound, which lies after all rows that are committed when it is created: what comes to its state later
-// has a higher name, and so have the failures of what it sends. They are counted before the job is written, in pages that keep nobody from
-// writing. Where many nodes write, a row gets its name before its commit, so some with lower names may be committed after they were counted.
-// Those are of the set too, if the job comes upon them: then the total grows by them, so that what is done never exceeds it. One that is
-// committed behind the place where the job stands is left to the next job. Names of nodes whose clocks differ may let a job come upon what
-// itself has sent, and a message that it has sent it does not send again: see replay-judge.ts.
+// A job covers the rows with ids below a bound, which is higher than the ids of all rows that are committed when the job is created. Deliveries
+// that reach the state later have higher row ids, and so have failures of the job's own replays. The rows are counted before the job is
+// written, in pages that do not block writers. With several nodes, a row gets its id before its commit, so a row below the bound may be
+// committed after the count. If the job finds such a row, it replays it too and its total grows, so that the number done never exceeds the
+// total. If the row is committed behind the job's position, it is left to the next job. If the clocks of nodes differ, a job may find failures of
+// its own replays; it never sends a message twice: see replay-judge.ts.
 
 import { ROWS_PER_PAGE, rowCursorOf } from '../history/paging.ts'
 import type { Configuration, RowId } from '../port/model.ts'
@@ -75,7 +75,7 @@ export class Replaying<Id extends RowId> implements ReplayStore {
       const after: ReplayJob = { ...before, state, ratePerSecond, finishedAtMs: IS_REPLAY_OVER[state] ? atMs : null }
       const isChanged = await this.#jobs.change(id, before, after, atMs, audit?.(after, before))
       if (isChanged) return { ok: true, job: (await this.one(id)) ?? after }
-      // A step, or another change, came in between: it is looked at anew.
+      // A step or another change was made in between, so try again.
     }
   }
 

@@ -22,7 +22,7 @@ export class Change implements ConfigurationChange {
   readonly ask: Ask
   readonly configuration: Configuration
   readonly secretBox: SecretBox
-  /** The key that secrets are sealed with after the commit. */
+  /** The key with which secrets are encrypted after the commit. */
   nextBox: SecretBox
   readonly #parts: Parts
   readonly #before: State
@@ -89,10 +89,10 @@ export class Change implements ConfigurationChange {
   }
 
   async useKey(box: SecretBox, destinations: readonly StoredDestination[]): Promise<void> {
-    // What this node could not open, it cannot seal again.
+    // A secret that this node could not decrypt cannot be encrypted with the new key.
     if (this.#before.unopened !== null) throw this.#before.unopened
     await this.ask('UPDATE configuration SET secret_key = $1', [box.keyId])
-    // They are the same as before, so their versions are.
+    // The settings stay the same, so the versions of the rows do too.
     for (const stored of destinations) await this.ask('UPDATE destinations SET doc = $2 WHERE id = $1', [stored.id, JSON.stringify(stored)])
     this.nextBox = box
   }

@@ -37,11 +37,11 @@ export interface MembershipOptions {
 }
 
 export interface MembershipListeners {
-  /** Once a second, one at a time. */
+  /** Called once a second, never twice at the same time. */
   beat: () => Promise<void>
-  /** This node was given up by the others. */
+  /** Another node declared this one dead. */
   fenced: () => void
-  /** Reads what the others may have changed without waiting for this node. */
+  /** Called after this node's lease had expired. Reads what other nodes may have changed meanwhile without waiting for this one. */
   lapse: () => Promise<void>
   trouble: (error: unknown) => void
 }

@@ -1,7 +1,7 @@
-// The configuration as all nodes share it: in memory as a whole, for the hot paths, and in the database, where any node may change
-// it. A change is made under a lock that all nodes take, from what the one before left, and seen here after its commit; what other
-// nodes changed is read when they tell, and once a second in case they could not. What is changed is in
-// ../../configuration/configuring.ts.
+// The configuration that all nodes share. It is in the database, where any node may change it, and as a whole in the memory of each node,
+// for the hot paths. A change is made under a lock that all nodes take, is computed from what is stored, and is visible here after its
+// commit. A node reads the changes of others when they notify it, and once a second in case a notification was lost. The logic of the
+// changes is in ../../configuration/configuring.ts.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createTurns } from '../../../timing/turns.ts'
@@ -126,15 +126,15 @@ export class SharedConfiguration implements ConfigurationChanges {
   }
 
   /**
-   * `work` may write more than the configuration in the transaction. Nothing is announced when the change wrote nothing. `work` is called
-   * again after a serialization conflict. A change of the key is not announced: other nodes go on with what they have in memory, and
-   * change nothing before they are started with that key.
+   * `work` may also write other rows in the transaction, and is called again after a serialization conflict. A change that wrote nothing is
+   * not announced. A change of the key is not announced either: other nodes keep using the configuration in their memory, and refuse changes
+   * until they are restarted with the new key.
    */
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       const { result, states, box } = await this.#parts.database.transaction(async (ask) => {
         const mark = await lockMark(ask)
-        // What this node would seal, the others could not open.
+        // The other nodes could not decrypt what this one encrypts.
         if (this.#isOtherKey(mark.secretKey)) throw new StoreUnavailable(OTHER_KEY)
         // Another node may have made one that is not known here yet.
         const before = await this.#read(ask, mark, this.#state)

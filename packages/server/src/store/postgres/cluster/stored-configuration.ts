@@ -1,6 +1,6 @@
-// The configuration as it lies in the tables, and reading it from there: all of it, or what was written since a version that
-// is known. What did not change keeps its object, for others compare by that. Secrets are sealed in the tables and plain
-// in memory. Nothing is changed here: see configuration-change.ts.
+// Reads the configuration from the tables: all of it, or what was written since a known version. Things that did not change keep
+// their objects, because others compare by identity. Secrets are encrypted in the tables and in plain text in memory. For
+// writing see configuration-change.ts.
 
 import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'

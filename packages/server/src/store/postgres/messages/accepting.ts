@@ -60,7 +60,7 @@ interface Planned {
   indexes: readonly number[] | null
   count: number
   own: boolean
-  /** Who holds it from the start, or '0'. */
+  /** The node that holds it from the start, or '0'. */
   holder: string
 }
 

@@ -1,5 +1,5 @@
-// What settling and cancelling append: a row of `attempts` for each record, and one of `failures` for each delivery that ended otherwise
-// than delivered.
+// The rows that settling and cancelling append: one in `attempts` for each record, and one in `failures` for each delivery that failed, expired
+// or was cancelled.
 
 import type { RecordRow } from '../../encoding/settlement.ts'
 import type { RowIds } from '../schema/ids.ts'

@@ -12,7 +12,7 @@ export interface GroupingOptions<Item, Reply> {
   /** A group is begun beside another only when so many wait. */
   early: number
   maxItems: number
-  /** Without one: what a group has, and what may wait, is not limited by bytes. */
+  /** If missing, neither groups nor waiting items are limited by bytes. */
   bytesOf?: (item: Item) => number
   maxBytes?: number
   /** What may wait, in bytes. */

@@ -3,7 +3,7 @@
 
 import type { Ask } from '../session/database.ts'
 
-/** Begins a statement with everyone who holds something as `holders`, found by a step along the index for each. The last row is null. */
+/** The beginning of a statement, with all holders as `holders`. It finds each holder with one step along the index. The last row is null. */
 export const WITH_HOLDERS = `
   WITH RECURSIVE holders AS (
     (SELECT holder FROM shipments WHERE holder > 0 ORDER BY holder LIMIT 1)

@@ -8,7 +8,7 @@ import type { Database } from '../session/database.ts'
 
 export const SEED_SETTING = 'seed'
 
-/** Read once, when it is first needed. */
+/** The seed is read once, when it is first needed. */
 export function seedOf(database: Database): () => Promise<Seed> {
   let opening: Promise<Seed> | undefined
   return () => {

@@ -1,6 +1,6 @@
-// From the names of deliveries to what they stand for, in two questions however many they are. Replays have rows of their own; any other was
-// named by the node that accepted its segment, right after it. So the segment is among the last ones before the name that the same node has
-// made, and nothing has to be indexed by delivery.
+// Resolves origins, the row ids in ids of deliveries, to the segment and the destination. This takes two queries, however many origins there
+// are. A replay has its own row. Any other delivery got its origin from the node that accepted its segment, right after the segment's
+// row id. So its segment is among the last ones of the same node before the origin, and no index by delivery is needed.
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import type { NamedDelivery, Origin } from '../../history/named-deliveries.ts'
@@ -12,7 +12,7 @@ const NAMED_WITHIN = String(5_000n << 21n)
 /** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
 const LOOKED_AT = 64
 
-/** Deliveries, by what rows of `replays` say of each. */
+/** The columns by which `replays` identifies a delivery. */
 export const DELIVERIES = new Columns<NamedDelivery<string>>({
   segment: ['bigint', ({ segment }) => segment],
   idx: ['integer', ({ index }) => index],

@@ -8,7 +8,7 @@ export const SOURCE_COUNTS = 1
 /** No counts: that the transaction of this name was committed. Kept for a while. */
 export const MARKER = 2
 
-/** Counts of a source, or of a destination: owed, delivered, pending, failed, expired, cancelled. */
+/** Appends counts of a source, or of a destination: owed, delivered, pending, failed, expired, cancelled. */
 export async function addDelta(ask: Ask, id: string, kind: number, subject: string, counts: readonly number[]): Promise<void> {
   await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [id, kind, subject, counts])
 }

@@ -61,5 +61,5 @@ test('after something was given back, the next look begins at the front', () => 
   places.forget('a')
   assert.equal(places.from('a'), '0')
   places.looked('a', '500', null, 1)
-  assert.equal(places.from('a'), '0', 'also when a look that began before it ends after it')
+  assert.equal(places.from('a'), '0', 'also if a look that began before forget() ends after it')
 })

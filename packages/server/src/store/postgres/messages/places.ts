@@ -38,7 +38,7 @@ export class Places {
   /** A look from `from` came as far as `last`; null: it found nothing. */
   looked(destinationId: string, from: string, last: string | null, tookMs: number): void {
     const before = this.#places.get(destinationId)
-    // Forgotten since the look began: it did not see what was given back.
+    // forget() was called since this look began, so the look did not see the rows that were released.
     if (before === undefined && from !== FRONT) return
     // Nothing there: what comes from now on has a later name.
     const after = last ?? (from === FRONT ? rowIdAt(this.#serverMs() - SKEW_MS) : from)

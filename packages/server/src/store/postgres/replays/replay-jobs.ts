@@ -1,5 +1,5 @@
-// Replay jobs as rows, the counting of what one would be made for, and the transactions in which deliveries are owed again. What a
-// settling transaction has appended and no step has added up yet is counted with the job, in one snapshot.
+// The rows of replay jobs, counting the deliveries that a new job would have, and the transactions in which deliveries are owed again. The
+// counts of a job include outcomes that settling has appended and no step has added up yet, in one snapshot.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import { resolveNamed } from '../../history/named-deliveries.ts'
@@ -45,7 +45,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
   return {
     order: POSTGRES_ROWS,
 
-    /** Also where another node's clock is ahead of this one's by a little. */
+    /** Correct even if the clock of another node is a little ahead. */
     async bound() {
       const now = ids.next()
       const { rows } = await database.query<{ bound: string }>(
@@ -162,7 +162,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
   }
 }
 
-/** Some of the jobs that were over by then; how many. The newest stays, as wherever else jobs are kept. */
+/** Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, as in the SQLite store. */
 export async function dropReplays({ database, isClosed }: Parts, beforeMs: number): Promise<number> {
   const { rows } = await database.query<{ dropped: number }>(
     `WITH gone AS (
@@ -176,7 +176,7 @@ export async function dropReplays({ database, isClosed }: Parts, beforeMs: numbe
   )
   const dropped = rows[0]?.dropped ?? 0
   if (dropped > 0) return dropped
-  // What was appended for jobs that make no steps any more.
+  // Adds up outcomes that were appended for jobs that make no more steps.
   const { rows: appended } = await database.query<{ job: string }>('SELECT DISTINCT job FROM replay_outcomes')
   for (const { job } of appended) {
     if (isClosed()) break

@@ -1,7 +1,7 @@
-// What becomes of replays, inside the transaction that settles them: each replay's own state, and, appended, the counts of the
-// job that made it. Nothing here waits for another node: a replay's row is changed by whoever holds its shipment, and the job's
-// rows are changed by its steps alone, which add up what was appended.
-// Written for each adapter: SQLite has one writer and adds up at once, and a port of rows would be larger than this.
+// Records the outcomes of replays, inside the transaction that settles them: writes the state of each replay, and appends the counts of
+// its job. Nothing here waits for another node: only the node that holds a shipment changes the row of its replay, and only the steps of
+// a job change the job's rows; they add up the appended counts.
+// Each adapter has its own version: SQLite has one writer and adds up at once, and a row port would be larger than this file.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'
@@ -10,7 +10,7 @@ import { plainColumns, statement } from '../session/row-parameters.ts'
 
 const STATES = plainColumns({ origin: 'bigint', idx: 'integer', state: 'text' })
 
-/** Of records that are not of replays, nothing. One statement, however many there are. In one attempt, a message either ended or was tried. */
+/** Ignores records that are not of replays. Uses one statement for all states. A message appears once per attempt: as ended or as retried. */
 export async function writeOutcomes(ask: Ask, destination: string, records: readonly RecordRow<string>[]): Promise<void> {
   const states = new Map<string, { origin: string; idx: number; state: string }>()
   for (const { origin, attempt, doc, replay } of records) {

@@ -1,4 +1,4 @@
-// The rows that one transaction asks for to owe deliveries again. They are held until its commit: see each.
+// The row port of owing deliveries again, within one transaction. Some methods lock the rows they read until the commit.
 
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { FailedDelivery, JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'

@@ -1,4 +1,4 @@
-// Who did what, in the database: written in the transaction of what was done, and dropped when its time is over.
+// The audit log in the database. An entry is written in the transaction of the change, and dropped when its retention time is over.
 
 import type { AuditRow, AuditRows, AuditTexts } from '../../history/audit-rows.ts'
 import type { NewAuditEntry } from '../../store.ts'
@@ -44,7 +44,7 @@ export async function writeAudit(ask: Ask, ids: RowIds, entry: NewAuditEntry | u
   ])
 }
 
-/** Some of those from before; how many. */
+/** Drops some of the entries from before `beforeMs`, and returns how many. */
 export async function dropAudit(database: Database, beforeMs: number): Promise<number> {
   const { count } = await database.query(
     `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < $1 ORDER BY id LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`,

@@ -1,4 +1,5 @@
-// The rows of the books in the database: what was folded (see folding.ts) and what was not yet. Counting from the rows is in recount.ts.
+// The rows of the books in the database. Every count is the sum of what is folded (see folding.ts) and what is not folded yet. recount.ts
+// counts the same from the rows of messages.
 
 import { createTurns } from '../../../timing/turns.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'

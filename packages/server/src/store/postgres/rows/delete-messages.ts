@@ -1,6 +1,6 @@
-// The delete messages of a request, owed inside the transaction that makes it: thousands go in a handful of statements. They are held by
-// the node that received the request, because no delete message may be sent before all nodes know of it: a node could still send a message
-// of the user afterwards. If that node dies they are released like everything it held.
+// Writes the delete messages of a request in the request's transaction, thousands of them with a few statements. The node that received the
+// request holds them at first, because none may be sent before all nodes know of the request: otherwise a node could still send a message
+// of the user afterwards. If that node dies, they are released like everything it held.
 
 import { type DeleteMessage, deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import { addDelta, LEDGER } from '../messages/owing.ts'
@@ -14,7 +14,7 @@ const MESSAGES_AT_ONCE = 2_000
 interface DeleteMessages {
   deletion: string
   userIds: readonly string[]
-  /** With the enabled destinations that each has: all by `num`. */
+  /** The sources, each with its enabled destinations, all as row ids (`num`). */
   sources: readonly { source: string; destinations: readonly string[] }[]
   atMs: number
   holder: string

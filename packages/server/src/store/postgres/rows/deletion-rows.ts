@@ -1,5 +1,5 @@
-// The rows of deletion requests and suppressions in the database. Users stand in columns as texts.ts writes them, and in the JSON
-// of a request as they are.
+// The rows of deletion requests and suppressions in the database. Ids of users are escaped by session/texts.ts in columns, but not in the
+// JSON of a request.
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
 import { POSTGRES_ROWS, SKEW } from '../schema/ids.ts'
@@ -13,7 +13,7 @@ const REQUESTS = `
          purge_cursor >= purge_end AS "isPurged", ended
   FROM deletions`
 
-/** The attempts were all made after the request ($1), so older partitions need not be looked at. */
+/** All attempts were made after the request ($1), so older partitions are not read. */
 const TARGETS = `
   SELECT t.user_id AS "userId", t.source, t.destination, t.origin, t.final, coalesce(max(a.attempt), 0) AS attempts,
          coalesce(sum(a.delivered), 0) AS delivered, coalesce(sum(a.failed + a.expired + a.cancelled), 0) AS failed
@@ -26,7 +26,7 @@ const EACH = 'GROUP BY t.deletion, t.user_digest, t.source, t.destination'
 const OF_USERS = 't.user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::text[]) AS u))'
 
 /**
- * As the index of the order of suppressions has it: users whose ids begin alike for so many characters come in the order of their
+ * The expression in the index of suppressions. Users whose ids have the same first 200 characters are ordered by their
  * digests.
  */
 const PREFIX = 'left(p.user_id, 200)'

@@ -1,4 +1,4 @@
-// The rows that lists of deliveries are made of, in the database.
+// The row port of lists of deliveries, for PostgreSQL.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
@@ -37,7 +37,7 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
       const some = (condition: string): string =>
         `(SELECT id, origin, idx AS index, destination, segment, state, reason, attempts, replay, at AS "atMs"
           FROM failures WHERE ${condition}id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3)`
-      // Of one destination, by the index: a walk for each state, put together. Of all, by name alone.
+      // For one destination: reads the index once per state and merges the results. For all destinations: reads by row id.
       const states = state === undefined ? FAILED : [state]
       const parts = of === null ? [some('')] : states.map((_, at) => some(`destination = $4 AND state = $${at + 5} AND `))
       const sql = parts.length === 1 ? (parts[0] as string) : `${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT $3`
@@ -71,7 +71,7 @@ export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<s
   }
 }
 
-// A replay was made after the message came: so older days are not looked at.
+// A replay is always newer than its message, so older partitions are not read.
 const REPLAY_LINKS = statement({
   parameters: { deliveries: DELIVERIES, oldest: 'value' },
   text: ({ deliveries, oldest }) => `SELECT own.replay_of AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",

@@ -1,6 +1,6 @@
-// The folding of the books. A transaction appends what it changes as deltas (see owing.ts), so that nodes do not wait for each
-// other at one row; once a second each node adds some of them up into the ledger and the counts of sources.
-// Invariant: what is folded and what is not add up to the same in every snapshot, as a delta goes in the transaction that adds it.
+// Folds the books. A transaction appends its changes as deltas (see messages/owing.ts), so that nodes do not wait for each
+// other's lock on one row. Once a second each node adds some deltas up into the ledger and the counts of sources.
+// Invariant: in every snapshot, folded counts and deltas together give the right sum, because a delta is deleted in the transaction that adds it.
 
 import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
 import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'

@@ -1,4 +1,4 @@
-// What the topic history asks for, from the database: each answer is one read-only transaction.
+// The history, from the database. Each question is answered in one read-only transaction.
 
 import { historyReads } from '../../history/history.ts'
 import type { HistoryStore } from '../../store.ts'

@@ -1,4 +1,4 @@
-// The rows that lists of messages are made of, in the database.
+// The row port of lists of messages, for PostgreSQL.
 
 import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import type { MessageRows } from '../../history/message-rows.ts'
@@ -17,7 +17,7 @@ export function messageRows(ask: Ask, names: Names, seed: Seed): MessageRows<str
     newest: (withKeys, first, last, limit) =>
       all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, [first, last, limit]),
     async find(messageId) {
-      // Keys do not say whose they are: so every source there ever was is asked for.
+      // A key depends on its source, which is not known here, so the keys for all sources that ever existed are looked up.
       const words = new Map<string, Uint32Array>()
       for (const { id } of await segments.sources()) {
         const into = new Uint32Array(FINGERPRINT_WORDS)
@@ -27,7 +27,7 @@ export function messageRows(ask: Ask, names: Names, seed: Seed): MessageRows<str
       const rows = await all<{ key: string; segment: string }>('SELECT key, segment FROM message_keys WHERE key = ANY($1::uuid[])', [
         [...words.keys()],
       ])
-      // Sorted here: asked to, the server would walk another index to be spared the sorting.
+      // Sorted here, because with ORDER BY the server would choose another index to avoid sorting.
       return rows
         .map(({ key, segment }) => ({ segment, fingerprint: words.get(key) as Uint32Array }))
         .sort((a, b) => (a.segment < b.segment ? 1 : -1))

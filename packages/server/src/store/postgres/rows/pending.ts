@@ -1,6 +1,6 @@
-// What is owed, in an order that a row keeps while it is claimed, released and claimed again: first what was never attempted, by
-// destination and name; then what waits for a retry, by destination, due time and name. Each part is walked by its index,
-// with what nodes hold put in between.
+// Pending shipments, in an order in which a row keeps its position while it is claimed, released and claimed again. Part 0 are shipments that were
+// never attempted, by destination and row id; part 1 are those that wait for a retry, by destination, due time and row id. Each part is
+// read by its index, and shipments that nodes hold are merged in.
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { PendingPlace, PendingRow } from '../../history/delivery-rows.ts'
@@ -18,7 +18,7 @@ interface Shipment {
   parts: string
 }
 
-/** A place: which part, and the row's destination, due time and name. */
+/** A place has four values: the part, and the destination, due time and row id of the shipment. */
 export function firstPending(destination: string | null, part = 0): PendingPlace {
   return [part, destination ?? OLDEST, 0, OLDEST]
 }

@@ -1,4 +1,4 @@
-// Segments in the database, for lists of messages and of deliveries.
+// The row port of segments, for PostgreSQL. Lists of messages and of deliveries use it.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
@@ -24,7 +24,7 @@ export function segmentRows(ask: Ask, names: Names, seed: Seed): SegmentRows<str
   }
 }
 
-/** A few at a time, so that what is in memory at once is bounded whatever they hold. */
+/** Reads a few segments at a time, so that memory is bounded however large they are. */
 async function* segments(all: AskRows, names: readonly string[]): AsyncGenerator<SegmentRow<string>> {
   if (names.length === 0) return
   const sizes = await all<{ seq: string; bytes: number }>(
@@ -53,16 +53,16 @@ async function* segments(all: AskRows, names: readonly string[]): AsyncGenerator
   }
 }
 
-/** Of segments as `g`. */
+/** The columns of SegmentHead, from `segments` with the alias `g`. */
 export function headColumns(withKeys: boolean): string {
   return `g.seq, g.source, g.received_at AS "receivedAtMs", g.count, coalesce(g.absent, '{}') AS absent${withKeys ? ', g.keys' : ''}`
 }
 
-/** With the content. */
+/** The columns of StoredContent, from SEGMENT_TABLES. */
 export const CONTENT_COLUMNS = `${headColumns(false)}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.body`
 export const SEGMENT_TABLES = 'segments g JOIN sources s ON s.num = g.source'
 
-/** The oldest of some segments. */
+/** The oldest segment; null if there are no rows. */
 export function oldestOf(rows: readonly { segment: string }[]): string | null {
   return rows.reduce<string | null>((least, { segment }) => (least === null || segment < least ? segment : least), null)
 }

@@ -1,5 +1,5 @@
-// What is stored beside the configuration and read when it is needed: settings, sealed secrets, when tokens were last used, and which
-// assertions were used.
+// Values that are stored beside the configuration and read when they are needed: settings, encrypted secrets, the last use of each token, and
+// used assertions.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { SettingRows } from '../../configuration/configuration-rows.ts'
@@ -7,7 +7,7 @@ import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { readText, writeText } from '../session/texts.ts'
 
-/** Each use removes more than it adds, so the table holds few assertions beside those that can still be used. */
+/** Each use of an assertion adds one row and removes up to this many expired ones, so the table stays small. */
 const FORGOTTEN_PER_USE = 100
 
 export function createSettings(database: Database): SettingRows {
@@ -43,7 +43,7 @@ export function createSettings(database: Database): SettingRows {
   }
 }
 
-/** As it is stored. */
+/** `name` and the result are as they are stored: see session/texts.ts. */
 export async function readSetting(ask: Ask, name: string): Promise<string | undefined> {
   const { rows } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [name])
   return rows[0]?.value

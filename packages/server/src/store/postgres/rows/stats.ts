@@ -1,5 +1,5 @@
-// Counts over time. Nodes add to the same minute at once: each locks the rows it adds to, in one order for all, and adds to what
-// it finds under the lock.
+// Counts over time. Several nodes add to the same minute at once. Each locks the rows it adds to, all nodes in the same order, and adds to
+// the values that it reads under the lock.
 
 import { addStats, HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
@@ -51,7 +51,7 @@ export class Stats {
     this.#unsure.delete(batch)
   }
 
-  /** Some of those from before; how many. What another node is just dropping, or adding to, is not waited for. */
+  /** Drops some of the counts from before these times, and returns how many. Skips rows that another node is dropping or adding to. */
   async drop(minutesBeforeMs: number, hoursBeforeMs: number): Promise<number> {
     const of = (step: string, before: string): string =>
       `(SELECT kind, subject, step, at FROM stats WHERE step = ${step} AND at < ${before} LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`
@@ -90,7 +90,7 @@ const PUT = statement({
 
 function statRows(ask: Ask): StatRows {
   return {
-    /** Rows that are not there are made first, so that all of them can be locked. */
+    /** Inserts missing rows first, so that all of them can be locked. */
     async stored(keys) {
       const values = MAKE.values({ stats: keys.map((key) => ({ ...key, doc: '{}' })) })
       await ask(MAKE, values)

@@ -7,7 +7,7 @@ type ColumnType = 'int' | 'text' | 'bool' | 'bytes' | 'ints'
 
 export type ArrivingRow = Record<string, unknown>
 
-/** The columns of each type. */
+/** For each table, the names of its columns by type. */
 export const ARRIVING = {
   settings: { text: 'name value' },
   sources: { int: 'num', text: 'id doc', bool: 'deleted' },

@@ -1,8 +1,8 @@
-// How one partition goes. A day that lies before the line as a whole is counted first, without a lock, because nothing is
-// added to it any more; then, in one transaction, its parent is locked, what has to stay is moved to the rest, the
-// counts go to the archive, and the partition is dropped. Others wait for that transaction: it must not read much. A
-// day of which much has to stay, and what has no partition of its own, goes by rows.
-// Invariant: rows and archive together count the same at every moment: see recount.ts.
+// Drops one partition. If its whole day is before the line, its rows are counted first, without a lock, because no rows are
+// added to it any more. Then one transaction locks the parent table, moves the rows that must be kept to the table `…_rest`, adds the
+// counts to the archive, and drops the partition. Others wait for that transaction, so it must not read much. If many rows of
+// a day must be kept, or rows have no partition of their own, they are deleted row by row.
+// Invariant: rows and archive together give the same counts at every moment: see rows/recount.ts.
 
 import { WITH_HOLDERS } from '../messages/held.ts'
 import { COUNTS } from '../rows/recount.ts'
@@ -22,7 +22,7 @@ const DROPPED_PER_STEP = 1_000
 
 const STATES = ['owed', 'delivered', 'failed', 'expired', 'cancelled'] as const
 
-/** Of one destination. */
+/** The counts of one destination. */
 type Counts = { destination: string } & Record<(typeof STATES)[number], number>
 
 const COUNTED: Partial<Record<PartitionedTable, (typeof COUNTS)['segments']>> = COUNTS
@@ -169,8 +169,8 @@ export class Expiring {
   }
 
   /**
-   * A line as late as this is drawn by a clock that is wrong. What was on its way in, under a name before the line, has come since all
-   * shipments were read, and its shipments with it: nobody is in the middle of that under the lock.
+   * Only a wrong clock draws a line this late. Segments with row ids before the line may have been committed after all shipments
+   * were read. Their shipments were committed with them, so they are read here; under the lock no such transaction is in progress.
    */
   async #pinYoung(): Promise<number> {
     const { count } = await this.#ask(

@@ -77,7 +77,7 @@ async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean):
   return false
 }
 
-/** Of a table, the key of the rows that lie at the line. */
+/** The key in `table` that corresponds to the line. */
 function keyOf(table: PartitionedTable, line: string): string {
   return table === 'message_keys' ? String(dayOf(msOfRowId(line))) : line
 }

@@ -18,7 +18,7 @@ export interface DatabaseOptions {
 /** What a transaction's work asks with. */
 export type Ask = <T = Record<string, unknown>>(text: string | Statement, values?: readonly Value[]) => Promise<Rows<T>>
 
-/** The same, answered with the rows alone. */
+/** Like Ask, but returns only the rows. */
 export type AskRows = <T>(text: string | Statement, values?: readonly Value[]) => Promise<T[]>
 
 export function rowsOf(ask: Ask): AskRows {
@@ -39,7 +39,7 @@ export function byIndexes<T>(database: Database, work: (ask: Ask) => Promise<T>)
   )
 }
 
-/** On a connection of one's own. `onStuck`: it could not be rolled back either. Then the connection is gone, and the first error says why. */
+/** `ask` must use a connection of its own. `onStuck` is called if the rollback fails too: then the connection is lost, and the first error says why. */
 export async function transact<T>(
   ask: Ask,
   work: () => Promise<T>,
@@ -89,7 +89,7 @@ export class Database {
     this.#options = { connectMs: options.address.connectMs ?? CONNECT_MS, statementMs: STATEMENT_MS, settings: [], ...options }
   }
 
-  /** As `query`, for what is written for a transaction and may be asked without one. */
+  /** `query` as an Ask, for functions that can run inside or outside of a transaction. */
   readonly ask: Ask = (text, values) => this.query(text, values)
 
   /** One statement, which is a transaction of its own. */

@@ -1,4 +1,4 @@
-// What the files of this folder share: made by store.ts, handed to each.
+// The objects that all parts of the PostgreSQL store share. store.ts creates them.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { Configuration, Taker } from '../../store.ts'
@@ -12,7 +12,7 @@ export interface Parts {
   database: Database
   ids: RowIds
   names: Names
-  /** What fingerprints are made with. */
+  /** The seed of fingerprints. */
   seed: () => Promise<Seed>
   /** Wall time, for what people read. */
   nowMs: () => number
@@ -25,9 +25,9 @@ export interface Parts {
   isClosed: () => boolean
 }
 
-/** With what the ways of messages need. */
+/** The parts that accepting, claiming and settling need in addition. */
 export interface MessageParts extends Parts {
-  /** Their own connections, with settings for statements that are planned once. */
+  /** A separate connection pool, with settings for statements that are planned once. */
   fast: Database
   membership: Membership
 }

@@ -6,7 +6,7 @@ import { Columns, statement } from './row-parameters.ts'
 const NAMED = new Columns<{ id: string; name: string | null }>({ id: ['bigint', ({ id }) => id], name: ['text', ({ name }) => name] })
 const COUNTS = new Columns<number>({ count: ['integer', (count) => count] })
 
-test('the places in the text are those of the values, in the order of the table', () => {
+test('the numbers of parameters in the text match the order of the values', () => {
   const { name, text, values } = statement({
     name: 'both',
     parameters: { holder: 'value', named: NAMED, at: 'value', counts: COUNTS },

@@ -1,6 +1,6 @@
-// Rows as parameters of a statement: one array per column. A table of columns says the name, the type and the value of each, and
-// both the text of the statement and its parameters are made from it, so nobody has to match them by counting. The text
-// is made once, when the module is loaded: a statement that is prepared by its name always has the same text.
+// Rows as parameters of a statement, one array per column. A table of columns has the name, the type and the value of each. The
+// text of the statement and its parameters are both made from it, so nobody has to match them by counting. The text
+// is made once, when the module is loaded, because a prepared statement must always have the same text.
 
 import type { Buffer } from 'node:buffer'
 import { bools, byteas, int4s, int8s, texts, uuids } from './binary-arrays.ts'
@@ -32,7 +32,7 @@ export function plainColumns<const T extends Record<string, ColumnType>>(types: 
   return new Columns(Object.fromEntries(columns))
 }
 
-/** How a text refers to rows that it is given. */
+/** SQL fragments with which the text of a statement refers to its rows. */
 class RowsText {
   /** `id, claim`. */
   readonly names: string
@@ -51,7 +51,7 @@ class RowsText {
     return `${this.unnest} AS ${alias} (${this.names})`
   }
 
-  /** With the place of each row: `unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS d (id, claim, place)`. */
+  /** With the position of each row: `unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS d (id, claim, place)`. */
   inOrder(alias: string): string {
     return `${this.unnest} WITH ORDINALITY AS ${alias} (${this.names}, place)`
   }
@@ -68,7 +68,7 @@ type ParameterTable = Record<string, 'value' | Columns<never>>
 type Texts<P extends ParameterTable> = { [K in keyof P]: P[K] extends 'value' ? string : RowsText }
 type Given<P extends ParameterTable> = { [K in keyof P]: P[K] extends Columns<infer Row> ? readonly Row[] : Value }
 
-/** A statement whose parameters have names: each is a single value, or rows. */
+/** A statement with named parameters, each of which is a single value or rows. */
 export function statement<P extends ParameterTable>(options: {
   /** Prepared under this name, once per connection. */
   name?: string
