@@ -1,5 +1,5 @@
-// The command that makes a request, to be pasted into a shell. Address and credentials come from the same environment variables as in
-// the guides, so that the commands work wherever the service is.
+// Writes the `curl` command of an operation, to be pasted into a shell. The address and the credentials come from the environment variables that the
+// guides use too, so the commands work wherever the service is.
 
 import type { Media, OperationNode, SchemaNode } from './openapi.ts'
 
@@ -21,7 +21,7 @@ export function curlOf({ method, path, parameters = [], requestBody, security, r
   ].join(' \\\n  ')
 }
 
-/** Events are shown as they arrive, and a file is saved. */
+/** For an event stream: shows events as they arrive. For a file: saves it. */
 function outputFlag(content: Readonly<Record<string, Media>> = {}): string {
   if ('text/event-stream' in content) return '-N '
   return 'application/octet-stream' in content ? '-o FILE ' : ''
@@ -34,7 +34,7 @@ function dataLines(content: Readonly<Record<string, Media>>): string[] {
   return [`-H 'Content-Type: application/json'`, `-d ${quoted(jsonText(media.example))}`]
 }
 
-/** Optional fields are left out. */
+/** Without optional fields. */
 function formLines({ properties = {}, required = [] }: SchemaNode): string[] {
   return Object.entries(properties)
     .filter(([name]) => required.includes(name))

@@ -14,16 +14,16 @@ export function errorsPage(): string {
   const messages = (Object.keys(REFUSALS) as (keyof typeof REFUSALS)[]).filter((name) => !Object.hasOwn(API_ERRORS, name))
   return [
     heading('Errors', 'packages/server/src/errors.ts, packages/protocol/src/refusals.ts and packages/server/src/api/error-advice.ts'),
-    'Every refusal, of every path, has one shape; `field` is there where a field or parameter is at fault:',
+    'All errors have the same shape. `field` is present if a field or parameter is wrong:',
     '',
     '```json',
     SHAPE,
     '```',
     '',
-    'Codes are stable: programs may rely on them. Sentences are for people and may get better. The pages of the [HTTP API](http.md) say which',
-    'codes each operation gives. The one exception is `POST /oauth2/token`, whose errors have the shape of RFC 6749.',
+    'Codes are stable: programs may rely on them. The sentence in `message` is for people and may change. The pages of the [HTTP API](http.md) say',
+    'which codes each operation can return. The one exception is `POST /oauth2/token`, whose errors have the shape of RFC 6749.',
     '',
-    '## Of requests',
+    '## Errors of requests',
     '',
     'The HTTP status is below the code.',
     '',
@@ -32,21 +32,21 @@ export function errorsPage(): string {
       requests.map((name) => [`${named(name)}<br>${API_ERRORS[name][0]}`, `${API_ERRORS[name][1]}<br>${ERROR_ADVICE[name]}`]),
     ),
     '',
-    '## Of single messages',
+    '## Errors of single messages',
     '',
-    'A call with a message like this is 400. In a batch the good messages are taken all the same, and `rejected` names the others by',
-    'index and code; it is 400 only when none was good. `invalid_request` and `message_too_large`, above, are given for single messages, too.',
+    'A call with an invalid message is answered with 400. In a batch, the valid messages are accepted, and `rejected` lists the others by',
+    'index and code; the answer is 400 only if no message is valid. `invalid_request` and `message_too_large`, above, also occur for single messages.',
     '',
     table(
       ['Code', 'Meaning, and what to do'],
       messages.map((name) => [named(name), `${REFUSALS[name]}<br>${ERROR_ADVICE[name]}`]),
     ),
     '',
-    '## Why a delivery is not there yet',
+    '## Reasons of failed attempts and deliveries',
     '',
-    'These are no errors of a request: they are the `reason` of an attempt or a delivery, with the same sentence in `error`. A temporary one is tried',
-    'again within the retry window, a permanent one is not. `retry_window_over` is the reason of a delivery that has expired, `destination_deleted`',
-    'and `message_deleted` those of one that was cancelled, `message_unreadable` that of one that failed because the stored message is damaged.',
+    'These are not errors of a request. They are the `reason` of an attempt or a delivery, with the same sentence in `error`. A temporary failure is retried',
+    'within the retry window, a permanent one is not. A delivery that has expired has the reason `retry_window_over`, one that was cancelled has `destination_deleted`',
+    'or `message_deleted`, and one that failed because the stored message is damaged has `message_unreadable`.',
     '',
     table(
       ['Reason', 'Kind', 'Meaning'],
@@ -63,7 +63,7 @@ export function errorsPage(): string {
   ].join('\n')
 }
 
-/** With an anchor: the operations of the HTTP API link to their codes. */
+/** The code with an anchor, to which the operations of the HTTP API link. */
 function named(name: string): string {
   return `<a id="${name}"></a>${code(name)}`
 }

@@ -1,4 +1,4 @@
-// The HTTP API, from the same description that the service publishes as OpenAPI: an overview and one page per tag. A schema that only
+// The pages of the HTTP API, written from the OpenAPI document of the service: an overview and one page per tag. A schema that only
 // one page uses is on that page; the others are in the overview.
 
 import { describedApi } from './api.ts'
@@ -24,7 +24,7 @@ const MAX_OPEN_LINES = 16
 interface HttpPage {
   /** From the repository's root. */
   path: string
-  /** As the table of contents has it. */
+  /** Its title in the table of contents. */
   title: string
   render(): string
 }
@@ -36,7 +36,7 @@ interface Part {
   operations: readonly OperationNode[]
 }
 
-/** What is the same for everything on a page. */
+/** Shared by everything on a page. */
 interface Page {
   document: OpenApi
   link: SchemaLink
@@ -84,11 +84,11 @@ function overview(document: OpenApi, parts: readonly Part[], shared: ReadonlySet
     document.info.description,
     '[Errors](errors.md) lists every error code with what to do about it. A running service publishes this reference for programs, as OpenAPI 3.1, at `/docs/openapi.json`, and with a control token at `/api/openapi.json`.',
     '## Try it',
-    'The examples take the address of the service and the credentials from the environment. The service prints a write key at every start, and the token at its first start.',
+    'The examples take the address of the service and the credentials from environment variables. The service prints a write key at every start, and the token at its first start.',
     fence('sh', SETUP),
     'Send a message:',
     fence('sh', SEND),
-    'See what became of it:',
+    'See whether it was delivered:',
     fence('sh', LOOK_UP),
     '## Authentication',
     table(['Scheme', 'Meaning'], Object.entries(document.components.securitySchemes).map(schemeRow)),
@@ -196,7 +196,7 @@ function responseText({ link }: Page, status: string, { description, content }: 
   ]
 }
 
-/** A long table is folded: a page would be mostly tables otherwise. */
+/** Long tables are collapsed, so that a page does not consist mostly of tables. */
 function fieldsText(fields: string): string[] {
   return fields.split('\n').length > MAX_OPEN_LINES ? folded('Fields of the response', fields) : [fields]
 }
@@ -224,7 +224,7 @@ function schemaText(document: OpenApi, name: string, link: SchemaLink): string[]
 
 // ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The errors that all operations with authentication have: a page has them once. */
+/** The errors that all operations with authentication on a page have in common. They are listed once, at its end. */
 function commonErrorsOf(document: OpenApi, operations: readonly OperationNode[]): Set<string> {
   const [first, ...others] = operations.filter(isAuthenticated).map((operation) => codesOf(document, operation))
   if (first === undefined || others.length === 0) return new Set()
@@ -269,7 +269,7 @@ export function nameOf({ method, path }: OperationNode): string {
   return `${method.toUpperCase()} ${path}`
 }
 
-/** As GitHub and the site name the heading of an operation. */
+/** The anchor that GitHub and the site give to the heading of an operation. */
 function anchorOf(operation: OperationNode): string {
   return nameOf(operation)
     .toLowerCase()
@@ -277,7 +277,7 @@ function anchorOf(operation: OperationNode): string {
     .replaceAll(' ', '-')
 }
 
-/** Not just another path of an operation. */
+/** Whether the operation is not just an alias of another. */
 function isOwn(operation: OperationNode): boolean {
   return operation['x-alias-of'] === undefined
 }

@@ -10,7 +10,7 @@ const EXAMPLE_TIME = '2026-11-15T09:00:00.000Z'
 export type SchemaLink = (name: string) => string
 
 /** Has a row for every field, also of nested objects: `batch.size`, `urls[].weight`. Named schemas are linked instead. The type is below
- * the name, not in a column of its own: with two columns the table fits on a phone. */
+ * the name, not in a column of its own, so that the table fits on a phone. */
 export function fieldTable(schema: SchemaNode, link: SchemaLink): string {
   const rows = fieldRows(schema, '', link)
   return rows.length === 0 ? 'Any JSON object.' : table(['Field', 'Meaning'], rows)
@@ -41,7 +41,7 @@ export function typeText(schema: SchemaNode, link: SchemaLink): string {
     .join(' or ')
 }
 
-/** What is said of a field or parameter, then its limits. */
+/** The description of a field or parameter, and its limits. */
 export function meaningText(schema: SchemaNode): string {
   const { description, enum: values, default: fallback, minimum, maximum, minLength, maxLength, minItems, maxItems } = schema
   const limits = [
@@ -57,7 +57,7 @@ export function meaningText(schema: SchemaNode): string {
     ...range(minimum, maximum, ''),
     ...range(minLength, maxLength, ' characters'),
     ...range(minItems, maxItems, ' entries'),
-    // Of an object, each field has its own.
+    // The fields of an object have their own defaults.
     ...(fallback === undefined || schema.properties !== undefined ? [] : [`default ${code(JSON.stringify(fallback))}`]),
   ]
   if (description === undefined) return limits.join('; ')

@@ -1,4 +1,4 @@
-// How a change of the configuration is committed. What it does is in the conformance suite.
+// How a change of the configuration is committed. The conformance suite tests what the changes do.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ async function openFile(t: TestContext) {
   return {
     file,
     configuring: new Configuring(file, () => 1),
-    /** As it is in the file. */
+    /** The configuration, read from the file. */
     stored: async () => {
       const again = open()
       await again.load()
@@ -41,7 +41,7 @@ async function openFile(t: TestContext) {
   }
 }
 
-test('a change of which one write fails is not made at all, and the next one is', async (t) => {
+test('if one write of a change fails, nothing of the change is written, and the next change succeeds', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const before = file.now
   let told = 0
@@ -59,7 +59,7 @@ test('a change of which one write fails is not made at all, and the next one is'
   assert.deepEqual([...(await stored()).sources.keys()], [id])
 })
 
-test('what is known after a series of changes is what is in the file', async (t) => {
+test('after a series of changes, the configuration in memory equals the file', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const [one, other] = [await configuring.createSource(SOURCE), await configuring.createSource(SOURCE)]
   const sourceIds = [one.id, other.id]
@@ -80,7 +80,7 @@ test('what is known after a series of changes is what is in the file', async (t)
   assert.deepEqual([...file.now.suppressions.keys()], [one.id])
 })
 
-test('a change of many things copies them once, and leaves what was known before as it was', async (t) => {
+test('a change of many things copies their map once, and does not modify the configuration before it', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const { id } = await configuring.createSource(SOURCE)
   for (let nth = 0; nth < 3; nth++) await configuring.createDestination(destinationOf({ sourceIds: [id] }))
@@ -106,7 +106,7 @@ test('a change of many things copies them once, and leaves what was known before
   assert.deepEqual(file.now, await stored())
 })
 
-test('a command beside the change answers after the commit, when listeners know of the change', async (t) => {
+test('an additional command of a change answers after the commit, when listeners have been called', async (t) => {
   const { file } = await openFile(t)
   const order: string[] = []
   file.listen(() => order.push('told'))

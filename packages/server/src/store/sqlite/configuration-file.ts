@@ -1,6 +1,6 @@
-// The configuration in memory and in the file. Changes are made one at a time. A change collects what it writes, because `work` runs on the
-// main thread, which has the key of the secrets; the writing thread then commits all of it as one command. What was written is
-// applied in memory, too: read from the file again, it would take long.
+// The configuration in memory and in the file. Changes are made one at a time. `work` runs on the main thread, which has the key of the
+// secrets, so a change only collects its writes; the writing thread then commits all of them as one command. The same changes are
+// applied in memory, because reading the configuration from the file again would take long.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { createTurns } from '../../timing/turns.ts'
@@ -19,7 +19,7 @@ export interface ConfigurationFileParts {
   reader: ReadingThread
   secretBox: SecretBox
   nowMs: () => number
-  /** What a deleted destination is still owed is to be cancelled. */
+  /** Cancels what a deleted destination is still owed. */
   onDestinationDeleted: (id: string) => void
 }
 
@@ -40,7 +40,7 @@ export class ConfigurationFile extends KnownConfiguration implements Configurati
       const change = new Change(this.now, this.#secretBox, reader)
       const result = await work(change)
       const { kinds, commands, entry } = change
-      // A new key is used, and noted, also where nothing was sealed with the old one.
+      // A new key is used, and its audit entry written, even if nothing was encrypted with the old one.
       const isCommitted = kinds.length > 0 || entry !== undefined
       const replies = isCommitted ? await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) }) : []
       this.#secretBox = change.nextBox
@@ -50,7 +50,7 @@ export class ConfigurationFile extends KnownConfiguration implements Configurati
     })
   }
 
-  /** At the start. Throws SecretBoxError for secrets that the key does not open. */
+  /** Called at the start. Throws SecretBoxError if the key does not decrypt a secret. */
   async load(): Promise<void> {
     const { reader } = this.#parts
     const { destinations, ...rest } = await reader.ask('configuration', 'all')
@@ -66,11 +66,11 @@ export class Change implements ConfigurationChange {
   readonly configuration: Configuration
   readonly secretBox: SecretBox
   readonly #reader: ReadingThread
-  /** What is known, and with which key secrets are sealed, after the commit. */
+  /** The configuration, and the key with which secrets are encrypted, after the commit. */
   next: Configuration
   nextBox: SecretBox
   entry: NewAuditEntry | undefined
-  /** What the writing thread is to do, and who is told its answers. */
+  /** The commands for the writing thread, and the functions that get its answers. */
   readonly kinds: string[] = []
   readonly commands: Noted[] = []
   readonly answers: ((reply: unknown) => void)[] = []
@@ -137,14 +137,14 @@ export class Change implements ConfigurationChange {
     this.entry = entry
   }
 
-  /** Another command in the transaction of the change. It answers after the commit, so `work` must not wait for it. */
+  /** Adds another command to the transaction of the change. It answers after the commit, so `work` must not await it. */
   run<K extends CommandKind>(kind: K, command: CommandOf<K>): Promise<ReplyOf<K>> {
     this.kinds.push(kind)
     this.commands.push(command)
     return new Promise((resolve) => this.answers.push(resolve as (reply: unknown) => void))
   }
 
-  /** Copied once, because a source may be deleted that thousands of destinations name. */
+  /** The map is copied once per change, because deleting a source may change thousands of destinations that are attached to it. */
   #things<K extends Kind>(kind: K): Map<string, Things[K]> {
     if (this.next[kind] === this.configuration[kind]) this.next = { ...this.next, [kind]: new Map<string, unknown>(this.next[kind]) }
     return this.next[kind] as unknown as Map<string, Things[K]>

@@ -1,4 +1,4 @@
-// Deletion requests in the one process that has the file: a purge goes on in steps that are taken up again at the next start.
+// Deletion requests of the SQLite store. A purge runs in steps; if the process ends before the last, the next start continues it.
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
@@ -25,7 +25,7 @@ export interface DeletingParts {
   run: (work: Promise<void>) => void
 }
 
-/** There after the commit. */
+/** `reply` resolves after the commit. */
 interface Written {
   reply: Promise<ReplyOf<'createDeletion'>>
 }

@@ -1,5 +1,5 @@
-// Replay jobs as the main thread asks for them: what only reads is asked of the reading thread, so that counting a million failures keeps
-// nobody from writing.
+// The row port of replay jobs, on the main thread. Calls that only read go to the reading thread, so that counting a million failures does not
+// block writers.
 
 import type { ReplayJobRows } from '../replays/replay-rows.ts'
 import { SQLITE_ROWS } from './schema/ids.ts'

@@ -1,5 +1,5 @@
-// The SQLite store as the port has it: one thread that writes, one that reads, and on this thread the configuration in
-// memory and the forming of groups. See group-commit.ts, group-writer.ts, reader.ts.
+// The SQLite store. One thread writes and one reads; the main thread has the configuration in memory and forms groups of
+// commands. See group-commit.ts, group-writer.ts and reader.ts in threads/.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'

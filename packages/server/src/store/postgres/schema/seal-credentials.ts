@@ -1,4 +1,4 @@
-// Encrypts or removes what earlier versions wrote to the database in plain text: see ../../configuration/plain-credentials.ts. Runs once, in the
+// Encrypts or removes credentials that earlier versions wrote to the database in plain text: see ../../configuration/plain-credentials.ts. Runs once, in the
 // transaction of the schema step, while no node runs. PostgreSQL removes the old row versions later: see docs/operations/upgrade.md.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'

@@ -1,4 +1,4 @@
-// Accepting, on the main thread: a batch becomes a command of the writing thread, and its new work is handed to delivery after
+// Accepting, on the main thread: a batch becomes a command of the writing thread, and its shipments are handed to delivery after
 // the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
 
 import { handOver, lose } from '../../delivery/handing-over.ts'
@@ -59,7 +59,7 @@ export class Accepting implements IngestStore {
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 
-  /** Writes what was counted. */
+  /** Writes the counts that are still in memory. */
   flush(): Promise<void> {
     return this.#tallies.flush()
   }

@@ -1,4 +1,5 @@
-// Counts that are added up over a group and written once, in its transaction: one row for each number, one column for each name.
+// Counts that are added up over a group of commands and written once, in its transaction. A table has one row for each `num` and one column
+// for each name.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 

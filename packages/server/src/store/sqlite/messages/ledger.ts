@@ -1,5 +1,5 @@
-// The books: for each destination what it was owed and what became of it, kept in the transaction that changes it. What counts the same
-// from the rows and must agree is in rows/book-rows.ts.
+// The ledger: for each destination, how many deliveries it was owed and how they ended, written in the transaction that changes them.
+// rows/book-rows.ts counts the same from the rows; the two must agree.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { GroupCounts } from './group-counts.ts'

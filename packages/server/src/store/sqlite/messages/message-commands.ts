@@ -1,4 +1,4 @@
-// The writing thread's commands about messages on their way: accepted, claimed, settled, counted.
+// The writing thread's commands that accept, claim, settle and count messages.
 
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
@@ -56,7 +56,7 @@ export function messageCommands(parts: WriterParts) {
       outside: 'after',
     },
     forgetKeys: { run: () => duplicates.forget(keyAge.oldUpTo + 1), outside: 'after' },
-    /** Where time and ids stand, for the next start. */
+    /** Saves schedule time, the last row id and the age of keys for the next start. */
     mark: {
       run({ scheduleMs }: { scheduleMs: number }) {
         writeSetting(database, 'schedule_ms', String(scheduleMs))

@@ -1,5 +1,5 @@
-// From the names of deliveries to what they stand for. A shipment's number follows its segment's, so the segment is the last one before it;
-// replays have rows of their own. Nothing has to be indexed by delivery.
+// Resolves origins, the row ids in ids of deliveries, to the segment and the destination. The row id of a shipment follows that of its segment,
+// so the segment is the last one before it. A replay has its own row. No index by delivery is needed.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'

@@ -1,4 +1,4 @@
-// What came in, per source: accepted, duplicates, rejected by code, suppressed.
+// Counts of messages per source: accepted, duplicates, rejected by code, suppressed.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { GroupCounts } from './group-counts.ts'

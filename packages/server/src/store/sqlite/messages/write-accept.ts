@@ -18,9 +18,9 @@ export interface AcceptCommand {
   /** As the column holds it. */
   trace: string | null
   count: number
-  /** Words into the group's buffer, set when the group is formed. */
+  /** The offset in the group's buffer, in words of 32 bits. Set when the group is formed. */
   keysAt: number
-  /** Bytes into the group's buffer, likewise. */
+  /** The offset in the group's buffer, in bytes. Set when the group is formed. */
   bodyAt: number
   bodyBytes: number
   shipments: readonly (PlannedShipment & { own: boolean })[]

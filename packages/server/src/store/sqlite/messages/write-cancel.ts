@@ -1,4 +1,4 @@
-// Cancels what a deleted destination is still owed, inside the group's transaction.
+// Cancels the shipments of a deleted destination, inside the group's transaction.
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
@@ -8,7 +8,7 @@ import { absentIndexes, type ShipmentRow } from './read-claims.ts'
 /** Deliveries, each with a row of its own: some 5 ms of a commit that others wait for. */
 const CANCELLED_PER_STEP = 1_000
 
-/** Some of it: how many shipments, until there are none. What is held is settled by its holder. */
+/** Cancels some shipments and returns how many; 0 when there are no more. Skips shipments that are held: their holder settles them. */
 export function cancelStep({ rows, database, destinations, claims, settler }: WriterParts, destinationId: string, atMs: number): number {
   const destination = destinations.num(destinationId)
   if (destination === undefined) return 0

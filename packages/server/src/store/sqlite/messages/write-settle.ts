@@ -22,7 +22,7 @@ export interface SettleCommand {
   records: readonly RecordRow<number>[]
 }
 
-/** On the main thread: a settlement as it goes to the writing thread. */
+/** Converts a settlement to a command for the writing thread. Runs on the main thread. */
 export function settleCommand(settlement: Settlement): SettleCommand {
   const { destinationId, done, kept, remaining } = settlement
   refuseUneven(settlement)

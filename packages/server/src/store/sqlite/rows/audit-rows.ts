@@ -1,4 +1,4 @@
-// The audit log's rows in the file. An entry is appended inside the transaction of what was done.
+// The audit log in the file. An entry is written in the transaction of the change.
 
 import type { AuditRows } from '../../history/audit-rows.ts'
 import { type RowIds, rowIdAt, SQLITE_ROWS } from '../schema/ids.ts'

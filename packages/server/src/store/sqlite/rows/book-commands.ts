@@ -1,4 +1,4 @@
-// The writing thread's commands about the books: statistics, the audit log, and what is dropped because it is old.
+// The writing thread's commands about statistics, the audit log and retention.
 
 import { addStats } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
@@ -11,19 +11,19 @@ export function bookCommands({ rows, retention }: WriterParts) {
   const stats = statRows(rows)
   return {
     addStats: { run: ({ rows: added }: { rows: readonly StatRow[] }) => addStats(stats, added), lazy: true },
-    /** How many rows went. */
+    /** Returns how many rows were dropped. */
     dropStats: {
       run: ({ minutesBeforeMs, hoursBeforeMs }: { minutesBeforeMs: number; hoursBeforeMs: number }) =>
         dropStats(rows, minutesBeforeMs, hoursBeforeMs),
     },
-    /** Writes the audit note that it carries. */
+    /** Does nothing itself: the group writer writes the audit entry that every command may carry. */
     note: { run: () => {} },
-    /** How many entries went. */
+    /** Returns how many entries were dropped. */
     dropAudit: { run: ({ beforeMs }: { beforeMs: number }) => dropAudit(rows, beforeMs) },
-    /** Answers with the row id before which rows go. */
+    /** Returns the row id before which rows are dropped. */
     retentionBegin: { run: ({ beforeMs }: { beforeMs: number }) => retention.begin(beforeMs), outside: 'after' },
     retentionPin: { run: ({ segments }: { segments: Float64Array }) => retention.pin(segments), outside: 'after' },
-    /** False when everything older has gone. */
+    /** False when all older rows have been dropped. */
     retentionStep: { run: () => retention.step() },
   } satisfies Record<string, WriterCommand>
 }

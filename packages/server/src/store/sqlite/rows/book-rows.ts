@@ -1,4 +1,4 @@
-// The rows of the books in the file.
+// The row port of the books, for SQLite.
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'

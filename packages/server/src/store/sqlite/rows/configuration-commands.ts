@@ -1,4 +1,4 @@
-// The writing thread's commands about the configuration and what is stored beside it. Secrets come here sealed: this thread has no key.
+// The writing thread's commands about the configuration and values stored beside it. Secrets are already encrypted: this thread has no key.
 
 import type { TABLES } from '../../configuration/stored-things.ts'
 import type { UsedAssertion } from '../../store.ts'
@@ -12,7 +12,7 @@ export interface Row {
   columns: Record<string, string | number>
 }
 
-/** Each use removes more than it adds, so the table holds few assertions beside those that can still be used. */
+/** Each use of an assertion adds one row and removes up to this many expired ones, so the table stays small. */
 const FORGOTTEN_PER_USE = 100
 
 export function configurationCommands({ rows }: WriterParts) {
@@ -43,13 +43,13 @@ export function configurationCommands({ rows }: WriterParts) {
         for (const sourceId of sourceIds) rows.run(remove, userId, sourceId)
       },
     },
-    /** Null removes it. */
+    /** The value null removes the setting. */
     setSetting: { run: ({ name, value }: { name: string; value: string | null }) => writeSetting(rows.database, name, value) },
     useToken: {
       run: ({ id, atMs }: { id: string; atMs: number }) =>
         void rows.run('UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?) WHERE id = ?', atMs, id),
     },
-    /** Whether it was the first use: the primary key decides. */
+    /** Returns whether this was the first use of the assertion. The primary key decides. */
     useAssertion: {
       run({ assertion: { appId, jti, keepUntilMs }, nowMs }: { assertion: UsedAssertion; nowMs: number }): boolean {
         const forget = `DELETE FROM oauth_assertions WHERE (app, jti) IN

@@ -1,4 +1,4 @@
-// The rows of deletion requests and suppressions in the file.
+// The row port of deletion requests and suppressions, for SQLite.
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'

@@ -1,4 +1,4 @@
-// The rows that lists of deliveries are made of, in the file.
+// The row port of lists of deliveries, for SQLite.
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
@@ -21,7 +21,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         ([num, ...rest], count) =>
           rows
             .all<ShipmentRow>(
-              // With the destination as an equation, or SQLite would begin at its first row and not at the place.
+              // `destination = ?` is needed: with one comparison of all four columns, SQLite would begin at the destination's first row instead of the place.
               `SELECT * FROM shipments WHERE ${destination === null ? '(destination, class, due, id) >= (?, ' : 'destination = ? AND (class, due, id) >= ('}?, ?, ?)
                ORDER BY destination, class, due, id LIMIT ?`,
               destination ?? (num as number),
@@ -65,7 +65,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         .map(withReplay),
     replayLinks: (deliveries) =>
       rows.all<ReplayLinks>(
-        // Nearly always there is none, which is one look.
+        // Most deliveries have no replay, which one look in the index shows.
         `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
                 CASE WHEN d.newest > d.origin THEN d.newest || '-' || d.idx END AS replayedBy
          FROM (

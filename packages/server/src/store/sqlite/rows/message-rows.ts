@@ -1,4 +1,4 @@
-// The rows that lists of messages are made of, in the file. Where a messageId is, only the writing thread knows: so it is asked before.
+// The row port of lists of messages, for SQLite. Only the writing thread can find a messageId, so it is asked first and its answer is given here.
 
 import type { FoundKey, MessageRows } from '../../history/message-rows.ts'
 import type { Rows } from './rows.ts'

@@ -15,7 +15,7 @@ export function configurationReads(rows: Rows) {
   const docs = <Thing>(from: string): Thing[] =>
     rows.all<{ doc: string }>(`SELECT doc FROM ${from} ORDER BY num`).map(({ doc }) => JSON.parse(doc) as Thing)
   return {
-    /** With the secrets of destinations sealed: this thread has no key. */
+    /** The secrets of destinations are encrypted: this thread has no key. */
     all() {
       const suppressions = new Map<string, Set<string>>()
       const suppressed = rows.all<{ sourceId: string; userId: string }>(
@@ -31,7 +31,7 @@ export function configurationReads(rows: Rows) {
       }
     },
 
-    /** Destinations deleted but still owed something, and deletions not purged to the end. */
+    /** Deleted destinations that are still owed something, and deletion requests whose purge has not ended. */
     unfinished() {
       const cancelling = rows.all<{ id: string }>(
         'SELECT id FROM destinations WHERE deleted = 1 AND EXISTS (SELECT 1 FROM shipments WHERE destination = destinations.num)',
@@ -61,7 +61,7 @@ export function configurationReads(rows: Rows) {
   }
 }
 
-/** By the names of their settings. */
+/** The encrypted secrets, each with the name of its setting. */
 export function sealedSecrets(rows: Rows): { name: string; value: string }[] {
   return rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX)
 }

@@ -1,4 +1,4 @@
-// Replay jobs as rows, and the counting of what one would be made for.
+// Reads replay jobs, and counts the deliveries that a new job would have.
 
 import { resolveNamed } from '../../history/named-deliveries.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'

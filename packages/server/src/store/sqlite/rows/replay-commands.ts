@@ -14,7 +14,7 @@ export function replayCommands(parts: WriterParts) {
   const owing = replayRows(parts)
   return {
     replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replayOne(owing, deliveryId, atMs) },
-    /** A number after every row that there is. */
+    /** Returns a row id after every stored row. */
     replayBound: { run: () => ids.next(), outside: 'after' },
     createReplay: {
       run({ job, bound, first, destinationIds }: NewJobRow<number>) {
@@ -27,7 +27,7 @@ export function replayCommands(parts: WriterParts) {
         for (const num of nums) rows.run(insertPart, num, first, id)
       },
     },
-    /** False when the job's state or rate is not what it was before. */
+    /** False if nothing was changed, because the job no longer has the state and rate of `before`. */
     updateReplay: {
       run({ id, before, after }: { id: string; before: JobSettings; after: JobSettings }) {
         const update = 'UPDATE replay_jobs SET state = ?, rate = ?, finished_at = ? WHERE id = ? AND state = ? AND rate IS ?'
@@ -35,7 +35,7 @@ export function replayCommands(parts: WriterParts) {
       },
     },
     replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => makeStep(owing, step, () => atMs) },
-    /** How many jobs went, of those over by then. The newest stays: its number must not be given out again while rows may name it. */
+    /** Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, because its number must not be used again while rows may refer to it. */
     dropReplays: {
       run({ beforeMs }: { beforeMs: number }) {
         const jobs = rows.all<{ num: number }>(

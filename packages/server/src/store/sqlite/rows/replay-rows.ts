@@ -1,4 +1,4 @@
-// The rows that the writing thread asks for to owe deliveries again. Nobody else writes during its transaction, so nothing has to be held.
+// The row port of owing deliveries again, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
@@ -104,7 +104,7 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
       }),
 
     segments: (seqs) =>
-      // What retention is about to drop is gone already: nothing old may be owed anew meanwhile.
+      // A segment that retention is about to drop counts as gone, so that it is not owed again while it is being dropped.
       seqs.filter((seq) => !retention.isDropping(seq)).flatMap((seq) => segment.all(seq) as unknown as Answer<'segments'>),
 
     bodies: (seqs) =>
@@ -140,8 +140,8 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
 }
 
 /**
- * The target of a delete message follows its newest replay, whichever delivery that repeats, unless it was delivered before. Owed again, it
- * opens its deletion request again. How requests end is in ../../deletions/deletion-ends.ts.
+ * The target of a delete message refers to the newest replay of the message, whichever delivery that repeats, unless the message was delivered
+ * before. Owing it again also opens its deletion request again. For the end of requests see ../../deletions/deletion-ends.ts.
  */
 function moveDeletionTarget(rows: Rows, from: number, to: number, segment: number, destination: number): void {
   const moved = rows.run(

@@ -12,19 +12,19 @@ import type { Rows } from './rows.ts'
 
 const ROWS_PER_STEP = 300
 
-/** In the order in which they are dropped from, each by its key. */
+/** In the order in which rows are dropped. */
 const TABLES = {
   segments: { key: 'seq', columns: 'seq AS segment, routes', group: '', limit: ROWS_PER_STEP },
   attempts: { key: 'id', columns: 'segment, origin, destination, delivered, failed, expired, cancelled', group: '', limit: ROWS_PER_STEP },
   failures: { key: 'id', columns: 'segment', group: '', limit: ROWS_PER_STEP },
-  // Up to a hundred rows have the same origin, and go together. A replay of a pinned segment may be what is still owed of it, and its
-  // name must stay resolvable.
+  // Up to a hundred rows have the same origin, and are dropped together. Replays of a pinned segment are kept: they may be what is still
+  // owed, and their ids must stay resolvable.
   replays: { key: 'origin', columns: 'segment, destination, count(*) AS count', group: 'GROUP BY origin', limit: 30 },
 }
 
 type Table = keyof typeof TABLES
 
-/** A row of any of the tables, with the columns that are read of it. */
+/** A row of one of the tables. It has only the columns that its table lists. */
 interface OldRow {
   key: number
   segment: number
@@ -126,7 +126,7 @@ export class Retention {
   }
 }
 
-/** Segments before a line that are still owed. Read by the reading thread. */
+/** Segments before a line that are still owed. Runs in the reading thread. */
 export function pinnedSegments({ database }: Rows, line: number): Float64Array {
   const pinned = new Set<number>()
   // Nothing that old is stored, which is so at nearly every asking: no need to read what may be a million shipments.

@@ -1,5 +1,5 @@
-// The rows as the threads that read and write them see them: one connection, and the names behind numbers. What is asked of them is in the
-// other files of this folder.
+// A thread's connection to the file, with its prepared statements and the ids of sources and destinations by row id. The other files of
+// this folder run their SQL through it.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { Names } from '../schema/names.ts'
@@ -16,17 +16,17 @@ export class Rows {
     this.destinations = new Names(database, 'destinations')
   }
 
-  /** With the columns that the statement names. */
+  /** Returns rows with the columns of the statement. */
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.#prepared(sql).all(...values) as unknown[] as Row[]
   }
 
-  /** How many rows it changed. */
+  /** Returns how many rows were changed. */
   run(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#prepared(sql).run(...values).changes)
   }
 
-  /** A statement is kept by its text: to prepare it takes 5 µs, to find it nothing that can be measured. So no text may contain a value. */
+  /** Statements are cached by their text, because preparing one takes 5 µs and finding it no measurable time. So `sql` must not contain values. */
   #prepared(sql: string): StatementSync {
     let statement = this.#statements.get(sql)
     if (statement === undefined) {

@@ -1,4 +1,4 @@
-// Segments in the file, for lists of messages and of deliveries.
+// The row port of segments, for SQLite. Lists of messages and of deliveries use it.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentHead, SegmentRow, SegmentRows } from '../../history/segment-rows.ts'

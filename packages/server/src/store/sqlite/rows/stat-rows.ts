@@ -1,4 +1,4 @@
-// The rows of counts over time in the file. Those that add to them do so one after the other, in the writing thread.
+// The row port of counts over time, for SQLite. Only the writing thread adds counts, so no locks are needed.
 
 import { HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { Rows } from './rows.ts'
@@ -18,7 +18,7 @@ export function statRows(rows: Rows): StatRows {
   }
 }
 
-/** Some of those from before; how many. */
+/** Drops some of the counts from before these times, and returns how many. */
 export function dropStats(rows: Rows, minutesBeforeMs: number, hoursBeforeMs: number): number {
   const drop = `
     DELETE FROM stats WHERE (kind, subject, step, at) IN

@@ -1,8 +1,8 @@
-// Deletion requests, inside the group's transaction: a delete message per user and source with destinations, and
-// the purge, which reads the segments' keys in steps and rewrites only bodies that hold a message of a user. A purged
-// message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
-// The steps of a purge are written per adapter (see purging.ts of PostgreSQL): they share what a segment is left as, and a port of rows for
-// the rest would be longer than what it saves.
+// Deletion requests, inside the group's transaction: one delete message per user for each source that has destinations, and
+// the purge, which reads the keys of segments in steps and rewrites only bodies with a message of a user. A purged
+// message leaves its place empty, so that the indexes of the others stay the same. Its pending deliveries are cancelled when their turn comes.
+// Each adapter has its own purge (for PostgreSQL see ../../postgres/rows/purging.ts). Both use purged-content.ts for the content of a
+// segment; a row port for the rest would be longer than the code it saves.
 
 import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'

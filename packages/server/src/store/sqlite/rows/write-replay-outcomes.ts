@@ -1,6 +1,6 @@
-// What becomes of replays, inside the transaction that settles them: each replay's own state, and the counts of the job
-// that made it. Only deliveries that are replays come here; all others pay nothing for it.
-// Written for each adapter: PostgreSQL appends the counts, so that nobody waits, and a port of rows would be larger than this.
+// Records the outcomes of replays, inside the transaction that settles them: the state of each replay, and the counts of
+// its job. Only replays are handled here, so other deliveries cost nothing.
+// Each adapter has its own version: PostgreSQL appends the counts so that nodes do not wait for each other, and a row port would be larger than this file.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import type { RecordRow } from '../../encoding/settlement.ts'

@@ -95,7 +95,7 @@ function configure(database: DatabaseSync): void {
   `)
 }
 
-/** Space that becomes free is overwritten with zeros: what is only left unused can be read from the file until other data come to lie there. */
+/** During `work`, freed space is overwritten with zeros. Otherwise the old data could be read from the file until other data overwrites it. */
 export function overwriting(database: DatabaseSync, work: () => void): void {
   database.exec('PRAGMA secure_delete = ON')
   try {

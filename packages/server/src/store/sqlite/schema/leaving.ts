@@ -148,7 +148,7 @@ export class Leaving {
     this.#lock.release()
   }
 
-  /** 0 when there is none. */
+  /** 0 if there is no row. */
   #number(sql: string, ...values: number[]): number {
     return this.#rows.all<{ value: number | null }>(sql, ...values)[0]?.value ?? 0
   }

@@ -1,5 +1,5 @@
-// Encrypts or removes what earlier versions wrote to the file in plain text: see ../../configuration/plain-credentials.ts. Runs once, at the first
-// start of a version that seals it, before anything else is done with the file. If it is interrupted, the next start does it again.
+// Encrypts or removes credentials that earlier versions wrote to the file in plain text: see ../../configuration/plain-credentials.ts. Runs once, at the
+// first start of a version that encrypts them, before anything else is done with the file. If it is interrupted, the next start does it again.
 // Afterwards the old texts are nowhere in the file: pages that SQLite has freed are overwritten too.
 
 import type { DatabaseSync } from 'node:sqlite'
@@ -48,7 +48,7 @@ function sealDestinations(database: DatabaseSync, box: SecretBox): boolean {
   return docs.length > 0
 }
 
-/** Whether anything was changed. In pages, as there may be millions of attempts. */
+/** Returns whether anything was changed. Reads in pages, because there may be millions of attempts. */
 function hideIn(database: DatabaseSync, table: string, column: string, where: string, hide: (text: string) => string | undefined): boolean {
   const page = database.prepare(
     `SELECT id, ${column} AS text FROM ${table} WHERE id > ? AND ${column} IS NOT NULL AND ${where} ORDER BY id LIMIT ${PAGE_ROWS}`,

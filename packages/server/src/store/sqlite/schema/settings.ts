@@ -1,4 +1,4 @@
-// The table of settings: texts by name.
+// The table of settings: strings by name.
 
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -6,7 +6,7 @@ export function readSetting(database: DatabaseSync, name: string): string | unde
   return (database.prepare('SELECT value FROM settings WHERE name = ?').get(name) as { value: string } | undefined)?.value
 }
 
-/** Null removes it. */
+/** The value null removes the setting. */
 export function writeSetting(database: DatabaseSync, name: string, value: string | null): void {
   if (value === null) {
     database.prepare('DELETE FROM settings WHERE name = ?').run(name)

@@ -1,5 +1,5 @@
-// Every command of the writing thread, and from them the types of what the main thread sends and gets back. The commands
-// of a topic are kept in one file; a new topic is one more line here.
+// All commands of the writing thread, and the types of commands and replies, which are derived from them. The commands
+// of a topic are in one file; a new topic is one more line here.
 
 import { messageCommands } from '../messages/message-commands.ts'
 import { bookCommands } from '../rows/book-commands.ts'
@@ -17,7 +17,7 @@ export function createCommands(parts: WriterParts) {
     ...replayCommands(parts),
     ...bookCommands(parts),
   }
-  /** Several commands as one: all are committed, or none. Answers with their answers. */
+  /** Runs several commands as one: all are committed, or none. Returns the list of their replies. */
   const together = {
     async run({ kinds, commands }: { kinds: readonly string[]; commands: readonly Noted[] }, buffer: ArrayBuffer): Promise<unknown[]> {
       const replies: unknown[] = []

@@ -18,7 +18,7 @@ const GROUP_BYTES = 4 * 1024 * 1024
 const DEPTH = 2
 /** Commands that are worth a commit while another is being made. */
 const EARLY = 8
-/** How long commands that nobody waits for may wait for others. */
+/** How long lazy commands may wait for others, to share a commit. */
 const LAZY_MS = 3
 const LAZY_AT_MOST = 256
 const LEAST_BUFFER_BYTES = 256 * 1024
@@ -99,7 +99,7 @@ export class GroupCommit {
   run<K extends Kind>(kind: K, command: CommandOf<K>, options: CommandOptions = {}): Promise<ReplyOf<K>> {
     const { body, again } = options
     if (this.#gone) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#gone }))
-    // Only batches have a body.
+    // Only a command with a body is an accepted batch, which has keys too.
     const bytes = body === undefined ? 0 : body.length + (command as Noted as CommandOf<'accept'>).count * KEY_WORDS * 4
     if (!again && this.#waitingBytes + bytes > WAITING_BYTES) {
       return Promise.reject(new StoreUnavailable('more is waiting to be stored than fits in memory'))

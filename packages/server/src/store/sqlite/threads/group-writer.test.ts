@@ -14,7 +14,7 @@ function groupOf(...orders: Order[]): Group {
   return { buffer: null, kinds: orders.map(([kind]) => kind), commands: orders.map(([, name]): object => ({ name })) }
 }
 
-/** A writer whose commands set a setting: at once, or some microtasks later; and the order in which they began and ended. */
+/** A writer whose commands write a setting, at once or some microtasks later, and a log of the order in which they began and ended. */
 function openFor(t: TestContext) {
   const folder = tempFolder()
   const parts = openParts({ path: join(folder, 'test.db'), dedupMs: 1_000 })
@@ -73,7 +73,7 @@ function openFor(t: TestContext) {
 
 const values = ({ replies }: Answered): unknown[] => replies.map((reply) => (reply.ok ? reply.value : reply.message))
 
-test('a group whose commands all answer at once is answered at once', (t) => {
+test('a group whose commands all answer synchronously is answered synchronously', (t) => {
   const { writer, stored, isOpen } = openFor(t)
   const answered = writer.run(groupOf(['set', 'a'], ['look'], ['set', 'b']))
   assert.ok(!(answered instanceof Promise))
@@ -82,23 +82,23 @@ test('a group whose commands all answer at once is answered at once', (t) => {
   assert.equal(isOpen(), false)
 })
 
-test('a command that answers later holds its transaction open, and the groups after it wait for their turn', async (t) => {
+test('a command that answers with a promise keeps its transaction open, and later groups wait', async (t) => {
   const { writer, log, stored, isOpen } = openFor(t)
   const first = writer.run(groupOf(['set', 'a'], ['setLater', 'b'], ['lookLater'], ['set', 'c']))
   const second = writer.run(groupOf(['look'], ['set', 'd']))
   const third = writer.run(groupOf(['setLater', 'e']))
   assert.ok(isOpen())
-  assert.deepEqual(log, ['a', 'b…'], 'nothing of another group comes in between')
+  assert.deepEqual(log, ['a', 'b…'], 'no command of another group runs in between')
   assert.deepEqual(values(await first), ['a', 'b', undefined, 'c'])
   const { committed, commitMs } = await first
   assert.ok(committed && commitMs !== null)
   await Promise.all([second, third])
   assert.deepEqual(log, ['a', 'b…', 'b', 'c', 'outside', 'd', 'outside', 'e…', 'e'])
   assert.deepEqual(stored(), ['a', 'b', 'c', 'd', 'e'])
-  assert.ok(!(writer.run(groupOf(['set', 'f'])) instanceof Promise), 'with nothing to wait for, a group is answered at once again')
+  assert.ok(!(writer.run(groupOf(['set', 'f'])) instanceof Promise), 'if no group is waiting, a group is answered synchronously again')
 })
 
-test('a command that fails later is rolled back by itself, and the others of its group are committed', async (t) => {
+test('if the promise of a command rejects, only that command is rolled back, and the others of its group are committed', async (t) => {
   const { writer, stored, isOpen } = openFor(t)
   const first = writer.run(groupOf(['set', 'a'], ['failLater', 'b'], ['setLater', 'c']))
   const second = writer.run(groupOf(['set', 'd']))
@@ -109,7 +109,7 @@ test('a command that fails later is rolled back by itself, and the others of its
   assert.equal(isOpen(), false)
 })
 
-test('a disk that turns out to be full later fails the group as a whole, and the next group is tried', async (t) => {
+test('if the promise of a command rejects because the disk is full, the whole group fails, and the next group is tried', async (t) => {
   const { writer, stored, log } = openFor(t)
   const first = writer.run(groupOf(['set', 'a'], ['fullLater', 'b'], ['set', 'c']))
   const second = writer.run(groupOf(['set', 'd']))

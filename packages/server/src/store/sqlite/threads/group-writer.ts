@@ -1,7 +1,7 @@
-// Runs groups of commands, one after the other: each group is one transaction and one commit, and is answered when it is
-// durable. A full or missing disk fails the group as a whole and is not the commands' fault; a command that fails by
-// itself is found by running the group's commands one by one. A group whose commands all answer at once runs without a
-// turn of the microtasks; the others are awaited, and groups that come meanwhile wait for their turn.
+// Runs groups of commands, one after the other. Each group is one transaction and one commit, and is answered when it is
+// durable. If the disk is full or missing, the whole group fails, because that is no fault of a command. If a command fails by
+// itself, the commands of the group are run one by one, so that only that one fails. A group whose commands all answer synchronously runs
+// synchronously. Commands that answer with a promise are awaited, and groups that arrive meanwhile wait for their turn.
 
 import { insertAudit } from '../rows/audit-rows.ts'
 import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
@@ -10,13 +10,13 @@ import type { WriterParts } from './writer-parts.ts'
 /** Answers of SQLite that say something about the disk and nothing about the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
 
-/** What a command promised is yielded; what it came to is sent back, or thrown. */
+/** Yields the promise of a command, and continues with its value or its error. */
 type Steps<T> = Generator<Promise<unknown>, T, unknown>
 
 export class GroupWriter {
   readonly #parts: WriterParts
   readonly #commands: Readonly<Record<string, WriterCommand>>
-  /** The last group, while a command of it or of one before it has yet to answer. */
+  /** The last group, as long as it or a group before it is not answered; otherwise null. */
   #last: Promise<Answered> | null = null
 
   constructor(parts: WriterParts, commands: Readonly<Record<string, WriterCommand>>) {
@@ -111,7 +111,7 @@ export class GroupWriter {
   }
 }
 
-/** At once, unless something was promised. */
+/** Runs to the end synchronously, unless a step yields a promise. */
 function finish<T>(steps: Steps<T>): T | Promise<T> {
   const first = steps.next()
   return first.done ? first.value : finishLater(steps, first.value)

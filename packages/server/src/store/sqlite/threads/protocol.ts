@@ -1,21 +1,21 @@
-// What the main thread and the writing thread say to each other. A group of commands is one message and one transaction;
-// the bodies and keys of its batches lie in one buffer that is handed over, not copied. Messages are plain data.
+// The messages between the main thread and the writing thread. A group of commands is one message and one transaction.
+// The bodies and keys of its batches are in one buffer, which is transferred, not copied. Messages are plain data.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { NewAuditEntry } from '../../store.ts'
 
-/** What the writing thread can be asked to do: see commands.ts, where those of all topics come together. */
+/** A command of the writing thread. commands.ts lists all of them. */
 export interface WriterCommand {
-  /** May answer with a promise, if it waits for nothing but microtasks: the group's transaction is open meanwhile. */
+  /** May return a promise, but may wait for nothing but microtasks, because the group's transaction stays open meanwhile. */
   run(command: never, buffer: ArrayBuffer): unknown
   /**
-   * Changes nothing that is stored, and runs outside of the transaction: after the commit, whose result it sees, or before,
-   * like `release`: shipments that were given back before they were settled are no longer held then.
+   * The command writes nothing to the file and runs outside of the transaction. 'after': it runs after the commit and sees its result.
+   * 'before': it runs before the transaction, like `release`, so that released shipments are no longer held when the transaction runs.
    */
   outside?: 'before' | 'after'
   /**
-   * Nobody waits for it: it rides along with the next accepted batch, or goes after a moment. A commit of its own for each
-   * settlement cost more than the settling. What was delivered in that moment may be sent again after a crash, as what is in flight.
+   * Nobody waits for the command. It shares the commit of the next accepted batch, or is sent after LAZY_MS. A commit for each
+   * settlement cost more than the settling itself. After a crash, messages delivered in that time may be sent again, like those in flight.
    */
   lazy?: true
 }
@@ -44,7 +44,7 @@ export function auditNote(entry: NewAuditEntry | undefined, atMs: number): Noted
   return entry === undefined ? {} : { audit: { ...entry, atMs } }
 }
 
-/** Kinds and commands by place. */
+/** `kinds` and `commands` have the same length and order. */
 export interface Group {
   buffer: ArrayBuffer | null
   kinds: readonly string[]
@@ -55,7 +55,7 @@ export type Reply = { ok: true; value: unknown } | { ok: false; unavailable: boo
 
 export interface Answered {
   replies: Reply[]
-  /** Whether anything was committed: reading works on a full disk, too. */
+  /** Whether anything was committed. Commands that only read succeed on a full disk too. */
   committed: boolean
   /** How long the group's transaction took; null when it had none. */
   commitMs: number | null

@@ -1,5 +1,5 @@
-// The reading thread: everything that control can ask of the rows, on a connection of its own, so that a question about a million rows
-// holds up no commit. Each answer is one snapshot.
+// The reading thread: answers the questions of the control API on a connection of its own, so that a question about a million rows
+// delays no commit. Each answer comes from one snapshot.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { createTurns } from '../../../timing/turns.ts'
@@ -21,7 +21,7 @@ import { openReader } from '../schema/database.ts'
 
 type Keys = readonly FoundKey<number>[]
 
-/** By topic. What answers with a promise awaits nothing but rows, which are there at once. */
+/** The questions, by topic. A function that returns a promise awaits nothing but rows, which are read synchronously. */
 function createReads(rows: Rows) {
   const history = (found: Keys = []): HistoryReads =>
     historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows) }))
@@ -29,7 +29,7 @@ function createReads(rows: Rows) {
     configuration: configurationReads(rows),
     books: booksOf(bookRows(rows)),
     history: history(),
-    /** Questions of history about a messageId, with where the writing thread found it. */
+    /** Questions of the history about a messageId. `found`: the segments in which the writing thread found it. */
     found: {
       messages: (found: Keys, filter: MessageFilter, page: PageRequest) => history(found).messages(filter, page),
       message: (found: Keys, id: string) => history(found).message(id),

@@ -41,9 +41,12 @@ export class ReadingThread {
     })
   }
 
-  /** A topic of the port whose questions are asked here, but for those that `own` answers. */
+  /**
+   * A topic of the port: a call of a method is a question to the reading thread, except for the methods of `own`. The result is a proxy that can be
+   * called but not copied: Object.assign or a spread copies the methods of `own` and drops the questions.
+   */
   topic<T extends keyof Reads, Own extends object>(topic: T, own: Own): Own & Omit<Asked<Reads[T]>, keyof Own> {
-    // What looks at any object, such as a promise that is resolved with it or a log, looks for what is no question.
+    // Code that inspects objects also reads properties that are no questions: `then` when a promise is resolved with this object, symbols when it is logged.
     const isQuestion = (name: string | symbol): boolean => typeof name === 'string' && name !== 'then' && !(name in own)
     const get = (target: Own, name: string | symbol): unknown =>
       isQuestion(name) ? (...args: never) => this.ask(topic, name as never, ...args) : Reflect.get(target, name)

@@ -1,5 +1,5 @@
-// What the commands of the writing thread share: the connection, row ids, what is known of keys, claims and counts. Some of it
-// is kept in memory and follows the transaction.
+// The objects that all commands of the writing thread share: the connection, row ids, keys, claims and counts. Some of them keep state
+// in memory, which follows the commit or rollback of the transaction.
 
 import { randomBytes } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
@@ -17,7 +17,7 @@ import { RowIds } from '../schema/ids.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { WriterOptions } from './protocol.ts'
 
-/** Is told how the transaction goes; `write` comes last before the commit. */
+/** Called at the stages of a transaction. `write` is called right before the commit. */
 export interface InTransaction {
   write?(): void
   committed?(): void
@@ -38,7 +38,7 @@ export function openParts({ path, dedupMs }: WriterOptions) {
   const claims = new Claims()
   const settler = new SettleWriter({ rows, ids, ledger, claims })
   const retention = new Retention(rows, duplicates, ids)
-  /** Whoever keeps something in memory that a rollback makes wrong adds itself. */
+  /** Every part whose state in memory must be undone at a rollback. */
   const inTransaction: InTransaction[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
   return {
     rows,

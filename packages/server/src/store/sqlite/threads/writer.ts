@@ -1,5 +1,5 @@
-// The writing thread: the only one that changes the file. It takes groups of commands and answers each when it is durable
-// (group-writer.ts), and copies the log into the file when it has become long.
+// The writing thread, the only one that changes the file. It receives groups of commands and answers each when it is durable
+// (group-writer.ts). It copies the write-ahead log into the file when the log has become long.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { lockStore, openProblem, StoreProblem } from '../schema/database.ts'
@@ -66,7 +66,7 @@ if (parentPort !== null) {
       port.postMessage({ ...answered, buffer } satisfies AnsweredGroup, buffer === null ? [] : [buffer])
     }
 
-    // The main thread closes it when every group has been answered.
+    // The main thread sends 'close' when every group has been answered.
     port.on('message', (group: Group | 'close') => {
       if (group === 'close') return close()
       const answered = writer.run(group)
