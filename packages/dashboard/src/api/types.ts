@@ -74,7 +74,7 @@ export interface Operations {
     body: { type?: 'webhook' | undefined; name: string; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls: string[]; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
-  /** How each destination does, in one answer */
+  /** The health of all destinations */
   'GET /api/destinations/health': {
     query: Record<string, never>
     body: undefined
@@ -86,7 +86,7 @@ export interface Operations {
     body: undefined
     answer: Schemas['Destination']
   }
-  /** Changes the fields that are given, of batch likewise */
+  /** Changes only the fields that are given, also within batch */
   'PATCH /api/destinations/{id}': {
     query: Record<string, never>
     body: { type?: 'webhook' | undefined; name?: string | undefined; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls?: string[] | undefined; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
@@ -104,7 +104,7 @@ export interface Operations {
     body: { type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined }
     answer: { success: boolean; message: Record<string, unknown>; request: { headers: Record<string, string>; body: string }; attempts: Schemas['Attempt'][] }
   }
-  /** How a destination does: breaker, backlog, recent success and latency */
+  /** The health of a destination: breaker, backlog, recent success and latency */
   'GET /api/destinations/{id}/health': {
     query: Record<string, never>
     body: undefined
@@ -116,7 +116,7 @@ export interface Operations {
     body: undefined
     answer: { data: { destinationId: string; owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }[]; next: string | null; consistent: boolean }
   }
-  /** What was refused at the door, by source and code */
+  /** Messages and requests that were rejected, by source and code */
   'GET /api/rejections': {
     query: Record<string, never>
     body: undefined
@@ -224,7 +224,7 @@ export interface Operations {
     body: { userIds: string[]; sourceIds?: string[] | undefined }
     answer: { added: number }
   }
-  /** Takes the messages of a user again */
+  /** Accepts the messages of a user again */
   'DELETE /api/suppressions': {
     query: { userId: string; sourceId?: string | undefined }
     body: undefined
@@ -302,7 +302,7 @@ export interface Operations {
     body: undefined
     answer: Schemas['Backup']
   }
-  /** How far a copy is */
+  /** The progress of a backup */
   'GET /api/backups/{id}': {
     query: Record<string, never>
     body: undefined
@@ -374,7 +374,7 @@ export interface Operations {
     body: undefined
     answer: { data: Schemas['AuditEntry'][]; next: string | null }
   }
-  /** Whether these would be taken, all at once; changes nothing */
+  /** Checks whether all of these settings would be accepted together; changes nothing */
   'POST /api/configuration/check': {
     query: Record<string, never>
     body: { sources?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; destinations?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; oauthApps?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined }

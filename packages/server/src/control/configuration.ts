@@ -40,8 +40,8 @@ const MAX_ENTRIES = 10_000
 const ENTRIES = withDefault(
   array(
     object({
-      id: withDefault(nullable(string({ max: 100, description: 'Of the one that is there already.' })), null),
-      settings: anyObject({ description: 'As for creating it, without the ids of sources.' }),
+      id: withDefault(nullable(string({ max: 100, description: 'The id of the existing resource, if the entry changes one.' })), null),
+      settings: anyObject({ description: 'The same fields as for creating the resource, without the ids of sources.' }),
     }),
     { max: MAX_ENTRIES },
   ),
@@ -49,7 +49,7 @@ const ENTRIES = withDefault(
 )
 const CHECK = object({ sources: ENTRIES, destinations: ENTRIES, oauthApps: ENTRIES })
 
-const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'In the list that was given.' }) }
+const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'The index in the list of the request.' }) }
 const CHECK_ANSWER = object({
   problems: array(object({ ...WHERE_FIELDS, field: nullable(string()), code: string(), message: string() })),
   changedSecrets: array(object({ ...WHERE_FIELDS, fields: array(string()) })),
@@ -102,7 +102,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     route({
       method: 'POST',
       path: '/configuration/check',
-      summary: 'Whether these would be taken, all at once; changes nothing',
+      summary: 'Checks whether all of these settings would be accepted together; changes nothing',
       body: CHECK,
       status: 200,
       answer: CHECK_ANSWER,

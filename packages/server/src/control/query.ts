@@ -56,8 +56,11 @@ const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 1_000
 
 const PAGE_FIELDS = {
-  limit: withDefault(queryInteger({ min: 1, max: MAX_LIMIT, description: 'Most entries in the answer.' }), DEFAULT_LIMIT),
-  cursor: optional(string({ description: '`next` of the page before.' })),
+  limit: withDefault(
+    queryInteger({ min: 1, max: MAX_LIMIT, description: 'The maximum number of entries in the response.' }),
+    DEFAULT_LIMIT,
+  ),
+  cursor: optional(string({ description: '`next` from the previous page.' })),
 }
 
 /** The query of a list: its filters, and which page of it. */

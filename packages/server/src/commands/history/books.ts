@@ -71,7 +71,7 @@ export const BOOK_COMMANDS: readonly Command[] = [
   },
   {
     name: 'rejections',
-    summary: 'What was refused at the door: how often, for which reason, and the last of each',
+    summary: 'Rejected messages and requests: how often, for which reason, and the last of each',
     details: 'A message that `trace` does not find may have been refused.',
     flags: { source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.' } },
     async run(call) {

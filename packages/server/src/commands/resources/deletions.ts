@@ -113,7 +113,7 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'suppressions remove',
-    summary: 'Takes the messages of a user again',
+    summary: 'Accepts the messages of a user again',
     arguments: [{ name: 'USER_ID', sentence: 'The user, by userId.' }],
     flags: { source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.', usual: 'all sources' } },
     async run(call) {

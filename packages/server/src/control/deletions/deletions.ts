@@ -38,7 +38,7 @@ const NEW_SUPPRESSIONS = object(USERS)
 
 const FILTERS = {
   state: optional(oneOf(STATES, { description: 'In this state.' })),
-  userId: optional(string({ min: 1, description: 'Found by its id also where it is shown by pseudonym.' })),
+  userId: optional(string({ min: 1, description: 'The id of the user. Also finds requests that show the user by pseudonym.' })),
 }
 
 const SUMMARY_FIELDS = {
@@ -206,7 +206,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/suppressions',
-      summary: 'Takes the messages of a user again',
+      summary: 'Accepts the messages of a user again',
       query: REMOVAL_QUERY,
       status: 200,
       answer: object({ removed: integer() }),

@@ -46,10 +46,13 @@ const TYPE_NAMES = { allow: namesOf(oneOf(MESSAGE_TYPES)), deny: namesOf(oneOf(M
 const EVENT_NAMES = { allow: namesOf(string({ min: 1, max: 1_000 })), deny: namesOf(string({ min: 1, max: 1_000 })) }
 const FILTER_FIELDS = {
   types: withDefault(
-    object(TYPE_NAMES, { description: 'By type; an empty allow lets every type through that deny does not name.' }),
+    object(TYPE_NAMES, { description: 'Filters by type. If allow is empty, every type passes that deny does not list.' }),
     NO_FILTER.types,
   ),
-  events: withDefault(object(EVENT_NAMES, { description: 'Of track messages, by exact event name, likewise.' }), NO_FILTER.events),
+  events: withDefault(
+    object(EVENT_NAMES, { description: 'Filters track messages by exact event name, in the same way.' }),
+    NO_FILTER.events,
+  ),
 }
 const FILTER = withDefault(
   object(FILTER_FIELDS, { description: 'Which messages it is sent. A change replaces the whole filter.' }),
@@ -71,7 +74,11 @@ const FIELDS = {
     false,
   ),
   sourceIds: withDefault(
-    array(string({ min: 1, max: 100 }), { max: 1_000, identity: (id) => id, description: 'Whose messages it gets.' }),
+    array(string({ min: 1, max: 100 }), {
+      max: 1_000,
+      identity: (id) => id,
+      description: 'The sources whose messages the destination gets.',
+    }),
     [],
   ),
   ...KINDS.webhook.settings,

@@ -40,7 +40,7 @@ export const DESTINATION = object(
     type: oneOf(['webhook']),
     name: string(),
     enabled: boolean({ description: 'While false, new messages skip it and what it is owed is held.' }),
-    paused: boolean({ description: 'While true, nothing is sent to it, and what comes is held for it too.' }),
+    paused: boolean({ description: 'While true, nothing is sent to the destination; new messages wait for it too.' }),
     sourceIds: array(string()),
     ...KINDS.webhook.shownSettings,
     batch: BATCH_VIEW,
@@ -56,7 +56,7 @@ export const DESTINATION = object(
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
 const TEST_ANSWER = object({
-  success: boolean({ description: 'Whether one of the URLs took it.' }),
+  success: boolean({ description: 'Whether at least one URL answered with success.' }),
   message: anyObject({ description: 'What was sent.' }),
   request: object(
     { headers: record(string()), body: string() },
@@ -75,18 +75,16 @@ const RECENT_FIELDS = {
   latencyMs: LATENCY,
 }
 const STANDING_FIELDS = {
-  breaker: oneOf(['closed', 'open', 'probing'], { description: 'With several nodes, the worst of theirs.' }),
-  openSince: nullable(
-    time({ description: 'Since when the breaker is not closed, as the node that answers saw it; null when it is closed there.' }),
-  ),
+  breaker: oneOf(['closed', 'open', 'probing'], { description: 'With several nodes, the worst state among them.' }),
+  openSince: nullable(time({ description: 'The time since which the breaker of the answering node is not closed; null if it is closed.' })),
   ...RECENT_FIELDS,
   pending: integer(),
   oldestPendingAt: nullable(time()),
-  nextAttemptAt: nullable(time({ description: 'Of whichever node is the first.' })),
+  nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes.' })),
 }
 const ALL_HEALTH = object({
   data: array(object({ destinationId: string(), ...STANDING_FIELDS })),
-  next: nullable(string({ description: 'Always null: the list is whole.' })),
+  next: nullable(string({ description: 'Always null: the list is complete.' })),
 })
 const HEALTH = object({
   ...STANDING_FIELDS,
@@ -152,7 +150,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'GET',
       path: '/destinations/health',
-      summary: 'How each destination does, in one answer',
+      summary: 'The health of all destinations',
       status: 200,
       answer: ALL_HEALTH,
       async handle() {
@@ -180,7 +178,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'PATCH',
       path: '/destinations/:id',
-      summary: 'Changes the fields that are given, of batch likewise',
+      summary: 'Changes only the fields that are given, also within batch',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
@@ -237,7 +235,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'GET',
       path: '/destinations/:id/health',
-      summary: 'How a destination does: breaker, backlog, recent success and latency',
+      summary: 'The health of a destination: breaker, backlog, recent success and latency',
       status: 200,
       answer: HEALTH,
       errors: ['destination_not_found'],

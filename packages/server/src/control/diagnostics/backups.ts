@@ -51,7 +51,7 @@ export function backupRoutes({ store, operating }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/backups/:id',
-      summary: 'How far a copy is',
+      summary: 'The progress of a backup',
       role: 'admin',
       status: 200,
       answer: BACKUP,

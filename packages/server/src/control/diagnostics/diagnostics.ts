@@ -23,7 +23,7 @@ export interface Check extends Finding {
 
 const CHECK = object({
   name: string({ description: 'What was checked; stable.' }),
-  state: oneOf(['good', 'warning', 'bad', 'unknown'], { description: 'unknown: it could not be checked, or not in time.' }),
+  state: oneOf(['good', 'warning', 'bad', 'unknown'], { description: '`unknown`: the check failed or timed out.' }),
   message: string(),
   advice: nullable(string({ description: 'What to do next.' })),
   destinationId: nullable(string()),

@@ -18,7 +18,7 @@ const NODES_ANSWER = object({
       { title: 'Node', description: 'A process that serves this installation.' },
     ),
   ),
-  next: nullable(string({ description: 'Always null: the list is whole.' })),
+  next: nullable(string({ description: 'Always null: the list is complete.' })),
 })
 
 const INSTALLATION = object(

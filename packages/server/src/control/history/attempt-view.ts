@@ -11,13 +11,13 @@ export const ATTEMPT_FIELDS = {
     description:
       'An attempt is stored without the query values of its URL. Admins see the values that the destination has now, if exactly one of its URLs matches; otherwise, and for viewers, they are shown as (hidden).',
   }),
-  address: nullable(string({ description: 'The address that was dialled; null where none was.' })),
+  address: nullable(string({ description: 'The IP address that was dialled; null if none was.' })),
   startedAt: time(),
   status: nullable(integer()),
   reason: nullable(string({ description: 'A stable code; null on success.' })),
   error: nullable(string({ description: 'A sentence; null on success.' })),
   timings: object({ dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() }),
-  responseStart: nullable(string({ description: "The start of the answer's body, of failures and tests only." })),
+  responseStart: nullable(string({ description: 'The start of the response body. Kept for failures and tests only.' })),
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {

@@ -43,16 +43,16 @@ const FILTERS = {
     string({ min: 1, description: 'Of a message of this user: its userId, anonymousId or previousId. A page may be short.' }),
   ),
   event: optional(string({ min: 1, description: 'Of a message with this event. A page may be short.' })),
-  from: optional(queryTime({ description: 'Came to its state at this time or later.' })),
-  to: optional(queryTime({ description: 'Came to its state at this time or earlier.' })),
+  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
+  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
 }
 
 const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
 const CAUSES_FILTERS = {
   destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
   state: optional(oneOf(FAILURE_STATES, { description: 'In this state; in any of the three when left out.' })),
-  from: optional(queryTime({ description: 'Came to its state at this time or later.' })),
-  to: optional(queryTime({ description: 'Came to its state at this time or earlier.' })),
+  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
+  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
 }
 const CAUSE = object(
   {
@@ -62,10 +62,10 @@ const CAUSE = object(
     status: nullable(integer({ description: 'The HTTP status that the receiver answered with, where that is the reason.' })),
     sentence: string({ description: 'The reason in words, to be printed as it is.' }),
     count: integer(),
-    firstAt: time({ description: 'When the oldest of them came to its state.' }),
-    lastAt: time({ description: 'When the newest of them did.' }),
+    firstAt: time({ description: 'When the oldest of them reached its state.' }),
+    lastAt: time({ description: 'When the newest of them reached its state.' }),
     deliveryId: string({ description: 'The newest of them, as an example.' }),
-    partial: boolean({ description: 'Whether older ones of the same destination and state were not counted.' }),
+    partial: boolean({ description: 'Whether older deliveries of the same destination and state were not counted.' }),
   },
   { title: 'FailureCause' },
 )
@@ -78,19 +78,21 @@ export const DELIVERY_FIELDS = {
   id: string(),
   messageId: nullable(string()),
   storedMessageId: string({ description: "The message's id in the store." }),
-  type: nullable(string({ description: "The message's type; null when it is no longer stored, like the next three." })),
+  type: nullable(
+    string({ description: 'The type of the message. Null if the message is no longer stored; the same holds for the next three fields.' }),
+  ),
   event: nullable(string({ description: 'The event of a track message.' })),
   userId: nullable(string()),
   anonymousId: nullable(string()),
   destinationId: string(),
   state: oneOf(STATES),
-  reason: nullable(string({ description: 'Why it came to its state; null when it was delivered.' })),
+  reason: nullable(string({ description: 'The reason for its state; null if it was delivered.' })),
   attemptCount: integer(),
-  replay: boolean({ description: 'Whether it sends a message again.' }),
+  replay: boolean({ description: 'Whether this delivery is a replay.' }),
   replayOf: nullable(string({ description: 'Of a replay: the delivery that it repeats.' })),
   replayJobId: nullable(string({ description: 'Of a replay: the job that made it; null when it was asked for alone.' })),
   replayedBy: nullable(string({ description: 'The newest delivery of the same message to the same destination, if that is a later one.' })),
-  nextAttemptAt: nullable(time({ description: 'Of a pending one; null when it is due at once.' })),
+  nextAttemptAt: nullable(time({ description: 'Only if pending; null if it is due now.' })),
   settledAt: nullable(time()),
 }
 export const ATTEMPTS = array(object({ attempt: integer(), ...ATTEMPT_FIELDS }))

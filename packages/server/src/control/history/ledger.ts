@@ -21,7 +21,7 @@ export function emptyLedger(destinationId: string): LedgerRow {
 }
 
 /** These lists are as short as the configuration and come whole. */
-const NEXT = nullable(string({ description: 'Always null: the list is whole.' }))
+const NEXT = nullable(string({ description: 'Always null: the list is complete.' }))
 
 const LEDGER_ANSWER = object({
   data: array(object({ destinationId: string(), ...LEDGER_FIELDS })),
@@ -66,7 +66,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/rejections',
-      summary: 'What was refused at the door, by source and code',
+      summary: 'Messages and requests that were rejected, by source and code',
       status: 200,
       answer: REJECTIONS_ANSWER,
       async handle() {

@@ -23,7 +23,7 @@ const FILTERS = {
 }
 
 const MESSAGE_FIELDS = {
-  id: string({ description: 'Its place in the store.' }),
+  id: string({ description: 'The id that the store gave to the message.' }),
   messageId: nullable(string({ description: "The sender's id, by which duplicates are known." })),
   sourceId: string(),
   type: nullable(string()),
@@ -43,7 +43,7 @@ const MESSAGE_FIELDS = {
 const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: string(), destinationId: string() })) })
 const STORY = array(
   object({
-    at: nullable(time({ description: 'Null for what holds now or is due at once.' })),
+    at: nullable(time({ description: 'Null for entries that describe the present or are due now.' })),
     what: oneOf(STORY_KINDS),
     sentence: string(),
     destinationId: nullable(string()),
@@ -52,7 +52,10 @@ const STORY = array(
   { description: 'What happened to it, in order, in sentences to be printed as they are.' },
 )
 const DUPLICATES = nullable(
-  object({ count: integer(), lastAt: time() }, { description: 'How often its messageId came again and was dropped; null: never.' }),
+  object(
+    { count: integer(), lastAt: time() },
+    { description: 'How often the same messageId was sent again and dropped as a duplicate; null if never.' },
+  ),
 )
 const MESSAGE_DETAIL = object({
   ...MESSAGE_FIELDS,

@@ -11,25 +11,26 @@ import { trackingOperations } from './tracking-operations.ts'
 export type { OpenApiDocument } from './document.ts'
 
 const DESCRIPTION = [
-  'A message arrives at the tracking API, is stored, and is delivered to webhooks. The control API says where, and what became of it.',
-  'Bodies are JSON in UTF-8 and names are camelCase. Times are ISO 8601 in UTC. The control API refuses fields that it does not know, by name.',
-  'Lists are `{ "data": [...], "next": cursor | null }`: give `next` back as `cursor` for the next page, with the same filters.',
-  'Every error has one shape, a stable code and a sentence. Besides those that an operation names, any request can be answered with `not_found`, `method_not_allowed`, `request_timeout`, `headers_too_large` or `internal_error`.',
-  'Everything under `/api` but logging in takes a control token. A token with the role `viewer` may read; `admin` may change, too. Secrets go in and never come out.',
-  'HEAD answers as GET does, without the body.',
+  'A message arrives at the tracking API, is stored, and is delivered to webhooks. With the control API you configure where messages go, and see what happened to each of them.',
+  'Bodies are JSON in UTF-8 and names are camelCase. Times are ISO 8601 in UTC. The control API rejects unknown fields and names them in the error.',
+  'Lists are `{ "data": [...], "next": cursor | null }`. To get the next page, send `next` as `cursor`, with the same filters.',
+  'All errors have the same shape, with a stable code and a sentence. Besides the codes that an operation lists, any request can be answered with `not_found`, `method_not_allowed`, `request_timeout`, `headers_too_large` or `internal_error`.',
+  'All operations under `/api` except logging in require a control token. A token with the role `viewer` may read; one with the role `admin` may also change. No response contains a secret that you have set.',
+  'HEAD is answered like GET, without the body.',
 ].join('\n\n')
 
 const SECURITY_SCHEMES = {
   controlToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'A control token. The first one is printed by the first start, or is SWITCHYARD_ADMIN_TOKEN.',
+    description: 'A control token. The service prints the first one at its first start, unless it is set with SWITCHYARD_ADMIN_TOKEN.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: 'switchyard_session',
-    description: 'Of a browser that has logged in; over https its name begins with `__Host-`. Changes are taken only from the same origin.',
+    description:
+      'The cookie of a browser that has logged in; over https its name begins with `__Host-`. Changes are accepted only from the same origin.',
   },
   writeKey: {
     type: 'http',

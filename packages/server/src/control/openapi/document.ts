@@ -35,13 +35,13 @@ export interface Described {
 const ERROR: JsonSchema = {
   title: 'Error',
   type: 'object',
-  description: 'Every refusal, of every path.',
+  description: 'The shape of all errors.',
   properties: {
     success: { type: 'boolean', const: false },
-    error: { type: 'string', description: 'The code, once more: public clients read different ones of these keys.' },
+    error: { type: 'string', description: 'The same as `code`. Public clients read one or the other.' },
     code: { type: 'string', description: 'Stable, for programs.' },
     message: { type: 'string', description: 'A sentence, for people.' },
-    field: { type: 'string', description: 'The field or parameter at fault, where it is one: `urls[0]`.' },
+    field: { type: 'string', description: 'The field or parameter that is wrong, such as `urls[0]`; only if the error is about one.' },
   },
   required: ['success', 'error', 'code', 'message'],
 }

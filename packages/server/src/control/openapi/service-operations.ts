@@ -29,7 +29,7 @@ export function serviceOperations(): Operation[] {
       description: 'SWITCHYARD_METRICS says who may read it: everybody, who has a control token, or nobody.',
       errors: ['unauthorized'],
     },
-    get('/docs/openapi.json', 'getDocsOpenapiJson', 'The reference, for machines: the same as /api/openapi.json, without a token', {
+    get('/docs/openapi.json', 'getDocsOpenapiJson', 'The OpenAPI document: the same as /api/openapi.json, without a token', {
       description: 'OpenAPI 3.1.',
       type: 'application/json',
       schema: { type: 'object', additionalProperties: true },

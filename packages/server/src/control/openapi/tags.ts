@@ -18,14 +18,14 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   'oauth-apps': { name: 'OAuth applications', description: 'Who may ask for access tokens, with which public keys, for which sources.' },
   tokens: { name: 'Tokens', description: 'Tokens of the control API. A token is shown once, when it is made.' },
   login: { name: 'Session', description: 'Logging in to the dashboard with a control token.' },
-  audit: { name: 'Audit', description: 'Every change: who, when, what before and after.' },
-  ledger: { name: 'Books', description: 'What each destination is owed and what became of it; what each source sent; what was refused.' },
+  audit: { name: 'Audit', description: 'The audit log: who changed what, when, with the values before and after.' },
+  ledger: { name: 'Books', description: 'Counts of deliveries per destination, of messages per source, and of rejected messages.' },
   diagnostics: {
     name: 'Operating',
     description: 'Checks of the whole installation, its nodes, copies of the store, and configuration as a file.',
   },
-  live: { name: 'Live', description: 'What happens now, as server-sent events.' },
-  openapi: { name: 'Description', description: 'This description, for machines.' },
+  live: { name: 'Live', description: 'Live events of the service, as server-sent events.' },
+  openapi: { name: 'Description', description: 'The OpenAPI document of this API.' },
 }
 
 const SAME: Readonly<Record<string, string>> = {
@@ -47,7 +47,7 @@ export const TAGS: readonly Tag[] = [
   },
   { name: OAUTH, description: 'Access tokens for sources that require them.' },
   ...Object.values(RESOURCES),
-  { name: SERVICE, description: 'Whether the process is well, and these pages.' },
+  { name: SERVICE, description: 'Health checks, metrics, and the OpenAPI document without a token.' },
 ]
 
 export function tagOf(path: string): string {

@@ -20,7 +20,7 @@ const text = (description: string): JsonSchema => ({ type: ['string', 'null'], d
 const anything = (description: string): JsonSchema => ({ type: ['object', 'null'], additionalProperties: true, description })
 
 const CONTEXT = anything(
-  'Facts around the call: `ip`, `userAgent`, `page`, `campaign`, `library` … `direct: true` fills `ip` from the connection.',
+  'Information about the circumstances of the call: `ip`, `userAgent`, `page`, `campaign`, `library` … `direct: true` fills `ip` from the connection.',
 )
 const INTEGRATIONS = anything('Destination name to on or off. `Webhooks` stands for every webhook, `All` (or `all`) for what is not named.')
 const WRITE_KEY = { type: 'string', description: 'Instead of Basic authentication.' }
@@ -31,7 +31,7 @@ const COMMON_FIELDS = {
     type: ['string', 'null'],
     minLength: 1,
     maxLength: MAX_MESSAGE_ID_LENGTH,
-    description: 'By which duplicates are known: the same source does not take it twice within 24 hours. Made up when absent.',
+    description: 'Identifies duplicates: within 24 hours, a source accepts each messageId once. Generated if absent.',
   },
   timestamp: text('When it happened, ISO 8601. A time long past is a historical import.'),
   context: CONTEXT,
@@ -183,8 +183,8 @@ function batchOperation(name: string, id: string, summary: string, aliasOf?: str
     batch: { type: 'array', maxItems: MAX_BATCH_MESSAGES, items: messageSchema(), description: 'Messages, each with its `type`.' },
     writeKey: WRITE_KEY,
     sentAt: text('When the batch was sent, by the sender’s clock. With it, times are corrected for clocks that are wrong.'),
-    context: anything('For all of them, under each message’s own.'),
-    integrations: anything('For all of them, under each message’s own.'),
+    context: anything('Applies to all messages. Values in a message take precedence.'),
+    integrations: anything('Applies to all messages. Values in a message take precedence.'),
   }
   const schema = { title: 'Batch', type: 'object', properties, required: ['batch'] }
   return {

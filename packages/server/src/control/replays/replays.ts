@@ -38,7 +38,7 @@ const NEW_REPLAY = object({
     array(oneOf(STATES), {
       min: 1,
       identity: (state) => state,
-      description: 'What the deliveries came to. Failed and expired when left out.',
+      description: 'The states of the deliveries. Failed and expired if left out.',
     }),
   ),
   reason: optional(string({ min: 1, max: 100, description: 'Only those with this reason.' })),
@@ -70,19 +70,21 @@ const SKIPS = {
 
 const JOB_FIELDS = {
   id: string(),
-  state: oneOf(JOB_STATES, { description: 'Finished when each delivery was owed again or skipped; what comes of them is in outcomes.' }),
-  total: integer({ description: 'Deliveries that it was made for. What comes to its state later is not part of it.' }),
+  state: oneOf(JOB_STATES, {
+    description: '`finished` when each delivery was replayed or skipped; `outcomes` says how the replays ended.',
+  }),
+  total: integer({ description: 'The number of deliveries in the job. Deliveries that reach one of the states later are not part of it.' }),
   done: integer({ description: 'Replayed and skipped.' }),
-  replayed: integer({ description: 'Owed to their destinations again.' }),
+  replayed: integer({ description: 'Deliveries that were queued for their destinations again.' }),
   skipped: integer(),
-  skippedReasons: object(SKIPS, { description: 'How many for which reason.' }),
+  skippedReasons: object(SKIPS, { description: 'The number of skipped deliveries, by reason.' }),
   outcomes: object(
     { pending: integer(), delivered: integer(), failed: integer(), expired: integer(), cancelled: integer() },
     { description: 'What became of those that were replayed.' },
   ),
   ratePerSecond: nullable(integer()),
-  destinationId: nullable(string({ description: 'Null: of every destination, or deliveries that were named.' })),
-  states: nullable(array(oneOf(STATES), { description: 'Null: deliveries that were named.' })),
+  destinationId: nullable(string({ description: 'Null if the job is for all destinations, or for deliveries selected by id.' })),
+  states: nullable(array(oneOf(STATES), { description: 'Null if the deliveries were selected by id.' })),
   reason: nullable(string()),
   from: nullable(time()),
   to: nullable(time()),
@@ -91,7 +93,10 @@ const JOB_FIELDS = {
   createdBy: nullable(object({ id: string(), name: string() })),
 }
 const JOB_SUMMARY = object(JOB_FIELDS)
-const JOB = object({ ...JOB_FIELDS, deliveryIds: nullable(array(string(), { description: 'Null: those that match the filter.' })) })
+const JOB = object({
+  ...JOB_FIELDS,
+  deliveryIds: nullable(array(string(), { description: 'Null if the deliveries were selected by a filter.' })),
+})
 const DRY_RUN = object({
   dryRun: boolean(),
   total: integer({ description: 'Deliveries that a job would be made for.' }),
