@@ -41,7 +41,7 @@ test('every package that the service loads is in its bill, in that version', () 
   const hooks = `import { registerHooks } from 'node:module'
     const urls = []
     registerHooks({ load(url, context, next) { urls.push(url); return next(url, context) } })
-    for (const file of ['app.ts', 'commands/export.ts', 'maintenance.ts']) await import(new URL(file, ${JSON.stringify(pathToFileURL(join(root, 'packages/server/src/')).href)}))
+    for (const file of ['app.ts', 'commands/configuration/export.ts', 'installation/maintenance.ts']) await import(new URL(file, ${JSON.stringify(pathToFileURL(join(root, 'packages/server/src/')).href)}))
     console.log(JSON.stringify(urls))
     process.exit(0)`
   const printed = execFileSync(process.execPath, ['--input-type=module', '-e', hooks], { encoding: 'utf8' })
