@@ -44,7 +44,7 @@ export interface Operations {
     body: { name?: string | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined }
     answer: Schemas['Source']
   }
-  /** Deletes a source: its write keys are refused from now on */
+  /** Deletes a source; its write keys are rejected from now on */
   'DELETE /api/sources/{id}': {
     query: Record<string, never>
     body: undefined
@@ -56,7 +56,7 @@ export interface Operations {
     body: { key?: string | undefined }
     answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; createdAt: string; key: string }
   }
-  /** Removes a write key, though never the last one */
+  /** Removes a write key; the last one cannot be removed */
   'DELETE /api/sources/{id}/write-keys/{key}': {
     query: Record<string, never>
     body: undefined
@@ -98,7 +98,7 @@ export interface Operations {
     body: undefined
     answer: undefined
   }
-  /** Sends one sample message now, enabled or not, paused or not, and answers with its attempts */
+  /** Sends one sample message now, even if the destination is disabled or paused, and returns the attempts */
   'POST /api/destinations/{id}/test': {
     query: Record<string, never>
     body: { type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined }
@@ -110,7 +110,7 @@ export interface Operations {
     body: undefined
     answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
   }
-  /** What each destination is owed, and what became of it */
+  /** The ledger: the deliveries of each destination, by state */
   'GET /api/ledger': {
     query: { recount?: boolean | undefined }
     body: undefined
@@ -122,7 +122,7 @@ export interface Operations {
     body: undefined
     answer: { data: ({ sourceId: string | null; code: string; count: number; lastAt: string; lastSample: string })[]; next: string | null }
   }
-  /** What each source sent, in all */
+  /** Total counts of messages per source */
   'GET /api/stats/totals': {
     query: Record<string, never>
     body: undefined
@@ -134,7 +134,7 @@ export interface Operations {
     body: undefined
     answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; message: string })[]; deliveries: { id: string; destinationId: string }[] })[]; next: string | null }
   }
-  /** Where a message is: by its id or its messageId, with its deliveries or why it went nowhere, and its whole story */
+  /** One message by its id or messageId, with its deliveries, or the reason why it has none, and its timeline */
   'GET /api/messages/{id}': {
     query: Record<string, never>
     body: undefined
@@ -146,7 +146,7 @@ export interface Operations {
     body: undefined
     answer: { data: Schemas['Delivery'][]; next: string | null }
   }
-  /** What was not delivered, grouped by destination, state and reason */
+  /** Deliveries that failed, expired or were cancelled, grouped by destination, state and reason */
   'GET /api/deliveries/causes': {
     query: { destinationId?: string | undefined; state?: 'failed' | 'expired' | 'cancelled' | undefined; from?: string | undefined; to?: string | undefined }
     body: undefined
@@ -158,7 +158,7 @@ export interface Operations {
     body: undefined
     answer: { id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null })[]; traceId: string | null; request: ({ headers: Record<string, string>; body: string; note: string | null }) | null }
   }
-  /** Sends the message to the destination once more, as a delivery of its own */
+  /** Sends the message to the destination again, as a new delivery */
   'POST /api/deliveries/{id}/replay': {
     query: Record<string, never>
     body: undefined
@@ -170,19 +170,19 @@ export interface Operations {
     body: undefined
     answer: { data: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null })[]; next: string | null }
   }
-  /** Sends many deliveries again as a job, or with dryRun counts them */
+  /** Creates a job that sends many deliveries again; with dryRun, only counts them */
   'POST /api/replays': {
     query: Record<string, never>
     body: { destinationId?: string | undefined; states?: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | undefined; reason?: string | undefined; from?: string | undefined; to?: string | undefined; deliveryIds?: string[] | undefined; ratePerSecond?: number | null | undefined; dryRun?: boolean | undefined }
     answer: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }) | { dryRun: boolean; total: number; alreadyReplayed: number; byDestination: { destinationId: string; total: number; alreadyReplayed: number }[] }
   }
-  /** One replay job, and how far it has come */
+  /** One replay job, with its progress */
   'GET /api/replays/{id}': {
     query: Record<string, never>
     body: undefined
     answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
-  /** Pauses a replay job, lets it go on, cancels it, or changes its rate */
+  /** Pauses, resumes or cancels a replay job, or changes its rate */
   'PATCH /api/replays/{id}': {
     query: Record<string, never>
     body: { state?: 'running' | 'paused' | 'cancelled' | undefined; ratePerSecond?: number | null | undefined }
@@ -248,13 +248,13 @@ export interface Operations {
     body: undefined
     answer: Schemas['OAuthApp']
   }
-  /** Changes the fields that are given; tokens from keys that are no longer there are refused */
+  /** Changes the fields that are given; tokens from removed keys are rejected */
   'PATCH /api/oauth-apps/{id}': {
     query: Record<string, never>
     body: { name?: string | undefined; sourceIds?: string[] | undefined; keys?: ({ id?: string | undefined; publicKeyPem: string })[] | undefined }
     answer: Schemas['OAuthApp']
   }
-  /** Deletes an OAuth application: its tokens are refused from now on */
+  /** Deletes an OAuth application; its tokens are rejected from now on */
   'DELETE /api/oauth-apps/{id}': {
     query: Record<string, never>
     body: undefined
@@ -266,7 +266,7 @@ export interface Operations {
     body: { id?: string | undefined; publicKeyPem: string }
     answer: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string; keyId: string }
   }
-  /** Removes a key: tokens that were got with it are refused from now on */
+  /** Removes a key; tokens that were issued for it are rejected from now on */
   'DELETE /api/oauth-apps/{id}/keys/{keyId}': {
     query: Record<string, never>
     body: undefined
@@ -296,7 +296,7 @@ export interface Operations {
     body: undefined
     answer: { data: Schemas['Node'][]; next: string | null }
   }
-  /** Begins a consistent copy of the store while it is in use */
+  /** Starts a backup: a consistent copy of the store, made while it is in use */
   'POST /api/backups': {
     query: Record<string, never>
     body: undefined
@@ -308,13 +308,13 @@ export interface Operations {
     body: undefined
     answer: Schemas['Backup']
   }
-  /** Removes a copy, or gives up making it */
+  /** Deletes a backup, or stops making it */
   'DELETE /api/backups/{id}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** The copy itself, when it is ready: a SQLite file */
+  /** Downloads a backup that is ready: a SQLite file */
   'GET /api/backups/{id}/file': {
     query: Record<string, never>
     body: undefined
@@ -326,19 +326,19 @@ export interface Operations {
     body: undefined
     answer: { data: ({ at: string; accepted?: number | undefined; duplicates?: number | undefined; rejected?: Record<string, number> | undefined; suppressed?: number | undefined; attempts?: number | undefined; delivered?: number | undefined; failed?: number | undefined; expired?: number | undefined; cancelled?: number | undefined; retried?: number | undefined; latencyMs?: { p50: number; p95: number; p99: number } | null | undefined })[]; from: string; to: string; step: '1m' | '5m' | '1h' | '1d'; next: string | null }
   }
-  /** What is accepted, rejected and attempted, as it happens */
+  /** A stream of accepted and rejected messages and of attempts, as they happen */
   'GET /api/live': {
     query: { sourceId?: string | undefined; destinationId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined; messageId?: string | undefined; event?: string | undefined; userId?: string | undefined; what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined }
     body: undefined
     answer: undefined
   }
-  /** Control tokens, the one of the settings first, then oldest first */
+  /** Control tokens: first the one from the settings, then the others, oldest first */
   'GET /api/tokens': {
     query: { limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Token'][]; next: string | null }
   }
-  /** Makes a control token and answers with it, this once */
+  /** Creates a control token and returns it; it is not shown again */
   'POST /api/tokens': {
     query: Record<string, never>
     body: { name: string; role?: 'admin' | 'viewer' | undefined }
@@ -362,13 +362,13 @@ export interface Operations {
     body: undefined
     answer: undefined
   }
-  /** Who asks, with which role, and until when */
+  /** The name and role of the caller, and when its session ends */
   'GET /api/session': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Session']
   }
-  /** Who did what, newest first */
+  /** Entries of the audit log, newest first */
   'GET /api/audit': {
     query: { actor?: string | undefined; action?: string | undefined; subject?: string | undefined; userId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
@@ -392,7 +392,7 @@ export interface Operations {
     body: undefined
     answer: Record<string, unknown>
   }
-  /** The description of the whole API, as OpenAPI 3.1 */
+  /** The OpenAPI 3.1 document of the whole API */
   'GET /api/openapi.json': {
     query: Record<string, never>
     body: undefined

@@ -50,7 +50,7 @@ const AUDIT_COLUMNS: readonly Column[] = [
 export const BOOK_COMMANDS: readonly Command[] = [
   {
     name: 'ledger',
-    summary: 'What each destination is owed, and what became of it',
+    summary: 'The ledger: the deliveries of each destination, by state',
     details: 'owed = delivered + pending + failed + expired + cancelled. Exit code 1 when the books do not balance.',
     flags: { recount: { placeholder: null, sentence: 'Counts the rows themselves, which takes long on a large store.' } },
     async run(call) {

@@ -90,7 +90,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   },
   {
     name: 'oauth-apps remove-key',
-    summary: 'Removes a key: tokens that were got with it are refused from now on',
+    summary: 'Removes a key; tokens that were issued for it are rejected from now on',
     arguments: [APP, { name: 'KEY_ID', sentence: 'The id of the key.' }],
     async run(call) {
       const keyId = call.arguments[1] as string
@@ -114,7 +114,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   },
   {
     name: 'oauth-apps delete',
-    summary: 'Deletes an OAuth application: its tokens are refused from now on',
+    summary: 'Deletes an OAuth application; its tokens are rejected from now on',
     arguments: [APP],
     async run(call) {
       const id = await idOf(call.api, 'OAuth application', call.arguments[0] as string)

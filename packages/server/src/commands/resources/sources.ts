@@ -76,7 +76,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'sources delete',
-    summary: 'Deletes a source: its write keys are refused from now on',
+    summary: 'Deletes a source; its write keys are rejected from now on',
     arguments: [SOURCE],
     async run(call) {
       const id = await idOf(call.api, 'source', call.arguments[0] as string)
@@ -101,7 +101,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'sources remove-key',
-    summary: 'Removes a write key, though never the last one',
+    summary: 'Removes a write key; the last one cannot be removed',
     arguments: [SOURCE, { name: 'KEY', sentence: 'The key to remove.' }],
     async run(call) {
       const key = call.arguments[1] as string

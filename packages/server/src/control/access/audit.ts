@@ -48,7 +48,7 @@ export function auditRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/audit',
-      summary: 'Who did what, newest first',
+      summary: 'Entries of the audit log, newest first',
       query: listQuery(FILTERS),
       status: 200,
       answer: listAnswer(ENTRY),

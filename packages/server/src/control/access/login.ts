@@ -60,7 +60,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/session',
-      summary: 'Who asks, with which role, and until when',
+      summary: 'The name and role of the caller, and when its session ends',
       status: 200,
       answer: SESSION,
       handle: ({ actor, role, exchange }) => sessionView(actor, role, exchange.caller?.expiresAtMs ?? null),

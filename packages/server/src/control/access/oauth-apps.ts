@@ -123,7 +123,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'PATCH',
       path: '/oauth-apps/:id',
-      summary: 'Changes the fields that are given; tokens from keys that are no longer there are refused',
+      summary: 'Changes the fields that are given; tokens from removed keys are rejected',
       body: APP_PATCH,
       status: 200,
       answer: OAUTH_APP,
@@ -142,7 +142,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/oauth-apps/:id',
-      summary: 'Deletes an OAuth application: its tokens are refused from now on',
+      summary: 'Deletes an OAuth application; its tokens are rejected from now on',
       status: 204,
       tagged: true,
       errors: ['oauth_app_not_found'],
@@ -173,7 +173,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/oauth-apps/:id/keys/:keyId',
-      summary: 'Removes a key: tokens that were got with it are refused from now on',
+      summary: 'Removes a key; tokens that were issued for it are rejected from now on',
       status: 204,
       errors: ['oauth_app_not_found', 'oauth_key_not_found'],
       async handle({ params, actor }) {

@@ -43,7 +43,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/tokens',
-      summary: 'Control tokens, the one of the settings first, then oldest first',
+      summary: 'Control tokens: first the one from the settings, then the others, oldest first',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(TOKEN),
@@ -57,7 +57,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/tokens',
-      summary: 'Makes a control token and answers with it, this once',
+      summary: 'Creates a control token and returns it; it is not shown again',
       body: NEW_TOKEN,
       status: 201,
       answer: TOKEN_ONCE,

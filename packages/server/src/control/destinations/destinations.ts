@@ -211,7 +211,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'POST',
       path: '/destinations/:id/test',
-      summary: 'Sends one sample message now, enabled or not, paused or not, and answers with its attempts',
+      summary: 'Sends one sample message now, even if the destination is disabled or paused, and returns the attempts',
       body: TEST,
       status: 200,
       answer: TEST_ANSWER,

@@ -37,7 +37,7 @@ export function backupRoutes({ store, operating }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/backups',
-      summary: 'Begins a consistent copy of the store while it is in use',
+      summary: 'Starts a backup: a consistent copy of the store, made while it is in use',
       status: 202,
       answer: BACKUP,
       errors: ['backup_running', 'backup_unsupported'],
@@ -61,7 +61,7 @@ export function backupRoutes({ store, operating }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/backups/:id/file',
-      summary: 'The copy itself, when it is ready: a SQLite file',
+      summary: 'Downloads a backup that is ready: a SQLite file',
       role: 'admin',
       status: 200,
       bytes: true,
@@ -75,7 +75,7 @@ export function backupRoutes({ store, operating }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/backups/:id',
-      summary: 'Removes a copy, or gives up making it',
+      summary: 'Deletes a backup, or stops making it',
       status: 204,
       errors: ['backup_not_found', 'backup_unsupported'],
       async handle({ params }) {

@@ -189,7 +189,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     route({
       method: 'GET',
       path: '/deliveries/causes',
-      summary: 'What was not delivered, grouped by destination, state and reason',
+      summary: 'Deliveries that failed, expired or were cancelled, grouped by destination, state and reason',
       query: object(CAUSES_FILTERS),
       status: 200,
       answer: CAUSES,
@@ -220,7 +220,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     route({
       method: 'POST',
       path: '/deliveries/:id/replay',
-      summary: 'Sends the message to the destination once more, as a delivery of its own',
+      summary: 'Sends the message to the destination again, as a new delivery',
       status: 202,
       answer: REPLAY_ANSWER,
       errors: Object.values(REPLAY_ERRORS),

@@ -51,7 +51,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/ledger',
-      summary: 'What each destination is owed, and what became of it',
+      summary: 'The ledger: the deliveries of each destination, by state',
       query: LEDGER_QUERY,
       status: 200,
       answer: LEDGER_ANSWER,
@@ -86,7 +86,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/stats/totals',
-      summary: 'What each source sent, in all',
+      summary: 'Total counts of messages per source',
       status: 200,
       answer: TOTALS_ANSWER,
       async handle() {

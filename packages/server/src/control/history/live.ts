@@ -63,7 +63,7 @@ export function liveRoutes({ store, live }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/live',
-      summary: 'What is accepted, rejected and attempted, as it happens',
+      summary: 'A stream of accepted and rejected messages and of attempts, as they happen',
       query: LIVE_QUERY,
       status: 200,
       answer: LIVE_EVENT,

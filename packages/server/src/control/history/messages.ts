@@ -136,7 +136,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
     route({
       method: 'GET',
       path: '/messages/:id',
-      summary: 'Where a message is: by its id or its messageId, with its deliveries or why it went nowhere, and its whole story',
+      summary: 'One message by its id or messageId, with its deliveries, or the reason why it has none, and its timeline',
       status: 200,
       answer: MESSAGE_DETAIL,
       errors: ['message_not_found'],

@@ -13,7 +13,7 @@ export function withDescription(routes: readonly Route[]): Route[] {
     route({
       method: 'GET',
       path: '/openapi.json',
-      summary: 'The description of the whole API, as OpenAPI 3.1',
+      summary: 'The OpenAPI 3.1 document of the whole API',
       status: 200,
       answer: anyObject(),
       handle: () => (document ??= apiDocument(all)),

@@ -81,7 +81,7 @@ function tokenOperation(): Operation {
     path: '/oauth2/token',
     id: 'postOauth2Token',
     tag: OAUTH,
-    summary: 'Gives an access token for the tracking API',
+    summary: 'Issues an access token for the tracking API',
     security: 'none',
     parameters: [],
     body: { type: 'application/x-www-form-urlencoded', required: true, schema },

@@ -261,7 +261,7 @@ function pixelOperation(): Operation {
     path: '/v1/pixel/{type}',
     id: 'getPixel',
     tag: TRACKING,
-    summary: 'Takes a call as the address of an image, for e-mails',
+    summary: 'Accepts a call as the URL of an image, for e-mails',
     description: 'Always answers with the image. What was wrong with a call is counted and shown by `GET /api/rejections`.',
     security: 'none',
     parameters,
@@ -278,7 +278,7 @@ function settingsOperation(): Operation {
     path: '/v1/projects/{writeKey}/settings',
     id: 'getProjectSettings',
     tag: TRACKING,
-    summary: 'What the browser client loads when it starts',
+    summary: 'The settings that the browser client loads when it starts',
     security: 'none',
     parameters: [
       {
@@ -337,7 +337,7 @@ function sourceConfigOperation(): Operation {
     path: '/v1/sourceConfig',
     id: 'getSourceConfig',
     tag: TRACKING,
-    summary: 'What RudderStack’s browser client loads when it starts, with `configUrl` at /v1 of this service',
+    summary: 'The settings that RudderStack’s browser client loads when it starts, if its `configUrl` is /v1 of this service',
     security: 'none',
     parameters: [
       {
@@ -372,7 +372,7 @@ function metricsOperation(): Operation {
     path: '/v1/m',
     id: 'postM',
     tag: TRACKING,
-    summary: 'Takes the metrics of the browser client about itself, and drops them',
+    summary: 'Accepts the metrics that the browser client sends about itself, and drops them',
     security: 'none',
     parameters: [],
     answers: [{ ...TAKEN, description: 'Read and dropped.' }],

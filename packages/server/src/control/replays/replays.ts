@@ -148,7 +148,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/replays',
-      summary: 'Sends many deliveries again as a job, or with dryRun counts them',
+      summary: 'Creates a job that sends many deliveries again; with dryRun, only counts them',
       body: NEW_REPLAY,
       status: 200,
       answer: JOB_OR_COUNT,
@@ -166,7 +166,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/replays/:id',
-      summary: 'One replay job, and how far it has come',
+      summary: 'One replay job, with its progress',
       status: 200,
       answer: JOB,
       errors: ['replay_not_found'],
@@ -179,7 +179,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'PATCH',
       path: '/replays/:id',
-      summary: 'Pauses a replay job, lets it go on, cancels it, or changes its rate',
+      summary: 'Pauses, resumes or cancels a replay job, or changes its rate',
       body: REPLAY_PATCH,
       status: 200,
       answer: JOB,

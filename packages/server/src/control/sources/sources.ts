@@ -119,7 +119,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/sources/:id',
-      summary: 'Deletes a source: its write keys are refused from now on',
+      summary: 'Deletes a source; its write keys are rejected from now on',
       status: 204,
       tagged: true,
       errors: ['source_not_found'],
@@ -151,7 +151,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/sources/:id/write-keys/:key',
-      summary: 'Removes a write key, though never the last one',
+      summary: 'Removes a write key; the last one cannot be removed',
       status: 204,
       errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
       async handle({ params, actor }) {

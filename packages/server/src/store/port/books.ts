@@ -1,4 +1,4 @@
-// The books: what each destination is owed and what became of it, what each source sent, and counts over time.
+// The books: the ledger (the deliveries of each destination, by state), counts of messages per source, and counts over time.
 
 export interface LedgerRow {
   destinationId: string

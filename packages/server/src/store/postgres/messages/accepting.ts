@@ -149,7 +149,7 @@ WITH k AS MATERIALIZED (
   JOIN (SELECT source, sum(count - gone)::bigint AS accepted, sum(gone)::bigint AS duplicates FROM s GROUP BY source) c ON c.source = b.subject
 )
 SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', absent)) FROM dup) AS dups,
-  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was given up')
+  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was declared dead')
        WHEN EXISTS (SELECT FROM destinations WHERE num = ANY (${destinations.array('subject')}) AND deleted) THEN refuse('destination gone') END AS refused`,
 })
 

@@ -100,7 +100,7 @@ SELECT
   (SELECT json_agg(json_build_object('ord', p.ord, 'id', t.id::text, 'claim', t.claim, 'attempt', t.attempt, 'first_attempt', t.first_attempt, 'due', t.due,
      'bytes', t.bytes, 'unit', t.unit, 'replay', t.replay, 'urls', t.urls, 'parts', t.parts) ORDER BY p.ord, p.class, p.nth)
    FROM taken t JOIN picked p ON p.id = t.id) AS taken,
-  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was given up') END AS refused`,
+  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was declared dead') END AS refused`,
 })
 
 const LOOK = {

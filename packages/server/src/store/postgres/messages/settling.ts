@@ -196,7 +196,7 @@ export class Settling {
         if (items.length > 1 && nth >= TRIES_TOGETHER && !isDoubtful && tookTooLong(error)) throw (error as Error).cause
         isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         // What it held under that name is others' by now, or will be.
-        if (holder !== membership.holder) throw new NotHeld('this node was given up', { cause: error })
+        if (holder !== membership.holder) throw new NotHeld('this node was declared dead', { cause: error })
         if (this.#parts.isClosed()) throw error
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
       }
