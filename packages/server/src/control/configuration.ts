@@ -58,7 +58,7 @@ const CHECK_ANSWER = object({
 const FILE_QUERY = object({ writeKeys: withDefault(queryBoolean({ description: 'Whether write keys are in it.' }), true) })
 const FILE_ANSWER = object({
   yaml: string({ description: 'The file, with a reference in the place of every secret.' }),
-  variables: array(string(), { description: 'What must be set in the environment of whoever applies it elsewhere.' }),
+  variables: array(string(), { description: 'The environment variables that must be set when the file is applied elsewhere.' }),
 })
 
 /** The only kind of destination. */

@@ -28,8 +28,8 @@ const ENTRY = object(
     actor: object({ id: string({ description: 'Of the token.' }), name: string({ description: 'Of the token, at that time.' }) }),
     action: string({ description: 'The thing and what was done to it: source.update.' }),
     subject: nullable(string({ description: "The thing's id; of a suppression, the user's pseudonym." })),
-    before: nullable(anyObject({ description: 'Null where there was nothing before.' })),
-    after: nullable(anyObject({ description: 'Null where there is nothing after.' })),
+    before: nullable(anyObject({ description: 'Null if there was no value before the change.' })),
+    after: nullable(anyObject({ description: 'Null if there is no value after the change.' })),
   },
   { title: 'AuditEntry', description: 'Who did what, without secrets.' },
 )

@@ -27,7 +27,7 @@ const TOKEN_FIELDS = {
   id: string(),
   name: string(),
   role: oneOf(ROLES),
-  createdAt: nullable(time({ description: 'Null for the token of the settings.' })),
+  createdAt: nullable(time({ description: 'Null for the token from the settings.' })),
   lastUsedAt: nullable(time({ description: 'To the minute; null when it was never used.' })),
 }
 const TOKEN = object(TOKEN_FIELDS, { title: 'Token', description: 'A token of the control API.' })

@@ -189,7 +189,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       summary: 'Drops new messages of users from now on, and deletes nothing',
       body: NEW_SUPPRESSIONS,
       status: 200,
-      answer: object({ added: integer({ description: 'Of users and sources, how many were not suppressed before.' }) }),
+      answer: object({ added: integer({ description: 'How many pairs of user and source were not suppressed before.' }) }),
       async handle({ body, actor }) {
         const userIds = [...new Set(body.userIds)]
         const subject = userIds.length === 1 ? await store.deletions.pseudonym(userIds[0] as string) : null

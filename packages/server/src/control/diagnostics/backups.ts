@@ -13,7 +13,7 @@ const BACKUP = object(
     id: string(),
     state: oneOf(['copying', 'ready', 'failed']),
     doneBytes: integer(),
-    totalBytes: integer({ description: 'Of a copy that is ready, what /file answers with.' }),
+    totalBytes: integer({ description: 'The size of the file, once the backup is ready.' }),
     error: nullable(string({ description: 'Why it failed.' })),
     createdAt: time(),
   },

@@ -35,7 +35,7 @@ const DIAGNOSTICS = object({
   scheduleAt: time({ description: 'Schedule time, which retries follow: it never goes back and never jumps.' }),
   version: nullable(string()),
   startedAt: nullable(time()),
-  storePath: nullable(string({ description: 'Null where the store is not a file.' })),
+  storePath: nullable(string({ description: 'Null if the store is not a file.' })),
   store: nullable(string({ description: 'Where the store is: a path, or hosts and database.' })),
   secretKeyPath: nullable(string({ description: 'Null when the key is in the environment.' })),
   checks: array(CHECK),

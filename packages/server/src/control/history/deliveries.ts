@@ -38,11 +38,11 @@ const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as con
 const FILTERS = {
   destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
   state: optional(oneOf(STATES, { description: 'In this state.' })),
-  reason: optional(string({ min: 1, description: 'With this reason: a code such as `timeout` or `http_500`.' })),
+  reason: optional(string({ min: 1, description: 'Only deliveries with this reason: a code such as `timeout` or `http_500`.' })),
   userId: optional(
-    string({ min: 1, description: 'Of a message of this user: its userId, anonymousId or previousId. A page may be short.' }),
+    string({ min: 1, description: 'Only deliveries of messages of this user, by userId, anonymousId or previousId. A page may be short.' }),
   ),
-  event: optional(string({ min: 1, description: 'Of a message with this event. A page may be short.' })),
+  event: optional(string({ min: 1, description: 'Only deliveries of messages with this event. A page may be short.' })),
   from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
   to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
 }
@@ -89,8 +89,8 @@ export const DELIVERY_FIELDS = {
   reason: nullable(string({ description: 'The reason for its state; null if it was delivered.' })),
   attemptCount: integer(),
   replay: boolean({ description: 'Whether this delivery is a replay.' }),
-  replayOf: nullable(string({ description: 'Of a replay: the delivery that it repeats.' })),
-  replayJobId: nullable(string({ description: 'Of a replay: the job that made it; null when it was asked for alone.' })),
+  replayOf: nullable(string({ description: 'If this delivery is a replay: the delivery that it repeats.' })),
+  replayJobId: nullable(string({ description: 'If this delivery is a replay: the job that made it; null if it was replayed alone.' })),
   replayedBy: nullable(string({ description: 'The newest delivery of the same message to the same destination, if that is a later one.' })),
   nextAttemptAt: nullable(time({ description: 'Only if pending; null if it is due now.' })),
   settledAt: nullable(time()),

@@ -25,15 +25,19 @@ const LIVE_QUERY = object({
 const LIVE_EVENT = object(
   {
     at: optional(time()),
-    sourceId: optional(nullable(string({ description: 'Of an attempt with several messages, that of the first.' }))),
+    sourceId: optional(nullable(string({ description: 'If the attempt has several messages, that of the first.' }))),
     messageId: optional(nullable(string())),
-    type: optional(nullable(string({ description: 'Of an attempt with several messages, this and the next three are of the first.' }))),
+    type: optional(
+      nullable(string({ description: 'If the attempt has several messages, this and the next three fields are those of the first.' })),
+    ),
     event: optional(nullable(string())),
     userId: optional(nullable(string())),
     anonymousId: optional(nullable(string())),
     duplicate: optional(boolean({ description: 'Whether it had been accepted before, and was dropped.' })),
     bytes: optional(nullable(integer({ description: 'Of the message, as JSON.' }))),
-    message: optional(nullable(anyObject({ description: 'As it is sent to webhooks; null for one over 8 KB.' }))),
+    message: optional(
+      nullable(anyObject({ description: 'The message in the form in which webhooks get it; null if it is larger than 8 KB.' })),
+    ),
     code: optional(string({ description: 'Why it was rejected.' })),
     messages: optional(integer({ description: 'How many were rejected, or were in the request.' })),
     sample: optional(string({ description: 'The start of what was rejected, without write keys.' })),
@@ -53,7 +57,7 @@ const LIVE_EVENT = object(
     accepted: optional(integer({ description: 'Of those dropped, as far as it is known: not of those that other nodes dropped.' })),
     rejected: optional(integer()),
     attempts: optional(integer()),
-    failures: optional(integer({ description: 'Of the attempts that were dropped, those that failed.' })),
+    failures: optional(integer({ description: 'How many of the dropped events are failed attempts.' })),
   },
   { description: 'Events are named accepted, rejected, attempt and dropped; each has some of these fields.' },
 )

@@ -15,9 +15,9 @@ import { quoted, STORY_KINDS, type StoryAbout, skipSentence, storyOf } from './s
 
 const FILTERS = {
   sourceId: optional(string({ min: 1, description: 'Of this source.' })),
-  type: optional(oneOf(SAMPLE_TYPES, { description: 'Of this type.' })),
+  type: optional(oneOf(SAMPLE_TYPES, { description: 'Only messages of this type.' })),
   userId: optional(string({ min: 1, description: 'Of this user.' })),
-  messageId: optional(string({ min: 1, description: 'With this id of the sender.' })),
+  messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
   from: optional(queryTime({ description: 'Received at this time or later.' })),
   to: optional(queryTime({ description: 'Received at this time or earlier.' })),
 }
@@ -35,7 +35,7 @@ const MESSAGE_FIELDS = {
   ip: nullable(string({ description: "The sender's address." })),
   browser: boolean({ description: 'Whether the call came from a page in a browser.' }),
   traceId: nullable(string({ description: "Of the caller's trace, as its traceparent header had it." })),
-  message: nullable(anyObject({ description: 'As it is delivered; null when it was purged.' })),
+  message: nullable(anyObject({ description: 'The message in the form in which it is delivered; null if it was purged.' })),
   skips: array(object({ destinationId: nullable(string()), reason: string(), message: string() }), {
     description: 'Where it does not go, and why; without a destination, why it goes nowhere.',
   }),

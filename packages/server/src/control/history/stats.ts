@@ -30,8 +30,8 @@ const MAX_POINTS = 2_000
 const DEFAULT_POINTS = 60
 
 const STATS_QUERY = object({
-  sourceId: optional(string({ max: 100, description: 'What came in by this source.' })),
-  destinationId: optional(string({ max: 100, description: 'What went out to this destination.' })),
+  sourceId: optional(string({ max: 100, description: 'Counts of messages from this source.' })),
+  destinationId: optional(string({ max: 100, description: 'Counts of deliveries to this destination.' })),
   from: optional(queryTime({ description: `Default: ${DEFAULT_POINTS} steps before the end.` })),
   to: optional(queryTime({ description: 'Default: now. The step that begins at it is not included.' })),
   step: withDefault(

@@ -53,7 +53,7 @@ const NEW_REPLAY = object({
     }),
   ),
   ratePerSecond: optional(RATE),
-  dryRun: withDefault(boolean({ description: 'Whether only to count what a job would be made for.' }), false),
+  dryRun: withDefault(boolean({ description: 'Whether only to count the deliveries that the job would have.' }), false),
 })
 const REPLAY_PATCH = object({
   state: optional(oneOf(['running', 'paused', 'cancelled'])),
@@ -71,7 +71,7 @@ const SKIPS = {
 const JOB_FIELDS = {
   id: string(),
   state: oneOf(JOB_STATES, {
-    description: '`finished` when each delivery was replayed or skipped; `outcomes` says how the replays ended.',
+    description: '`finished` when each delivery was replayed or skipped; `outcomes` has the states of the replays.',
   }),
   total: integer({ description: 'The number of deliveries in the job. Deliveries that reach one of the states later are not part of it.' }),
   done: integer({ description: 'Replayed and skipped.' }),
@@ -80,7 +80,7 @@ const JOB_FIELDS = {
   skippedReasons: object(SKIPS, { description: 'The number of skipped deliveries, by reason.' }),
   outcomes: object(
     { pending: integer(), delivered: integer(), failed: integer(), expired: integer(), cancelled: integer() },
-    { description: 'What became of those that were replayed.' },
+    { description: 'The states of the replays.' },
   ),
   ratePerSecond: nullable(integer()),
   destinationId: nullable(string({ description: 'Null if the job is for all destinations, or for deliveries selected by id.' })),

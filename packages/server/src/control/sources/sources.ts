@@ -23,7 +23,7 @@ const WRITE_KEYS = array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (ke
 const SOURCE_FIELDS = {
   name: string({ min: 1, max: 100, description: 'For people.', check: nameProblem }),
   enabled: withDefault(boolean({ description: 'Whether its messages are accepted.' }), true),
-  requireOAuth: withDefault(boolean({ description: 'Whether a write key alone is refused.' }), false),
+  requireOAuth: withDefault(boolean({ description: 'Whether requests need an access token in addition to the write key.' }), false),
 }
 const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(WRITE_KEYS) })
 const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: WRITE_KEYS }))
