@@ -1,7 +1,7 @@
 // The reasons why a delivery was not made, in words. What an attempt came to is attempt-reasons.ts's to say; what ended a
 // delivery without one stands here.
 
-import { describeStatus, REASONS } from '../../store/port/attempt-reasons.ts'
+import { describeStatus, REASONS } from '../../api/attempt-reasons.ts'
 
 const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   retry_window_over: 'The time for retries was over before it was delivered.',

@@ -2,10 +2,10 @@
 // Everything the network, the resolver, TLS or a status can say is mapped here, in one table, and nowhere else. Pure:
 // no clock, no sockets. A sentence never holds anything the receiver sent or an address that was looked up.
 
+import type { ReasonCode } from '../../api/attempt-reasons.ts'
 import type { Verdict } from '../../destinations/kind.ts'
-import type { ReasonCode } from '../../store/port/attempt-reasons.ts'
 
-export { describeStatus, REASONS, type ReasonCode } from '../../store/port/attempt-reasons.ts'
+export { describeStatus, REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 
 /** Null where a step did not take place: on a reused connection, for an address in the URL (DNS), over plain HTTP (TLS). */
 export interface Timings {
