@@ -14,7 +14,7 @@ export const apply: Command = {
   name: 'apply',
   summary: 'Makes the configuration as a YAML file says; --dry-run shows the difference',
   details:
-    'The file is what `switchyard export` writes. Entries are told apart by their names, so a new name is a new entry. All of it is checked before anything is changed. What is not in the file is left alone, unless --prune deletes it. If somebody else changes the same entries while the command runs, it does not overwrite them: it stops and says so. Run it again then.\n\n' +
+    'The file is what `switchyard export` writes. Entries are matched by name, so a new name is a new entry. The whole file is checked before anything is changed. What is not in the file is left alone, unless --prune deletes it. If somebody else changes the same entries while the command runs, it does not overwrite them: it stops and says so. Run it again then.\n\n' +
     'With --dry-run the exit code is 0 when nothing would change, and 5 when something would.',
   arguments: [{ name: 'FILE', sentence: 'The file; - is stdin.' }],
   flags: {

@@ -70,7 +70,7 @@ const FIELDS = {
   }),
   enabled: withDefault(boolean({ description: 'While false, nothing new is owed and what is owed is held.' }), true),
   paused: withDefault(
-    boolean({ description: 'While true, messages are owed to it as ever and nothing is sent; all of it goes out when it is false again.' }),
+    boolean({ description: 'While true, nothing is sent. New messages are kept for the destination and sent when this is false again.' }),
     false,
   ),
   sourceIds: withDefault(

@@ -31,7 +31,7 @@ const INSTALLATION = object(
     retentionDays: nullable(integer({ description: 'For how long settled messages are kept.' })),
     backups: boolean({ description: 'Whether the service itself makes copies of the store.' }),
   },
-  { title: 'Installation', description: 'What is told without looking at the store.' },
+  { title: 'Installation', description: 'Facts about the installation that need no question to the store.' },
 )
 
 export function nodeRoutes({ store, clock, operating }: ControlParts): Route[] {

@@ -22,7 +22,7 @@ export function createCommands(parts: WriterParts) {
     async run({ kinds, commands }: { kinds: readonly string[]; commands: readonly Noted[] }, buffer: ArrayBuffer): Promise<unknown[]> {
       const replies: unknown[] = []
       for (const [at, kind] of kinds.entries()) {
-        replies.push(await (single as Record<string, WriterCommand>)[kind]?.run(commands[at] as never, buffer))
+        replies.push(await ((single as Record<string, WriterCommand>)[kind] as WriterCommand).run(commands[at] as never, buffer))
       }
       return replies
     },
