@@ -118,7 +118,7 @@ suite('documentation', { concurrency: 2 }, () => {
     assert.match((await command.textContent()) ?? '', /^curl "\$SWITCHYARD_URL\/api\/sources\/SOURCE_ID\/write-keys"/)
     await tab.page.locator('main').getByRole('link', { name: 'too_many_write_keys' }).click()
     await tab.page.waitForURL(`${service.url}/docs/reference/errors#too_many_write_keys`)
-    await tab.until(`document.getElementById('too_many_write_keys').getBoundingClientRect().top < innerHeight`)
+    await tab.until(`document.getElementById('too_many_write_keys')?.getBoundingClientRect().top < innerHeight`)
     tab.check()
   })
 
