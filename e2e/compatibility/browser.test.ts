@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { snippetOf } from '../../packages/dashboard/src/parts/snippet-text.ts'
+import { snippetOf } from '../../packages/dashboard/src/text/snippets.ts'
 import { type BrowserBench, startBrowserBench } from './browser-bench.ts'
 import { BROWSER_CLIENTS } from './browser-clients.ts'
 import { tryOut } from './results.ts'

@@ -13,7 +13,7 @@ import {
   SettingsIcon,
   SignatureIcon,
   SourceIcon,
-} from './parts/icons.tsx'
+} from './components/icons.tsx'
 
 export interface View {
   /** As wouter writes it. */

@@ -6,7 +6,7 @@ import { useDocumentTitle } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from './api/client.ts'
-import { Loading, Problem } from './parts/states.tsx'
+import { ErrorAlert, Loading } from './components/query-states.tsx'
 
 type SessionInfo = Schemas['Session']
 
@@ -75,7 +75,7 @@ export function Session({ children }: { children: ReactNode }) {
   return (
     <Center mih="100dvh" p="md">
       <Stack w={420} maw="100%">
-        {state.is === 'asking' ? <Loading lines={3} /> : <Problem problem={state.problem} onRetry={ask} />}
+        {state.is === 'asking' ? <Loading lines={3} /> : <ErrorAlert problem={state.problem} onRetry={ask} />}
       </Stack>
     </Center>
   )

@@ -21,10 +21,10 @@ import { useDisclosure } from '@mantine/hooks'
 import { Suspense } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { call } from './api/client.ts'
-import { Boundary } from './parts/boundary.tsx'
-import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './parts/icons.tsx'
-import { Page } from './parts/page.tsx'
-import { Empty, Loading } from './parts/states.tsx'
+import { ErrorBoundary } from './components/error-boundary.tsx'
+import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './components/icons.tsx'
+import { Page } from './components/page.tsx'
+import { Empty, Loading } from './components/query-states.tsx'
 import { NAVIGATION, VIEWS } from './routes.tsx'
 import { useSession } from './session.tsx'
 import { openSpotlight, Spotlights } from './spotlights.tsx'
@@ -103,7 +103,7 @@ export function Shell() {
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
-        <Boundary at={location}>
+        <ErrorBoundary at={location}>
           <Suspense fallback={<Loading lines={6} />}>
             <Switch>
               {VIEWS.map(({ path, page: View }) => (
@@ -127,7 +127,7 @@ export function Shell() {
               </Route>
             </Switch>
           </Suspense>
-        </Boundary>
+        </ErrorBoundary>
       </AppShell.Main>
       <Spotlights />
     </AppShell>

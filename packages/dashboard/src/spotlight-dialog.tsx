@@ -5,7 +5,7 @@ import { Spotlight, type SpotlightActionData, spotlight } from '@mantine/spotlig
 import { type KeyboardEvent, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from './api/queries.ts'
-import { DestinationIcon, MessageIcon, SearchIcon, SourceIcon } from './parts/icons.tsx'
+import { DestinationIcon, MessageIcon, SearchIcon, SourceIcon } from './components/icons.tsx'
 import { NAVIGATION } from './routes.tsx'
 
 /** What could be the id of a message or a delivery: no blanks, and longer than a word. */

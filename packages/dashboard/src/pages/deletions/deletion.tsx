@@ -3,16 +3,16 @@
 import { Alert, Button, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 import { type Answer, useApi, useList } from '../../api/queries.ts'
-import { Copyable } from '../../parts/copy.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { exactCount } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { useNames } from '../../parts/names.ts'
-import { Page } from '../../parts/page.tsx'
-import { More, Rows } from '../../parts/rows.tsx'
-import { usePathPart, useSearchState } from '../../parts/search.ts'
-import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { useNames } from '../../api/use-names.ts'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
+import { exactCount } from '../../text/format.ts'
+import { usePathPart, useSearchState } from '../../url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
 import { StateAndUser, useUser } from './filter-bar.tsx'
 import { plural } from './users.ts'
@@ -113,14 +113,14 @@ function Targets({
       </Group>
       <StateAndUser />
       {list.problem !== null && list.rows.length === 0 ? (
-        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
         <Empty title="No target fits these filters">A user is found by the whole id, also where it is shown by pseudonym.</Empty>
       ) : (
         <>
-          <Rows<Target>
+          <ResponsiveTable<Target>
             label="Targets of the request"
             rows={list.rows}
             keyOf={(row) => `${row.userId} ${row.sourceId} ${row.destinationId}`}
@@ -159,7 +159,7 @@ function Targets({
               },
             ]}
           />
-          <More list={list} />
+          <LoadMore list={list} />
         </>
       )}
       <Text size="xs" c="dimmed">

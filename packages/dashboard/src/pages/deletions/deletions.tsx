@@ -1,9 +1,9 @@
 // Deletion requests, and the users whose new messages are dropped: two lists beside each other, each with its filters in the address.
 
 import { Button, Tabs } from '@mantine/core'
-import { Page } from '../../parts/page.tsx'
-import { useSearchState } from '../../parts/search.ts'
+import { Page } from '../../components/page.tsx'
 import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { Requests } from './requests.tsx'
 import { Suppressions } from './suppressions.tsx'
 

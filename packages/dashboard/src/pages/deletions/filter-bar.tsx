@@ -2,7 +2,7 @@
 
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { useSearchState } from '../../parts/search.ts'
+import { useSearchState } from '../../url-state.ts'
 import { DELETION_STATES, stateOf } from './deletion-state.tsx'
 
 /** The user as typed, and the id to ask for when the typing has come to rest. */

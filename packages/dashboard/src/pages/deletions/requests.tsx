@@ -4,12 +4,12 @@
 import { List, Stack, Text } from '@mantine/core'
 import { useLocation } from 'wouter'
 import { useApi, useChange, useList } from '../../api/queries.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { useNames } from '../../parts/names.ts'
-import { More, Rows } from '../../parts/rows.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { useNames } from '../../api/use-names.ts'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
 import { StateAndUser, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
@@ -26,7 +26,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
     <Stack>
       <StateAndUser />
       {list.problem !== null && list.rows.length === 0 ? (
-        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
@@ -40,7 +40,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
         )
       ) : (
         <>
-          <Rows
+          <ResponsiveTable
             label="Deletion requests"
             rows={list.rows}
             keyOf={({ id }) => id}
@@ -57,7 +57,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
               { label: 'Removed', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
             ]}
           />
-          <More list={list} />
+          <LoadMore list={list} />
         </>
       )}
       <NewDeletion opened={isForm} onClose={onCloseForm} />

@@ -4,14 +4,14 @@ import { Button, Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { useNames } from '../../parts/names.ts'
-import { More, Rows } from '../../parts/rows.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { useNames } from '../../api/use-names.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { UserField, useUser } from './filter-bar.tsx'
 import { UserForm } from './user-form.tsx'
 import { listed, plural } from './users.ts'
@@ -45,7 +45,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         />
       </SimpleGrid>
       {list.problem !== null && list.rows.length === 0 ? (
-        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
@@ -63,7 +63,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
               </Button>
             </Group>
           )}
-          <Rows<Schemas['Suppression']>
+          <ResponsiveTable<Schemas['Suppression']>
             label="Suppressed users"
             rows={list.rows}
             keyOf={(row) => `${row.sourceId} ${row.userId}`}
@@ -91,7 +91,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
               },
             ]}
           />
-          <More list={list} />
+          <LoadMore list={list} />
         </>
       )}
       {!isAdmin && (
@@ -122,7 +122,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
           })
         }}
       />
-      <Confirm
+      <ConfirmDialog
         opened={removal !== null}
         onClose={() => setRemoval(null)}
         title="Take messages of this user again?"
@@ -140,7 +140,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
             delivered again. What was dropped meanwhile is gone. Did the user agree?
           </Text>
         )}
-      </Confirm>
+      </ConfirmDialog>
     </Stack>
   )
 }

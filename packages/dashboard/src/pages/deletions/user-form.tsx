@@ -3,7 +3,7 @@
 import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textarea } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { plural, userIdsOf, usersProblem } from './users.ts'
 
 export interface UserRequest {
@@ -112,7 +112,7 @@ export function UserForm({
           </Stack>
         </form>
       </Modal>
-      <Confirm
+      <ConfirmDialog
         opened={opened && isConfirming}
         onClose={() => setConfirming(false)}
         title={confirmTitle}
@@ -124,7 +124,7 @@ export function UserForm({
         }}
       >
         {sentence(request)}
-      </Confirm>
+      </ConfirmDialog>
     </>
   )
 }

@@ -6,12 +6,12 @@ import { useMediaQuery } from '@mantine/hooks'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type ApiProblem, call, type Schemas } from '../../api/client.ts'
-import { exactCount } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { reasonSentence } from '../../parts/reasons.ts'
-import { StateBadge } from '../../parts/state-badge.tsx'
-import { Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { StateBadge } from '../../components/state-badge.tsx'
+import { Time } from '../../components/time.tsx'
+import { exactCount } from '../../text/format.ts'
+import { reasonSentence } from '../../text/reasons.ts'
 import type { ListQuery } from './filters.ts'
 import styles from './list.module.css'
 import { RowPages } from './row-pages.ts'
@@ -98,7 +98,7 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
   }
 
   if (pages.count === 0 && pages.problem === null && pages.isEnd) return <>{empty}</>
-  if (pages.count === 0 && pages.problem !== null) return <Problem problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
+  if (pages.count === 0 && pages.problem !== null) return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
   if (pages.count === 0 && !pages.isBegun) return <Loading lines={8} />
   const loaded = pages.rowsBetween(first, last)
   const isAll = loaded.length > 0 && loaded.every(({ id }) => selection.has(id))
@@ -163,7 +163,7 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
 }
 
 function Foot({ pages }: { pages: RowPages<Delivery> }) {
-  if (pages.problem !== null) return <Problem problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
+  if (pages.problem !== null) return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
   if (pages.isWaiting)
     return (
       <>

@@ -4,19 +4,19 @@ import { Badge, Button, Card, Group, Stack, Text, Timeline, Title } from '@manti
 import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
-import { AttemptView } from '../../parts/attempt.tsx'
-import { Copyable } from '../../parts/copy.tsx'
-import { Countdown } from '../../parts/countdown.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { count } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { Page } from '../../parts/page.tsx'
-import { reasonAdvice, reasonSentence } from '../../parts/reasons.ts'
-import { changeSearch, usePathPart, useSearchState } from '../../parts/search.ts'
-import { StateBadge } from '../../parts/state-badge.tsx'
-import { Empty, Loaded, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { AttemptView } from '../../components/attempt.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Countdown } from '../../components/countdown.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loaded } from '../../components/query-states.tsx'
+import { StateBadge } from '../../components/state-badge.tsx'
+import { Time } from '../../components/time.tsx'
+import { count } from '../../text/format.ts'
+import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { STATE_COLORS } from '../../theme.ts'
+import { changeSearch, usePathPart, useSearchState } from '../../url-state.ts'
 import { type Hold, holdOf } from '../destinations/standing.ts'
 import { lookAgainMs, replayRefusal } from '../messages/story.ts'
 import { ReplayButton } from './replay-button.tsx'
@@ -75,7 +75,7 @@ export default function Delivery() {
         )
       }
     >
-      {data !== undefined && error !== null && <Problem problem={error} onRetry={() => void query.refetch()} />}
+      {data !== undefined && error !== null && <ErrorAlert problem={error} onRetry={() => void query.refetch()} />}
       <Loaded query={query} lines={8}>
         {(delivery) => <Detail delivery={delivery} destination={destination} name={name} isDestinationGone={isDestinationGone} />}
       </Loaded>

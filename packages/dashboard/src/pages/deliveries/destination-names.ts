@@ -1,7 +1,7 @@
 // Names of destinations, where rows have only their ids. One that was deleted has its id left.
 
 import { useMemo } from 'react'
-import { useNames } from '../../parts/names.ts'
+import { useNames } from '../../api/use-names.ts'
 
 export function useDestinationNames() {
   const { destinations, isLoaded } = useNames()

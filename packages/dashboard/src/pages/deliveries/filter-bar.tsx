@@ -2,7 +2,7 @@
 
 import { Button, Group, Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { changeSearch } from '../../parts/search.ts'
+import { changeSearch } from '../../url-state.ts'
 import { type Filters, isoTime, localTime, PERIODS, STATES } from './filters.ts'
 
 interface Option {

@@ -5,9 +5,9 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChange } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { ReplayIcon } from '../../parts/icons.tsx'
-import { ViewLink } from '../../parts/link.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ReplayIcon } from '../../components/icons.tsx'
+import { ViewLink } from '../../components/link.tsx'
 import { useSession } from '../../session.tsx'
 import type { Hold } from '../destinations/standing.ts'
 
@@ -48,7 +48,7 @@ export function ReplayButton({ delivery, destination, hold = null, refusal, size
           Replay
         </Button>
       </Tooltip>
-      <Confirm
+      <ConfirmDialog
         opened={isOpen}
         onClose={() => setOpen(false)}
         title={`Send it again to ${destination}?`}
@@ -75,7 +75,7 @@ export function ReplayButton({ delivery, destination, hold = null, refusal, size
           )}
           <Text size="sm">This delivery and its attempts stay as they are.</Text>
         </Stack>
-      </Confirm>
+      </ConfirmDialog>
     </>
   )
 }

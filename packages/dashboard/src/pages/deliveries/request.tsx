@@ -3,12 +3,12 @@
 import { Alert, Button, Code, CopyButton, Group, Stack, Table, Tabs, Text } from '@mantine/core'
 import { useMemo } from 'react'
 import type { Answer } from '../../api/client.ts'
-import { BODY_FILE, curlOf, signaturesIn } from '../../parts/curl.ts'
-import { bytes } from '../../parts/format.ts'
-import { Json } from '../../parts/json.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { changeSearch, useSearchState } from '../../parts/search.ts'
+import { Json } from '../../components/json.tsx'
+import { ViewLink } from '../../components/link.tsx'
 import { useSession } from '../../session.tsx'
+import { BODY_FILE, curlOf, signaturesIn } from '../../text/curl.ts'
+import { bytes } from '../../text/format.ts'
+import { changeSearch, useSearchState } from '../../url-state.ts'
 
 type Delivery = Answer<'GET /api/deliveries/{id}'>
 type Request = NonNullable<Delivery['request']>

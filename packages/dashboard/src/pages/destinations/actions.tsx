@@ -5,9 +5,9 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { exactCount } from '../../parts/format.ts'
-import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../../parts/icons.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../../components/icons.tsx'
+import { exactCount } from '../../text/format.ts'
 import type { Destination } from './draft.ts'
 import { holdOf } from './standing.ts'
 import { BAD } from './standing-view.tsx'
@@ -73,7 +73,7 @@ export function DestinationActions({ destination }: { destination: Destination }
         Delete
       </Button>
 
-      <Confirm
+      <ConfirmDialog
         opened={asked === 'pause'}
         onClose={() => setAsked(null)}
         title={`Pause ${name}?`}
@@ -96,9 +96,9 @@ export function DestinationActions({ destination }: { destination: Destination }
             <List.Item>What is under way comes to its end. A delivery does not expire because of the pause.</List.Item>
           </List>
         </Stack>
-      </Confirm>
+      </ConfirmDialog>
 
-      <Confirm
+      <ConfirmDialog
         opened={asked === 'disable'}
         onClose={() => setAsked(null)}
         title={`Disable ${name}?`}
@@ -117,9 +117,9 @@ export function DestinationActions({ destination }: { destination: Destination }
           </List>
           {!paused && <Text size="sm">To stop sending and keep new messages for it too, pause it instead.</Text>}
         </Stack>
-      </Confirm>
+      </ConfirmDialog>
 
-      <Confirm
+      <ConfirmDialog
         opened={asked === 'delete'}
         onClose={() => setAsked(null)}
         title={`Delete ${name}?`}
@@ -147,7 +147,7 @@ export function DestinationActions({ destination }: { destination: Destination }
           </Text>
           {!paused && pending !== 0 && <Text size="sm">To stop sending and lose nothing, pause it instead.</Text>}
         </Stack>
-      </Confirm>
+      </ConfirmDialog>
     </>
   )
 }

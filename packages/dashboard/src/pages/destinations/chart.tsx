@@ -4,9 +4,9 @@ import '@mantine/charts/styles.css'
 import { BarChart, LineChart } from '@mantine/charts'
 import { Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { type Answer, useApi } from '../../api/queries.ts'
-import { count, duration } from '../../parts/format.ts'
-import { useSearchState } from '../../parts/search.ts'
-import { Loaded } from '../../parts/states.tsx'
+import { Loaded } from '../../components/query-states.tsx'
+import { count, duration } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
 import { lastOf } from './draft.ts'
 
 /** Each 60 steps long, but for the week. */

@@ -5,11 +5,11 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
-import { Copyable } from '../../parts/copy.tsx'
-import { Page } from '../../parts/page.tsx'
-import { usePathPart, useSearchState } from '../../parts/search.ts'
-import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
+import { usePathPart, useSearchState } from '../../url-state.ts'
 import { DestinationActions } from './actions.tsx'
 import { changeOf, type Destination, draftOf } from './draft.ts'
 import { DestinationForm } from './form.tsx'
@@ -49,7 +49,7 @@ function Existing({ id }: { id: string }) {
           It was deleted, or a part of the address is missing.
         </Empty>
       ) : (
-        <Problem problem={destination.error} onRetry={() => void destination.refetch()} />
+        <ErrorAlert problem={destination.error} onRetry={() => void destination.refetch()} />
       )}
     </Page>
   )

@@ -5,12 +5,12 @@ import { useMediaQuery } from '@mantine/hooks'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useList } from '../../api/queries.ts'
-import { exactCount } from '../../parts/format.ts'
-import { PlusIcon } from '../../parts/icons.tsx'
-import { Page } from '../../parts/page.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { PlusIcon } from '../../components/icons.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
+import { exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
 import type { Destination } from './draft.ts'
 import { byNeed, holdOf, STANDINGS, type Standing as StandingWord, standingOf } from './standing.ts'
 import { BacklogView, BreakerView, Latency, StandingBadge, Success } from './standing-view.tsx'
@@ -60,7 +60,7 @@ export default function DestinationsPage() {
   return (
     <Page title="Destinations" about="Webhooks that messages are sent to. Those that need somebody come first." actions={add}>
       {problem !== null ? (
-        <Problem problem={problem} onRetry={() => void Promise.all([list.refetch(), health.refetch()])} />
+        <ErrorAlert problem={problem} onRetry={() => void Promise.all([list.refetch(), health.refetch()])} />
       ) : isPending ? (
         <Loading lines={6} label="Loading destinations" />
       ) : rows.length === 0 ? (

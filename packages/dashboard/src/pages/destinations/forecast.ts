@@ -1,7 +1,7 @@
 // When a destination will have sent what it is owed, from what is known: how much waits, how much came to an end in the last minutes,
 // whether the breaker lets it, and how the backlog moved while somebody looked. Says no number where there is none to say. Pure.
 
-import { count } from '../../parts/format.ts'
+import { count } from '../../text/format.ts'
 import { type Hold, type Holdable, holdOf } from './standing.ts'
 
 export interface Backlog extends Holdable {

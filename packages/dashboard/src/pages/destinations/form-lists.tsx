@@ -1,7 +1,7 @@
 // The parts of the form that are lists: URLs and headers, each entry with its own problem below it.
 
 import { ActionIcon, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
-import { DeletionIcon, PlusIcon } from '../../parts/icons.tsx'
+import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
 import { type Draft, replaced } from './draft.ts'
 import type { FieldState } from './field-state.ts'
 import { LIMITS, urlAdvice } from './rules.ts'

@@ -3,13 +3,13 @@
 import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
 import { type Answer, useApi } from '../../api/queries.ts'
-import { Countdown } from '../../parts/countdown.tsx'
-import { count, dateTime, duration, exactCount, share } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { reasonAdvice, reasonSentence } from '../../parts/reasons.ts'
-import { Rows } from '../../parts/rows.tsx'
-import { Loading } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { Countdown } from '../../components/countdown.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Loading } from '../../components/query-states.tsx'
+import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
+import { count, dateTime, duration, exactCount, share } from '../../text/format.ts'
+import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { deliveriesAddress } from '../deliveries/filters.ts'
 import { type Destination, lastOf } from './draft.ts'
 import { forecastWords } from './forecast.ts'
@@ -236,7 +236,7 @@ function Urls({ health: { urls } }: { health: Health }) {
       <Title order={2} size="h4">
         {urls.length === 1 ? 'URL' : 'URLs'}
       </Title>
-      <Rows
+      <ResponsiveTable
         label="URLs, with success and latency"
         rows={urls}
         keyOf={({ url }) => url}

@@ -1,8 +1,8 @@
 // Small pieces that the list and the page of a destination share: its standing as a badge, latency, success and backlog in words.
 
 import { Badge, Group, Stack, Text } from '@mantine/core'
-import { Countdown, useNow } from '../../parts/countdown.tsx'
-import { count, duration, share } from '../../parts/format.ts'
+import { Countdown, useNow } from '../../components/countdown.tsx'
+import { count, duration, share } from '../../text/format.ts'
 import type { Destination } from './draft.ts'
 import { forecastWords } from './forecast.ts'
 import type { Standing as StandingWord } from './standing.ts'

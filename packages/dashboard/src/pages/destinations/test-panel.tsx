@@ -4,11 +4,11 @@ import { Alert, Button, Group, Paper, Select, Stack, Text, Title } from '@mantin
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/client.ts'
-import { AttemptView } from '../../parts/attempt.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { AttemptView } from '../../components/attempt.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { RequestView } from '../deliveries/request.tsx'
 import type { Destination } from './draft.ts'
 import { MESSAGE_TYPES } from './rules.ts'
@@ -64,7 +64,7 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
         )}
       </Stack>
       <div ref={answer} tabIndex={-1} style={{ outline: 'none' }}>
-        {test.error !== null && <Problem problem={test.error} onRetry={() => test.mutate(type)} />}
+        {test.error !== null && <ErrorAlert problem={test.error} onRetry={() => test.mutate(type)} />}
         {test.data !== undefined && !test.isPending && <Outcome sent={test.data} destination={destination} />}
       </div>
     </Stack>

@@ -6,19 +6,19 @@ import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import type { LiveAttempt, LiveRejected } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
-import { AttemptView } from '../../parts/attempt.tsx'
-import { Block } from '../../parts/copy.tsx'
-import { Countdown } from '../../parts/countdown.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { duration, exactCount } from '../../parts/format.ts'
-import { Json } from '../../parts/json.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import type { Names } from '../../parts/names.ts'
-import { reasonAdvice, reasonSentence } from '../../parts/reasons.ts'
-import { refusalAdvice, refusalSentence } from '../../parts/refusals.ts'
-import { StateBadge } from '../../parts/state-badge.tsx'
-import { Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import type { Names } from '../../api/use-names.ts'
+import { AttemptView } from '../../components/attempt.tsx'
+import { CodeBlock } from '../../components/copyable.tsx'
+import { Countdown } from '../../components/countdown.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { Json } from '../../components/json.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { StateBadge } from '../../components/state-badge.tsx'
+import { Time } from '../../components/time.tsx'
+import { duration, exactCount } from '../../text/format.ts'
+import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
+import { rejectionAdvice, rejectionSentence } from '../../text/rejections.ts'
 import { subjectOf } from './entry.ts'
 import type { LiveGap, Told } from './feed.ts'
 import { OutcomeWord } from './list.tsx'
@@ -92,7 +92,7 @@ function Rejected({ rejected: { code, messages, sample, sourceId }, names }: { r
   return (
     <Stack gap="md">
       <Alert color="red" variant="light" title={code}>
-        {refusalSentence(code)} {refusalAdvice(code)}
+        {rejectionSentence(code)} {rejectionAdvice(code)}
       </Alert>
       <Facts
         cols={2}
@@ -106,7 +106,7 @@ function Rejected({ rejected: { code, messages, sample, sourceId }, names }: { r
           <Title order={2} size="h5">
             It began with
           </Title>
-          <Block text={sample} label="the start of what was rejected" />
+          <CodeBlock text={sample} label="the start of what was rejected" />
         </Stack>
       )}
     </Stack>
@@ -164,7 +164,7 @@ function Message({ messageId, told, names }: { messageId: string; told: Told | n
           The whole story
         </Button>
       </Group>
-      {story === undefined && query.error !== null && <Problem problem={query.error} onRetry={() => void query.refetch()} />}
+      {story === undefined && query.error !== null && <ErrorAlert problem={query.error} onRetry={() => void query.refetch()} />}
       {story === undefined && query.error === null && <Loading lines={3} label="Loading the message" />}
       {story !== undefined && <About story={story} names={names} />}
       {message !== null ? (

@@ -1,6 +1,6 @@
 // What a row of the list says, in words. Pure.
 
-import { duration } from '../../parts/format.ts'
+import { duration } from '../../text/format.ts'
 import type { Told } from './feed.ts'
 
 export type Tone = 'accepted' | 'delivered' | 'retried' | 'failed' | 'quiet'

@@ -2,8 +2,8 @@
 
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type FormEvent, useEffect, useState } from 'react'
-import { SearchIcon } from '../../parts/icons.tsx'
-import { changeSearch } from '../../parts/search.ts'
+import { SearchIcon } from '../../components/icons.tsx'
+import { changeSearch } from '../../url-state.ts'
 import { fromLocalInput, localInput, PERIODS, periodChoice } from './period.ts'
 
 export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const

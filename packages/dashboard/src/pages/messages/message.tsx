@@ -2,18 +2,18 @@
 
 import { Alert, Badge, Card, Group, Stack, Text, Title } from '@mantine/core'
 import { useApi, useStandingProblem } from '../../api/queries.ts'
-import { Copyable } from '../../parts/copy.tsx'
-import { Countdown } from '../../parts/countdown.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { count } from '../../parts/format.ts'
-import { Json } from '../../parts/json.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { Page } from '../../parts/page.tsx'
-import { reasonSentence } from '../../parts/reasons.ts'
-import { usePathPart } from '../../parts/search.ts'
-import { StateBadge } from '../../parts/state-badge.tsx'
-import { Loaded, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Countdown } from '../../components/countdown.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { Json } from '../../components/json.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
+import { StateBadge } from '../../components/state-badge.tsx'
+import { Time } from '../../components/time.tsx'
+import { count } from '../../text/format.ts'
+import { reasonSentence } from '../../text/reasons.ts'
+import { usePathPart } from '../../url-state.ts'
 import { ReplayButton } from '../deliveries/replay-button.tsx'
 import { MessageNotFound } from './not-found.tsx'
 import {
@@ -49,7 +49,7 @@ export default function Message() {
   }
   return (
     <Page title={data === undefined ? 'Message' : titleOf(data)} about={data === undefined ? undefined : whereabouts(data)}>
-      {data !== undefined && error !== null && <Problem problem={error} onRetry={() => void query.refetch()} />}
+      {data !== undefined && error !== null && <ErrorAlert problem={error} onRetry={() => void query.refetch()} />}
       <Loaded query={query} lines={8}>
         {(story) => <Story story={story} />}
       </Loaded>

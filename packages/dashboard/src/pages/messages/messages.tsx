@@ -6,11 +6,11 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useList, useStandingProblem } from '../../api/queries.ts'
-import { exactCount, preciseTime } from '../../parts/format.ts'
-import { type Names, useNames } from '../../parts/names.ts'
-import { Page } from '../../parts/page.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { type Names, useNames } from '../../api/use-names.ts'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { exactCount, preciseTime } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
 import { FILTERS, Filters, TYPES } from './filters.tsx'
 import classes from './messages.module.css'
 import { periodOf } from './period.ts'
@@ -56,12 +56,12 @@ function Found({ params, names }: { params: URLSearchParams; names: Names }) {
     setFirstPage(false)
     void fetchNextPage()
   }
-  if (problem !== null && rows.length === 0) return <Problem problem={problem} onRetry={() => void refetch()} />
+  if (problem !== null && rows.length === 0) return <ErrorAlert problem={problem} onRetry={() => void refetch()} />
   if (isPending) return <Loading lines={8} label="Looking for messages" />
   if (rows.length === 0) return <Nothing params={params} />
   return (
     <Box>
-      {problem !== null && <Problem problem={problem} onRetry={() => void refetch()} />}
+      {problem !== null && <ErrorAlert problem={problem} onRetry={() => void refetch()} />}
       <Group justify="space-between" mb="xs" gap="xs">
         <Text size="sm" c="dimmed" role="status">
           {hasNextPage

@@ -3,8 +3,8 @@
 import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
-import { Copyable } from '../../parts/copy.tsx'
-import { ViewLink } from '../../parts/link.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { ViewLink } from '../../components/link.tsx'
 
 /** As the API says it of a rejection that it remembers. */
 const REJECTED_OF = /^A message with this messageId, of the source (\S+), was rejected/

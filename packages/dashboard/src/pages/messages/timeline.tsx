@@ -2,12 +2,12 @@
 
 import { Button, Stack, Text, Timeline } from '@mantine/core'
 import type { ReactElement } from 'react'
-import { AttemptView } from '../../parts/attempt.tsx'
-import { Countdown } from '../../parts/countdown.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { changeSearch, useSearchState } from '../../parts/search.ts'
-import { Time } from '../../parts/time.tsx'
+import { AttemptView } from '../../components/attempt.tsx'
+import { Countdown } from '../../components/countdown.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Time } from '../../components/time.tsx'
 import { STATE_COLORS } from '../../theme.ts'
+import { changeSearch, useSearchState } from '../../url-state.ts'
 import { attemptTitle, folded, grouped, type MessageStory, type ToldEntry, toldEntries } from './story.ts'
 
 const COLORS: Readonly<Record<ToldEntry['what'], string>> = {

@@ -3,11 +3,11 @@
 import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Title, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
-import { dateTime, duration } from '../../parts/format.ts'
-import { CheckIcon } from '../../parts/icons.tsx'
-import { changeSearch } from '../../parts/search.ts'
-import { Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { CheckIcon } from '../../components/icons.tsx'
+import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
+import { dateTime, duration } from '../../text/format.ts'
+import { changeSearch } from '../../url-state.ts'
 import type { Finding, Severity } from './attention.ts'
 
 const SHOWN = 6
@@ -49,7 +49,7 @@ export function Attention({
           </Badge>
         )}
       </Group>
-      {failed?.error && <Problem problem={failed.error} onRetry={retry} />}
+      {failed?.error && <ErrorAlert problem={failed.error} onRetry={retry} />}
       {isWell && (
         <Paper withBorder p="md" role="status">
           <Group gap="sm" wrap="nowrap">

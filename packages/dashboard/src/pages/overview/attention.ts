@@ -2,7 +2,7 @@
 // nodes. The last hour, whatever period is looked at: what began a quarter of an hour ago is lost in a day. Pure; times are the service's.
 
 import type { Answer, Schemas } from '../../api/client.ts'
-import { duration, exactCount, share } from '../../parts/format.ts'
+import { duration, exactCount, share } from '../../text/format.ts'
 import { holdOf } from '../destinations/standing.ts'
 import { deliveriesPath, type LedgerEntry, missingFrom } from './ledger.ts'
 import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'

@@ -2,7 +2,7 @@
 
 import { Button, Group, List, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { Link } from 'wouter'
-import { CheckIcon } from '../../parts/icons.tsx'
+import { CheckIcon } from '../../components/icons.tsx'
 
 export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean; hasDestination: boolean }) {
   const steps = [

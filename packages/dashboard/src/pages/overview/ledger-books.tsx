@@ -5,9 +5,9 @@ import { Anchor, Badge, Button, Group, Paper, SimpleGrid, Stack, Table, Text, Ti
 import { useMediaQuery } from '@mantine/hooks'
 import { Fragment } from 'react'
 import { Link } from 'wouter'
-import { exactCount } from '../../parts/format.ts'
-import { changeSearch } from '../../parts/search.ts'
-import { Empty } from '../../parts/states.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { exactCount } from '../../text/format.ts'
+import { changeSearch } from '../../url-state.ts'
 import type { Holdable } from '../destinations/standing.ts'
 import {
   deliveriesPath,

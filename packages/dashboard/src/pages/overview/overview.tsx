@@ -3,10 +3,10 @@
 
 import { Alert, Button, SegmentedControl, Stack, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
-import { Page } from '../../parts/page.tsx'
-import { changeSearch, useSearchState } from '../../parts/search.ts'
-import { Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { Page } from '../../components/page.tsx'
+import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
+import { changeSearch, useSearchState } from '../../url-state.ts'
 import { Attention } from './attention-list.tsx'
 import { FirstRun } from './first-run.tsx'
 import { LedgerBooks } from './ledger-books.tsx'
@@ -69,7 +69,7 @@ export default function OverviewPage() {
             />
           ) : series.error ? (
             <Section title="Over time">
-              <Problem problem={series.error} onRetry={retry} />
+              <ErrorAlert problem={series.error} onRetry={retry} />
             </Section>
           ) : (
             <Loading lines={3} label="Loading the numbers" />
@@ -91,7 +91,7 @@ export default function OverviewPage() {
             <LedgerBooks entries={ledger.data.data} destinations={destinations.data.data} isAll={params.get('ledger') === 'all'} />
           ) : ledgerProblem ? (
             <Section title="Ledger">
-              <Problem problem={ledgerProblem} onRetry={retry} />
+              <ErrorAlert problem={ledgerProblem} onRetry={retry} />
             </Section>
           ) : (
             <Loading lines={5} label="Loading the ledger" />

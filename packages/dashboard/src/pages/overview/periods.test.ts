@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { share } from '../../parts/format.ts'
+import { share } from '../../text/format.ts'
 import { barsOf, change, failureRate, NOTHING, PERIOD_IDS, PERIODS, type Point, periodOf, STEP_MS, span, totalsOf } from './periods.ts'
 
 const AT_MS = Date.parse('2026-11-15T10:07:30.000Z')

@@ -2,7 +2,7 @@
 
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
-import { count, exactCount, share } from '../../parts/format.ts'
+import { count, exactCount, share } from '../../text/format.ts'
 import { deliveriesPath } from './ledger.ts'
 import { change, failureRate, type Period, type Totals } from './periods.ts'
 

@@ -1,7 +1,7 @@
 // How far a job has come, as a bar with a word for each of its colours.
 
 import { Group, Progress, Stack, Text } from '@mantine/core'
-import { exactCount } from '../../parts/format.ts'
+import { exactCount } from '../../text/format.ts'
 import { STATE_COLORS } from '../../theme.ts'
 import { donePercent, type Job, shares } from './progress.ts'
 

@@ -6,8 +6,8 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import { duration, exactCount } from '../../parts/format.ts'
-import { Loading, Problem } from '../../parts/states.tsx'
+import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { duration, exactCount } from '../../text/format.ts'
 import type { ReplayBody } from '../deliveries/filters.ts'
 import { rateWords } from './progress.ts'
 
@@ -61,7 +61,7 @@ function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody
       },
     )
   }
-  if (count.error) return <Problem problem={count.error} onRetry={() => void count.refetch()} />
+  if (count.error) return <ErrorAlert problem={count.error} onRetry={() => void count.refetch()} />
   if (count.data === undefined) return <Loading lines={4} label="Counting what would be sent again" />
   const { total, alreadyReplayed } = count.data
   const toSend = total - alreadyReplayed

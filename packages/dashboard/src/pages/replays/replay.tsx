@@ -3,17 +3,17 @@
 import { Alert, Badge, Button, Card, Code, Group, List, NumberInput, Spoiler, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { Copyable } from '../../parts/copy.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { duration, exactCount } from '../../parts/format.ts'
-import { PauseIcon, PlayIcon } from '../../parts/icons.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { Page } from '../../parts/page.tsx'
-import { usePathPart } from '../../parts/search.ts'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { PauseIcon, PlayIcon } from '../../components/icons.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, Loaded } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session.tsx'
+import { duration, exactCount } from '../../text/format.ts'
+import { usePathPart } from '../../url-state.ts'
 import { useDestinationNames } from '../deliveries/destination-names.ts'
 import { deliveriesAddress } from '../deliveries/filters.ts'
 import { JobBar } from './job-bar.tsx'
@@ -82,7 +82,7 @@ function Actions({ job }: { job: Job }) {
       <Button variant="light" color="red" disabled={!isAdmin} onClick={() => setAsking(true)}>
         Cancel
       </Button>
-      <Confirm
+      <ConfirmDialog
         opened={isAsking}
         onClose={() => setAsking(false)}
         title="Cancel this replay?"
@@ -94,7 +94,7 @@ function Actions({ job }: { job: Job }) {
           sent again. The {exactCount(job.replayed)} that were handed on already stay with their destinations. A cancelled job does not go
           on; another can be made of what is left.
         </Text>
-      </Confirm>
+      </ConfirmDialog>
       {change.error && (
         <Alert color="red" role="alert" p="xs">
           {change.error.message}

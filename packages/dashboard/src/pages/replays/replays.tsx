@@ -3,12 +3,12 @@
 import { Badge, Button, Card, Group, SegmentedControl, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { useList } from '../../api/queries.ts'
-import { exactCount } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { Page } from '../../parts/page.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
+import { exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
 import { useDestinationNames } from '../deliveries/destination-names.ts'
 import { JobBar } from './job-bar.tsx'
 import { donePercent, JOB_STATE_COLORS, type Job, rateWords, selectionWords } from './progress.ts'
@@ -38,7 +38,7 @@ export default function ReplaysPage() {
         style={{ alignSelf: 'flex-start', maxWidth: '100%' }}
         size="xs"
       />
-      {list.problem !== null && <Problem problem={list.problem} onRetry={() => void list.refetch()} />}
+      {list.problem !== null && <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />}
       {list.isPending && <Loading lines={4} />}
       {list.isSuccess && list.rows.length === 0 && (
         <Empty

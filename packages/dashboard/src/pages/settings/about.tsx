@@ -3,16 +3,16 @@
 import { Alert, Badge, Button, Code, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { useNow } from '../../parts/countdown.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { bytes, duration } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { useNames } from '../../parts/names.ts'
-import { useSearchState } from '../../parts/search.ts'
-import { Loaded, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { useNames } from '../../api/use-names.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useNow } from '../../components/countdown.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session.tsx'
+import { bytes, duration } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
 import { plural } from '../deletions/users.ts'
 import { byUrgency, type CheckState, checkName, summaryOf } from './checks.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
@@ -108,7 +108,7 @@ function Diagnostics() {
           </Text>
         )}
         {isAsked && found.data === undefined && found.error === null && <Loading label="Checking" />}
-        {found.error !== null && <Problem problem={found.error} onRetry={() => void found.refetch()} />}
+        {found.error !== null && <ErrorAlert problem={found.error} onRetry={() => void found.refetch()} />}
         {found.data !== undefined && (
           <Stack gap="sm" role="status" aria-label="Results">
             <Text size="sm">
@@ -204,7 +204,7 @@ function Backups({ installation }: { installation: Installation }) {
             {ADMIN_ONLY}
           </Text>
         )}
-        {begin.error !== null && <Problem problem={begin.error} />}
+        {begin.error !== null && <ErrorAlert problem={begin.error} />}
         {installation.backups && isAdmin && id !== null && <Backup id={id} onGone={() => change({ backup: null }, { replace: true })} />}
         {installation.backups && (
           <Text size="xs" c="dimmed">
@@ -265,7 +265,7 @@ function Backup({ id, onGone }: { id: string; onGone: () => void }) {
               {state === 'copying' ? 'Give it up' : 'Remove it'}
             </Button>
           </Group>
-          <Confirm
+          <ConfirmDialog
             opened={isRemoving}
             onClose={() => setRemoving(false)}
             title={state === 'copying' ? 'Give up this copy?' : 'Remove this copy?'}
@@ -278,7 +278,7 @@ function Backup({ id, onGone }: { id: string; onGone: () => void }) {
             <Text size="sm">
               The copy is removed from the disk of the service. What was downloaded stays, and the store is not touched.
             </Text>
-          </Confirm>
+          </ConfirmDialog>
         </Stack>
       )}
     </Loaded>

@@ -3,11 +3,11 @@
 import { Badge, Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { More } from '../../parts/rows.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadMore } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { ACTIONS, sentenceOf, subjectPath } from './actions.ts'
 import { differences } from './difference.ts'
 import { fromField, timeOf, toField } from './moments.ts'
@@ -98,7 +98,7 @@ export default function Audit() {
         </Group>
       )}
       {list.problem !== null && list.rows.length === 0 ? (
-        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
@@ -117,7 +117,7 @@ export default function Audit() {
           ))}
         </Stack>
       )}
-      <More list={list} />
+      <LoadMore list={list} />
     </Stack>
   )
 }

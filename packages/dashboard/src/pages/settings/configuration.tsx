@@ -2,10 +2,10 @@
 
 import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
-import { Block } from '../../parts/copy.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Loaded } from '../../parts/states.tsx'
+import { CodeBlock } from '../../components/copyable.tsx'
+import { Loaded } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { plural } from '../deletions/users.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
 
@@ -38,7 +38,7 @@ export default function Configuration() {
       <Loaded query={file} lines={10}>
         {({ yaml, variables }) => (
           <>
-            <Block text={yaml} label="the configuration file" maxHeight={520} />
+            <CodeBlock text={yaml} label="the configuration file" maxHeight={520} />
             <Paper withBorder p="md">
               <Stack gap="sm">
                 <Title order={2} size="h4">
@@ -53,7 +53,7 @@ export default function Configuration() {
                     <b>On this installation:</b> change the file, look at what it would do, then do it. Variables that are not set leave the
                     stored secrets as they are.
                   </Text>
-                  <Block text={`npx switchyard apply ${FILE_NAME} --dry-run\nnpx switchyard apply ${FILE_NAME}`} label="the commands" />
+                  <CodeBlock text={`npx switchyard apply ${FILE_NAME} --dry-run\nnpx switchyard apply ${FILE_NAME}`} label="the commands" />
                 </Stack>
                 <Stack gap={4}>
                   <Text size="sm">
@@ -61,7 +61,7 @@ export default function Configuration() {
                     {variables.length > 0 ? `set the variables of its ${plural(variables.length, 'secret')} first, and ` : ''}say where it
                     is.
                   </Text>
-                  <Block
+                  <CodeBlock
                     text={[
                       ...variables.map((name) => `export ${name}=…`),
                       `npx switchyard apply ${FILE_NAME} --url https://OTHER-HOST`,

@@ -2,9 +2,9 @@
 
 import { Alert, Badge, Group, Stack, Text } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
-import { Rows } from '../../parts/rows.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { Empty, Loaded } from '../../components/query-states.tsx'
+import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
 
 type Node = Schemas['Node']
 
@@ -23,7 +23,7 @@ function List({ nodes }: { nodes: Node[] }) {
           That is as it should be while one after the other is updated. If it stays so, one was forgotten.
         </Alert>
       )}
-      <Rows<Node>
+      <ResponsiveTable<Node>
         label="Nodes"
         rows={nodes}
         keyOf={({ name }) => name}

@@ -4,16 +4,16 @@
 import { Button, Group, MultiSelect, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { Block, Copyable } from '../../parts/copy.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { useNames } from '../../parts/names.ts'
-import { More, Rows } from '../../parts/rows.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { useNames } from '../../api/use-names.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { CodeBlock, Copyable } from '../../components/copyable.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { plural } from '../deletions/users.ts'
 import { FormModal } from './form-modal.tsx'
 import { type KeyDraft, KeyFields, keyOf, NO_KEY } from './key-fields.tsx'
@@ -31,7 +31,7 @@ export default function OAuthApps() {
   const list = useList('GET /api/oauth-apps', {})
   const edited = list.rows.find(({ id }) => id === params.get('edit'))
   const close = (): void => change({ new: null, edit: null }, { replace: true })
-  if (list.problem !== null && list.rows.length === 0) return <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+  if (list.problem !== null && list.rows.length === 0) return <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
   if (list.isPending) return <Loading />
   const isNew = isAdmin && params.get('new') !== null
   const add = (
@@ -59,7 +59,7 @@ export default function OAuthApps() {
       ) : (
         list.rows.map((app) => <AppCard key={app.id} app={app} onEdit={() => change({ edit: app.id })} />)
       )}
-      <More list={list} />
+      <LoadMore list={list} />
       {isNew && <AppForm app={null} onClose={close} />}
       {isAdmin && edited !== undefined && <AppForm app={edited} onClose={close} />}
     </Stack>
@@ -152,7 +152,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
             Without a key it can get no access token.
           </Text>
         ) : (
-          <Rows<Key>
+          <ResponsiveTable<Key>
             label={`Keys of ${app.name}`}
             rows={app.keys}
             keyOf={({ id }) => id}
@@ -184,7 +184,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         )}
       </Stack>
       {asked === 'key' && <AddKey app={app} onClose={close} />}
-      <Confirm
+      <ConfirmDialog
         opened={asked === 'revoke'}
         onClose={close}
         title="Revoke its access tokens?"
@@ -195,8 +195,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           Every access token that <b>{app.name}</b> has is refused from now on. It can get new ones with its keys at once, so a program that
           works as it should goes on after one refused call. If a private key is known to others, remove that key instead.
         </Text>
-      </Confirm>
-      <Confirm
+      </ConfirmDialog>
+      <ConfirmDialog
         opened={asked === 'delete'}
         onClose={close}
         title="Delete this application?"
@@ -208,8 +208,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           <b>{app.name}</b>, its {plural(app.keys.length, 'key')} and all its access tokens are refused from now on. It sends to{' '}
           {plural(app.sourceIds.length, 'source')}; what it sent stays. It cannot be undone: a new application has another client id.
         </Text>
-      </Confirm>
-      <Confirm
+      </ConfirmDialog>
+      <ConfirmDialog
         opened={typeof asked === 'object' && asked !== null}
         onClose={close}
         title="Remove this key?"
@@ -225,10 +225,10 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
               on.
               {app.keys.length === 1 && ' It is the only key: the application can send nothing until it has another.'}
             </Text>
-            <Block text={lastKey.publicKeyPem} label="the public key" maxHeight={160} />
+            <CodeBlock text={lastKey.publicKeyPem} label="the public key" maxHeight={160} />
           </Stack>
         )}
-      </Confirm>
+      </ConfirmDialog>
     </Paper>
   )
 }

@@ -3,9 +3,9 @@
 import { Tabs } from '@mantine/core'
 import { type ComponentType, lazy, Suspense } from 'react'
 import { useLocation } from 'wouter'
-import { Page } from '../../parts/page.tsx'
-import { usePathPart } from '../../parts/search.ts'
-import { Empty, Loading } from '../../parts/states.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, Loading } from '../../components/query-states.tsx'
+import { usePathPart } from '../../url-state.ts'
 
 const TABS: readonly { name: string; label: string; about: string; View: ComponentType }[] = [
   { name: 'tokens', label: 'Tokens', about: 'Who may use the control API and this dashboard.', View: lazy(() => import('./tokens.tsx')) },

@@ -3,14 +3,14 @@
 import { Alert, Badge, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type ApiProblem, type Schemas, useChange, useList } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { Copyable } from '../../parts/copy.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { More, Rows } from '../../parts/rows.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 
 type Token = Schemas['Token']
@@ -21,7 +21,7 @@ export default function Tokens() {
   const list = useList('GET /api/tokens', { everyMs: 30_000 })
   const revoke = useChange('DELETE /api/tokens/{id}', 'GET /api/tokens', 'GET /api/audit')
   const [revoked, setRevoked] = useState<Token | null>(null)
-  if (list.problem !== null && list.rows.length === 0) return <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+  if (list.problem !== null && list.rows.length === 0) return <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
   if (list.isPending) return <Loading />
   return (
     <Stack>
@@ -37,7 +37,7 @@ export default function Tokens() {
       {list.rows.length === 0 ? (
         <Empty title="There are no tokens" />
       ) : (
-        <Rows<Token>
+        <ResponsiveTable<Token>
           label="Control tokens"
           rows={list.rows}
           keyOf={({ id }) => id}
@@ -93,9 +93,9 @@ export default function Tokens() {
           ]}
         />
       )}
-      <More list={list} />
+      <LoadMore list={list} />
       <NewToken opened={isAdmin && params.get('new') !== null} onClose={() => change({ new: null }, { replace: true })} />
-      <Confirm
+      <ConfirmDialog
         opened={revoked !== null}
         onClose={() => setRevoked(null)}
         title="Revoke this token?"
@@ -120,7 +120,7 @@ export default function Tokens() {
             )}
           </Stack>
         )}
-      </Confirm>
+      </ConfirmDialog>
     </Stack>
   )
 }

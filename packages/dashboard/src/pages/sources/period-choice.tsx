@@ -1,7 +1,7 @@
 // Over which time volumes are counted, in the address.
 
 import { SegmentedControl } from '@mantine/core'
-import { useSearchState } from '../../parts/search.ts'
+import { useSearchState } from '../../url-state.ts'
 import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, type Period, periodOf } from '../overview/periods.ts'
 
 export function usePeriod(): Period {

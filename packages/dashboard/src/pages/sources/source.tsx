@@ -6,18 +6,18 @@ import { type ReactNode, useId, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { Copyable } from '../../parts/copy.tsx'
-import { count, exactCount } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { Page } from '../../parts/page.tsx'
-import { RefusedCalls } from '../../parts/refused-calls.tsx'
-import { usePathPart, useSearchState } from '../../parts/search.ts'
-import { Snippets } from '../../parts/snippets.tsx'
-import { Sparkline } from '../../parts/sparkline.tsx'
-import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { RejectedCalls } from '../../components/rejected-calls.tsx'
+import { Snippets } from '../../components/snippets.tsx'
+import { Sparkline } from '../../components/sparkline.tsx'
+import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session.tsx'
+import { count, exactCount } from '../../text/format.ts'
+import { usePathPart, useSearchState } from '../../url-state.ts'
 import { holdOf } from '../destinations/standing.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
@@ -48,7 +48,7 @@ export default function SourcePage() {
             It was deleted, or a part of the address is missing.
           </Empty>
         ) : (
-          <Problem problem={source.error} onRetry={() => void source.refetch()} />
+          <ErrorAlert problem={source.error} onRetry={() => void source.refetch()} />
         )}
       </Page>
     )
@@ -156,7 +156,7 @@ function Volumes({ id }: { id: string }) {
         <PeriodChoice />
       </Group>
       {volume?.error && data === undefined ? (
-        <Problem problem={volume.error} onRetry={() => void volume.refetch()} />
+        <ErrorAlert problem={volume.error} onRetry={() => void volume.refetch()} />
       ) : (
         <SimpleGrid component="dl" cols={{ base: 2, sm: 4 }} m={0}>
           {numbers.map(([name, value, about]) => (
@@ -272,7 +272,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
           </Text>
         )}
       </Loaded>
-      <Confirm
+      <ConfirmDialog
         opened={isAsking}
         onClose={() => setAsking(false)}
         title="Require an access token?"
@@ -290,7 +290,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
             </Text>
           )}
         </Stack>
-      </Confirm>
+      </ConfirmDialog>
     </Stack>
   )
 }
@@ -305,7 +305,7 @@ function Refused({ id }: { id: string }) {
       <Loaded query={rejections} lines={3}>
         {({ data }) => {
           const rows = data.filter(({ sourceId }) => sourceId === id).sort((a, b) => b.lastAt.localeCompare(a.lastAt))
-          if (rows.length > 0) return <RefusedCalls rows={rows} label="Refused calls by code" />
+          if (rows.length > 0) return <RejectedCalls rows={rows} label="Refused calls by code" />
           return (
             <Text size="sm">
               None. Calls with a key that is not known are counted apart:{' '}
@@ -358,7 +358,7 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
         initial={name}
         onSave={(to) => change.mutateAsync({ params: { id }, body: { name: to } })}
       />
-      <Confirm
+      <ConfirmDialog
         opened={asked === 'disable'}
         onClose={() => ask(null)}
         title={`Disable ${name}?`}
@@ -370,8 +370,8 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
           is refused with 403 source_disabled and not stored. Clients do not send again what was refused: it is lost. What was accepted
           before is still delivered. You can enable it again at any time.
         </Text>
-      </Confirm>
-      <Confirm
+      </ConfirmDialog>
+      <ConfirmDialog
         opened={asked === 'delete'}
         onClose={() => ask(null)}
         title={`Delete ${name}?`}
@@ -402,7 +402,7 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
           )}
           <Text size="sm">What it has sent stays stored as long as messages are kept, and what is still owed is delivered.</Text>
         </Stack>
-      </Confirm>
+      </ConfirmDialog>
     </>
   )
 }

@@ -5,15 +5,15 @@ import { useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, useChange, useList } from '../../api/queries.ts'
-import { count, exactCount } from '../../parts/format.ts'
-import { PlusIcon } from '../../parts/icons.tsx'
-import { Page } from '../../parts/page.tsx'
-import { RefusedCalls } from '../../parts/refused-calls.tsx'
-import { type Column, Rows } from '../../parts/rows.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Sparkline } from '../../parts/sparkline.tsx'
-import { Empty, Loaded, Loading, Problem } from '../../parts/states.tsx'
+import { PlusIcon } from '../../components/icons.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { RejectedCalls } from '../../components/rejected-calls.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Sparkline } from '../../components/sparkline.tsx'
 import { useSession } from '../../session.tsx'
+import { count, exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
 import { SourceBadges } from './source-badges.tsx'
@@ -49,7 +49,7 @@ export default function SourcesPage() {
   return (
     <Page title="Sources" about="Where messages come from: an application, a site, a server. Each has write keys of its own." actions={add}>
       {list.problem !== null && rows.length === 0 ? (
-        <Problem problem={list.problem} onRetry={() => void list.refetch()} />
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading lines={6} label="Loading sources" />
       ) : rows.length === 0 ? (
@@ -135,7 +135,14 @@ function SourceRows({ sources }: { sources: readonly Source[] }) {
     { label: 'Rejected', isNumber: true, cell: number(({ rejected }) => rejected) },
     { label: 'Write keys', isNumber: true, cell: ({ writeKeys }) => exactCount(writeKeys.length) },
   ]
-  return <Rows rows={sources} columns={columns} keyOf={({ id }) => id} label={`Sources, with what each sent in the last ${period.words}`} />
+  return (
+    <ResponsiveTable
+      rows={sources}
+      columns={columns}
+      keyOf={({ id }) => id}
+      label={`Sources, with what each sent in the last ${period.words}`}
+    />
+  )
 }
 
 function Cell({ state, pick }: { state: VolumeState | undefined; pick: (volume: Volume) => number }) {
@@ -163,7 +170,7 @@ function Unclaimed() {
         refused is on its page.
       </Text>
       <Loaded query={rejections} lines={2}>
-        {() => (rows.length === 0 ? <Text size="sm">None so far.</Text> : <RefusedCalls rows={rows} label="Refused calls of no source" />)}
+        {() => (rows.length === 0 ? <Text size="sm">None so far.</Text> : <RejectedCalls rows={rows} label="Refused calls of no source" />)}
       </Loaded>
     </Stack>
   )

@@ -6,9 +6,9 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { maskedKey } from '../../parts/snippet-text.ts'
-import { WriteKey } from '../../parts/write-key.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { WriteKey } from '../../components/write-key.tsx'
+import { maskedKey } from '../../text/snippets.ts'
 
 const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const
 
@@ -81,7 +81,7 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
           )}
         </Group>
       )}
-      <Confirm
+      <ConfirmDialog
         opened={removing !== null}
         onClose={() => setRemoving(null)}
         title="Remove this write key?"
@@ -92,7 +92,7 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
           {removing !== null && maskedKey(removing)} of {name} is refused at once, with 401 invalid_write_key. What is sent with it from
           then on is not stored, and clients do not send it again. {restOf(writeKeys.length - 1)}
         </Text>
-      </Confirm>
+      </ConfirmDialog>
     </Stack>
   )
 }

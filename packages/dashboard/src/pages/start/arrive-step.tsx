@@ -7,15 +7,15 @@ import { Link } from 'wouter'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
-import { Countdown } from '../../parts/countdown.tsx'
-import { duration } from '../../parts/format.ts'
-import { ViewLink } from '../../parts/link.tsx'
-import { reasonAdvice, reasonSentence } from '../../parts/reasons.ts'
-import { useSearchState } from '../../parts/search.ts'
-import { Snippets } from '../../parts/snippets.tsx'
-import { StateBadge } from '../../parts/state-badge.tsx'
-import { Loading, Problem } from '../../parts/states.tsx'
+import { Countdown } from '../../components/countdown.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Snippets } from '../../components/snippets.tsx'
+import { StateBadge } from '../../components/state-badge.tsx'
 import { useSession } from '../../session.tsx'
+import { duration } from '../../text/format.ts'
+import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
+import { useSearchState } from '../../url-state.ts'
 import { SendFromHere } from './send-from-here.tsx'
 
 type Source = Schemas['Source']
@@ -86,7 +86,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
             <Followed story={story.data} names={new Map(destinations.map(({ id, name }) => [id, name]))} />
           ) : story.error !== null ? (
             <Stack gap="sm">
-              <Problem problem={story.error} onRetry={() => void story.refetch()} />
+              <ErrorAlert problem={story.error} onRetry={() => void story.refetch()} />
               <Group>
                 <Button variant="default" size="xs" onClick={() => change({ message: null })}>
                   Follow another

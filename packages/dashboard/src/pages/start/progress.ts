@@ -2,7 +2,7 @@
 // is. And which refused calls are news. Pure.
 
 import type { LiveRejected } from '../../api/live.ts'
-import type { RefusedRow } from '../../parts/refused-calls.tsx'
+import type { RejectionRow } from '../../components/rejected-calls.tsx'
 
 export const STEPS = ['send', 'webhook', 'arrive'] as const
 export type Step = (typeof STEPS)[number]
@@ -26,8 +26,8 @@ export function nextStep(done: Readonly<Record<Step, boolean>>): Step {
 const SAME_MS = 1_000
 
 /** What was refused since then, the last first: as the store counts it, and what has been told since it was asked. */
-export function newsOfRefusals(rows: readonly RefusedRow[], told: readonly LiveRejected[], sinceMs: number): RefusedRow[] {
-  const found = new Map<string, RefusedRow>()
+export function newsOfRefusals(rows: readonly RejectionRow[], told: readonly LiveRejected[], sinceMs: number): RejectionRow[] {
+  const found = new Map<string, RejectionRow>()
   const keyOf = ({ sourceId, code }: { sourceId: string | null; code: string }): string => JSON.stringify([sourceId, code])
   for (const row of rows) if (Date.parse(row.lastAt) >= sinceMs) found.set(keyOf(row), row)
   for (const event of told) {

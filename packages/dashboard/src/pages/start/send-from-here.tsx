@@ -3,7 +3,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
-import { refusalAdvice, refusalSentence } from '../../parts/refusals.ts'
+import { rejectionAdvice, rejectionSentence } from '../../text/rejections.ts'
 
 /** Begins with a word that tells where it came from; the rest is made up. */
 function newMessageId(): string {
@@ -19,7 +19,7 @@ async function send(writeKey: string, messageId: string): Promise<string | null>
     })
     if (response.ok) return null
     const { code } = (await response.json().catch(() => ({}))) as { code?: string }
-    return code === undefined ? `The service answered ${response.status}.` : `${refusalSentence(code)} ${refusalAdvice(code)}`
+    return code === undefined ? `The service answered ${response.status}.` : `${rejectionSentence(code)} ${rejectionAdvice(code)}`
   } catch {
     return 'The service does not answer. Is it running, and is the network there?'
   }

@@ -8,16 +8,16 @@ import { Link } from 'wouter'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { type LiveRejected, type LiveState, useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
-import { useNow } from '../../parts/countdown.tsx'
-import { Json } from '../../parts/json.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { RefusedCalls } from '../../parts/refused-calls.tsx'
-import { isLoopback } from '../../parts/snippet-text.ts'
-import { Snippets } from '../../parts/snippets.tsx'
-import { Problem } from '../../parts/states.tsx'
-import { Time } from '../../parts/time.tsx'
-import { WriteKey } from '../../parts/write-key.tsx'
+import { useNow } from '../../components/countdown.tsx'
+import { Json } from '../../components/json.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert } from '../../components/query-states.tsx'
+import { RejectedCalls } from '../../components/rejected-calls.tsx'
+import { Snippets } from '../../components/snippets.tsx'
+import { Time } from '../../components/time.tsx'
+import { WriteKey } from '../../components/write-key.tsx'
 import { useSession } from '../../session.tsx'
+import { isLoopback } from '../../text/snippets.ts'
 import { newsOfRefusals } from './progress.ts'
 import { SendFromHere } from './send-from-here.tsx'
 
@@ -107,7 +107,7 @@ export function SendStep({
           <VisuallyHidden role="status">{announced(last, refused.length)}</VisuallyHidden>
           {last === undefined ? (
             messages.error !== null ? (
-              <Problem problem={messages.error} onRetry={() => void messages.refetch()} />
+              <ErrorAlert problem={messages.error} onRetry={() => void messages.refetch()} />
             ) : (
               <Waiting live={live} beganMs={beganMs} />
             )
@@ -124,7 +124,7 @@ export function SendStep({
               <Title order={3} size="h5">
                 Refused in the last minutes
               </Title>
-              <RefusedCalls
+              <RejectedCalls
                 rows={refused}
                 label="Calls that were refused"
                 sourceName={({ sourceId }) => (sourceId === null ? 'of no source' : `from ${names.get(sourceId) ?? sourceId}`)}

@@ -5,11 +5,11 @@ import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title,
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
-import { CheckIcon } from '../../parts/icons.tsx'
-import { Page } from '../../parts/page.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { Empty, Loading, Problem } from '../../parts/states.tsx'
+import { CheckIcon } from '../../components/icons.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { ArriveStep } from './arrive-step.tsx'
 import { doneSteps, nextStep, STEPS, type Step } from './progress.ts'
 import { SendStep } from './send-step.tsx'
@@ -48,7 +48,7 @@ export default function StartPage() {
   if (failed?.error)
     return (
       <Page title="Get started">
-        <Problem
+        <ErrorAlert
           problem={failed.error}
           onRetry={() => void Promise.all([sources, destinations, totals, ledger].map((query) => query.refetch()))}
         />
@@ -167,7 +167,7 @@ function NoSource() {
       >
         Messages come from a source, which has the write key. Without one every call is refused.
       </Empty>
-      {create.error !== null && <Problem problem={create.error} />}
+      {create.error !== null && <ErrorAlert problem={create.error} />}
     </Stack>
   )
 }

@@ -4,13 +4,13 @@ import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Tex
 import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import { AttemptView } from '../../parts/attempt.tsx'
-import { Block } from '../../parts/copy.tsx'
-import { ViewLink } from '../../parts/link.tsx'
-import { useSearchState } from '../../parts/search.ts'
-import { isLoopback } from '../../parts/snippet-text.ts'
-import { Problem } from '../../parts/states.tsx'
+import { AttemptView } from '../../components/attempt.tsx'
+import { CodeBlock } from '../../components/copyable.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
+import { isLoopback } from '../../text/snippets.ts'
+import { useSearchState } from '../../url-state.ts'
 import { nameProblem, urlAdvice, urlProblem } from '../destinations/rules.ts'
 import { listenCommand } from './progress.ts'
 
@@ -162,7 +162,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           data-1p-ignore
           required
         />
-        {refusal !== null && !refusal.field?.startsWith('urls') && refusal.field !== 'name' && <Problem problem={refusal} />}
+        {refusal !== null && !refusal.field?.startsWith('urls') && refusal.field !== 'name' && <ErrorAlert problem={refusal} />}
         <Group>
           <Button type="submit" loading={create.isPending}>
             Add the webhook
@@ -183,7 +183,7 @@ function Listen({ source }: { source: Source }) {
         No receiver of your own yet? This one prints what arrives and checks signatures. In the folder of Switchyard, with the token that
         you logged in with:
       </Text>
-      <Block text={`export SWITCHYARD_TOKEN=…\n${listenCommand(window.location.origin, source)}`} label="the command of the receiver" />
+      <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(window.location.origin, source)}`} label="the command of the receiver" />
       <Text size="sm" c="dimmed">
         It makes itself a destination of the service, which shows here within a few seconds, and takes it away again when you end it with
         Ctrl-C.
@@ -222,7 +222,7 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
             Next: see a message arrive
           </Button>
         </Group>
-        {test.error !== null && <Problem problem={test.error} onRetry={send} />}
+        {test.error !== null && <ErrorAlert problem={test.error} onRetry={send} />}
         <div aria-live="polite">{test.data !== undefined && <TestAnswer answer={test.data} />}</div>
       </Stack>
     </Paper>

@@ -1,7 +1,7 @@
 // A time: how long ago or when in the viewer's zone, with both and UTC on hover or focus.
 
 import { Text, Tooltip } from '@mantine/core'
-import { ago, dateTime, preciseTime } from './format.ts'
+import { ago, dateTime, preciseTime } from '../text/format.ts'
 
 /** `precise`: to the millisecond. */
 export function Time({

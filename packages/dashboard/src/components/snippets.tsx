@@ -1,9 +1,9 @@
 // Lines to copy that send a message with the given write key. Which kind is shown stands in the address, as every tab does.
 
 import { SegmentedControl, Stack, Text } from '@mantine/core'
-import { Block } from './copy.tsx'
-import { useSearchState } from './search.ts'
-import { SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from './snippet-text.ts'
+import { SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from '../text/snippets.ts'
+import { useSearchState } from '../url-state.ts'
+import { CodeBlock } from './copyable.tsx'
 
 const CHOICES = SNIPPET_KINDS.map((value) => ({ value, label: SNIPPET_LABELS[value] }))
 
@@ -20,7 +20,7 @@ export function Snippets({ writeKey, requireOAuth = false }: Omit<SnippetFor, 'o
         onChange={(value) => change({ snippet: value === 'curl' ? null : value }, { replace: true })}
         maw={360}
       />
-      <Block text={snippetOf(kind, source)} label={`the lines for ${SNIPPET_LABELS[kind]}`} />
+      <CodeBlock text={snippetOf(kind, source)} label={`the lines for ${SNIPPET_LABELS[kind]}`} />
       <Text size="sm" c="dimmed">
         {snippetNote(kind, source)}
       </Text>

@@ -2,22 +2,22 @@
 
 import { Badge, Group, Paper, Stack, Text } from '@mantine/core'
 import type { Answer } from '../api/client.ts'
-import { Block } from './copy.tsx'
-import { exactCount } from './format.ts'
-import { refusalAdvice, refusalSentence } from './refusals.ts'
+import { exactCount } from '../text/format.ts'
+import { rejectionAdvice, rejectionSentence } from '../text/rejections.ts'
+import { CodeBlock } from './copyable.tsx'
 import { Time } from './time.tsx'
 
-export type RefusedRow = Answer<'GET /api/rejections'>['data'][number]
+export type RejectionRow = Answer<'GET /api/rejections'>['data'][number]
 
 /** `sourceName`: says from where, in a list of several sources. */
-export function RefusedCalls({
+export function RejectedCalls({
   rows,
   label,
   sourceName,
 }: {
-  rows: readonly RefusedRow[]
+  rows: readonly RejectionRow[]
   label: string
-  sourceName?: (row: RefusedRow) => string
+  sourceName?: (row: RejectionRow) => string
 }) {
   return (
     <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label={label}>
@@ -34,9 +34,9 @@ export function RefusedCalls({
               </Text>
             </Group>
             <Text size="sm">
-              {refusalSentence(row.code)}{' '}
+              {rejectionSentence(row.code)}{' '}
               <Text span size="sm" c="dimmed">
-                {refusalAdvice(row.code)}
+                {rejectionAdvice(row.code)}
               </Text>
             </Text>
             {row.lastSample === '' ? (
@@ -48,7 +48,7 @@ export function RefusedCalls({
                 <Text size="xs" c="dimmed">
                   The last one began with
                 </Text>
-                <Block text={row.lastSample} label={`the sample of ${row.code}`} maxHeight={140} />
+                <CodeBlock text={row.lastSample} label={`the sample of ${row.code}`} maxHeight={140} />
               </Stack>
             )}
           </Stack>

@@ -2,9 +2,9 @@
 
 import { Box, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
 import { useMemo } from 'react'
-import { bytes } from './format.ts'
+import { bytes } from '../text/format.ts'
+import { jsonTokens } from '../text/json-tokens.ts'
 import classes from './json.module.css'
-import { jsonTokens } from './json-tokens.ts'
 
 /** Beyond this many characters, thousands of coloured pieces cost more than they help. */
 const MAX_COLOURED = 40_000

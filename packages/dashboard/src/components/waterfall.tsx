@@ -2,8 +2,8 @@
 // who cannot see it.
 
 import { Box, Group, Text } from '@mantine/core'
-import { duration } from './format.ts'
-import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from './phases.ts'
+import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from '../text/attempt-phases.ts'
+import { duration } from '../text/format.ts'
 
 const COLORS: Readonly<Record<PhaseName, string>> = {
   dns: 'grape',

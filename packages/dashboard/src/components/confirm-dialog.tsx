@@ -4,7 +4,7 @@ import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
 
-export interface ConfirmProps {
+export interface ConfirmDialogProps {
   opened: boolean
   onClose: () => void
   title: string
@@ -19,7 +19,7 @@ export interface ConfirmProps {
   color?: string
 }
 
-export function Confirm({ opened, onClose, title, children, verb, typed, onConfirm, color = 'red' }: ConfirmProps) {
+export function ConfirmDialog({ opened, onClose, title, children, verb, typed, onConfirm, color = 'red' }: ConfirmDialogProps) {
   const [text, setText] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)

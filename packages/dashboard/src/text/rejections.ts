@@ -100,14 +100,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   category_not_string: { says: 'category must be a string.', advice: SENDS_STRING },
 }
 
-export const REFUSAL_CODES: readonly string[] = Object.keys(REFUSALS)
+export const REJECTION_CODES: readonly string[] = Object.keys(REFUSALS)
 
-export function refusalSentence(code: string): string {
+export function rejectionSentence(code: string): string {
   return own(code)?.says ?? `It was refused as ${code}.`
 }
 
 /** Empty where none is known. */
-export function refusalAdvice(code: string): string {
+export function rejectionAdvice(code: string): string {
   return own(code)?.advice ?? ''
 }
 

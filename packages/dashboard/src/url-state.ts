@@ -3,7 +3,7 @@
 
 import { useMemo } from 'react'
 import { navigate, usePathname, useSearch } from 'wouter/use-browser-location'
-import { changedSearch, pathPart } from './search-text.ts'
+import { changedSearch, pathPart } from './url-params.ts'
 
 export type SearchChanges = Readonly<Record<string, string | null | undefined>>
 

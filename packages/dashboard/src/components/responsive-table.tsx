@@ -15,7 +15,7 @@ export interface Column<Row> {
   isActions?: boolean
 }
 
-export function Rows<Row>({
+export function ResponsiveTable<Row>({
   rows,
   columns,
   keyOf,
@@ -107,7 +107,7 @@ function Cards<Row>({
 }
 
 /** Below a list that has more. */
-export function More({ list }: { list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown } }) {
+export function LoadMore({ list }: { list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown } }) {
   if (!list.hasNextPage) return null
   return (
     <Group justify="center">

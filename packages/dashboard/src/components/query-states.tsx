@@ -32,7 +32,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
   )
 }
 
-export function Problem({ problem, onRetry }: { problem: Pick<ApiProblem, 'message' | 'code'>; onRetry?: () => void }) {
+export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'message' | 'code'>; onRetry?: () => void }) {
   return (
     <Alert color="red" variant="light" title="That did not work" role="alert">
       <Stack gap="xs">
@@ -62,6 +62,6 @@ export function Loaded<T>({
 }) {
   const problem = useStandingProblem(query)
   if (query.data !== undefined) return <>{children(query.data)}</>
-  if (problem) return <Problem problem={problem} onRetry={() => void query.refetch()} />
+  if (problem) return <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
   return <Loading {...(lines === undefined ? {} : { lines })} />
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedSearch, pathPart } from './search-text.ts'
+import { changedSearch, pathPart } from './url-params.ts'
 
 test('parameters are set, kept and taken away', () => {
   assert.equal(changedSearch('?a=1&b=2', { a: '3', c: '4' }), '?a=3&b=2&c=4')

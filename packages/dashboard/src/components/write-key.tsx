@@ -2,8 +2,8 @@
 
 import { ActionIcon, Code, CopyButton, Group, Tooltip } from '@mantine/core'
 import { useState } from 'react'
+import { maskedKey } from '../text/snippets.ts'
 import { CheckIcon, CopyIcon, EyeIcon, EyeOffIcon } from './icons.tsx'
-import { maskedKey } from './snippet-text.ts'
 
 export function WriteKey({ writeKey, name = 'the write key' }: { writeKey: string; name?: string }) {
   const [isShown, setShown] = useState(false)

@@ -3,9 +3,9 @@
 
 import { Badge, Code, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '../api/client.ts'
-import { Block } from './copy.tsx'
-import { preciseTime } from './format.ts'
-import { reasonAdvice, reasonSentence } from './reasons.ts'
+import { preciseTime } from '../text/format.ts'
+import { reasonAdvice, reasonSentence } from '../text/reasons.ts'
+import { CodeBlock } from './copyable.tsx'
 import { Waterfall } from './waterfall.tsx'
 
 export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['Attempt']; withAdvice?: boolean }) {
@@ -46,7 +46,7 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
             <Text size="xs" c="dimmed">
               The answer began with
             </Text>
-            <Block
+            <CodeBlock
               text={responseStart}
               label={`the start of the answer to the attempt of ${preciseTime(startedAt)} at ${url}`}
               maxHeight={160}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { isLoopback, maskedKey, SNIPPET_KINDS, snippetNote, snippetOf } from './snippet-text.ts'
+import { isLoopback, maskedKey, SNIPPET_KINDS, snippetNote, snippetOf } from './snippets.ts'
 
 const SOURCE = { origin: 'https://events.example.com', writeKey: 'Ab.c_d~e-f0123456789' }
 

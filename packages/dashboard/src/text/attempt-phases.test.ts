@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isReused, phasesOf } from './phases.ts'
+import { isReused, phasesOf } from './attempt-phases.ts'
 
 test('every phase begins where the one before ended, and they add up to the total', () => {
   const phases = phasesOf({ dnsMs: 2, connectMs: 3, tlsMs: 5, firstByteMs: 30, totalMs: 32 })

@@ -21,7 +21,7 @@ export function Copyable({ text, label }: { text: string; label: string }) {
 }
 
 /** A block of text as it is, which scrolls by itself and never by the page. */
-export function Block({ text, label, maxHeight = 360 }: { text: string; label: string; maxHeight?: number }) {
+export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; label: string; maxHeight?: number }) {
   return (
     <Box pos="relative">
       <Code

@@ -2,7 +2,7 @@
 
 import { Text, Tooltip } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { dateTime, duration } from './format.ts'
+import { dateTime, duration } from '../text/format.ts'
 
 /** The present, anew every second. */
 export function useNow(everyMs = 1_000): number {

@@ -1,7 +1,7 @@
 // Sources and destinations by id, for lists that know only ids.
 
 import { useMemo } from 'react'
-import { useApi } from '../api/queries.ts'
+import { useApi } from './queries.ts'
 
 export interface Names {
   sources: ReadonlyMap<string, string>

@@ -13,7 +13,7 @@ interface State {
 }
 
 /** `at`: the address. Another one begins anew. */
-export class Boundary extends Component<{ at: string; children: ReactNode }, State> {
+export class ErrorBoundary extends Component<{ at: string; children: ReactNode }, State> {
   override state: State = { error: null }
 
   static getDerivedStateFromError(error: unknown): State {
