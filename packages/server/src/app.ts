@@ -21,7 +21,7 @@ import { ApiError, errorBody } from './errors.ts'
 import { boundConnections } from './http/connections.ts'
 import { createProxies, namesSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
-import { MAX_BODIES_BYTES, refuseUnparsed, registerIngest, rewriteTrackingUrl } from './ingest/ingest.ts'
+import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { openStore, StartProblem, waitedFor } from './installation/open-store.ts'
 import type { Log } from './logging/log.ts'
 import { createOAuth } from './oauth/oauth.ts'
@@ -110,7 +110,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     childLoggerFactory: (logger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    clientErrorHandler: refuseUnparsed,
+    clientErrorHandler: rejectUnparsed,
     rewriteUrl: rewriteTrackingUrl,
     // Paths that cannot be decoded; Fastify refuses them before any route is looked for.
     frameworkErrors: (_error, _request, reply: FastifyReply) => {

@@ -8,7 +8,7 @@ import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
-import { within } from '../timing/within.ts'
+import { withTimeout } from '../timing/with-timeout.ts'
 import type { DeliveryEvents } from './events.ts'
 import type { BreakerState } from './lanes/breaker.ts'
 import type { HealthSummary } from './lanes/health.ts'
@@ -204,10 +204,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async stop(graceMs) {
       stopping = true
       const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...leaving])
-      await within(graceMs, stopped)
+      await withTimeout(graceMs, stopped)
       // What is still in flight ends as `aborted`, which the lanes take as not started.
       await sender.close()
-      await within(RECORD_GRACE_MS, stopped)
+      await withTimeout(RECORD_GRACE_MS, stopped)
     },
   }
 }

@@ -89,7 +89,7 @@ export function answerError(
 }
 
 /** What node:http could not read as a request has no response object; the answer goes to the bare connection. */
-export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return

@@ -10,7 +10,7 @@ import { answerError, answerPreflight, pathOf } from './answers.ts'
 import type { Route } from './parse-request.ts'
 import { createReceiver, type IngestDeps } from './receive.ts'
 
-export { refuseUnparsed } from './answers.ts'
+export { rejectUnparsed } from './answers.ts'
 export { type IngestDeps, type IngestSettings, MAX_BODIES_BYTES } from './receive.ts'
 
 const PREFIX = '/v1'

@@ -8,7 +8,7 @@ import type { OAuthApp, OAuthKey, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { CLOCK_SKEW_MS } from './client-assertion.ts'
 import { fingerprintOf } from './keys.ts'
-import { RecentlyUsed } from './recently-used.ts'
+import { LruCache } from './lru-cache.ts'
 import { createSigningKey, SIGNING_ALGORITHM } from './signing-key.ts'
 
 export const TOKEN_LIFE_S = 86_400
@@ -46,7 +46,7 @@ export interface AccessTokenParts {
 
 export function createAccessTokens({ store, clock, remembered = REMEMBERED }: AccessTokenParts): AccessTokens {
   const signingKey = createSigningKey(store)
-  const grants = new RecentlyUsed<Grant>(remembered)
+  const grants = new LruCache<Grant>(remembered)
   const rightsOf = createRights()
 
   async function grantOf(token: string): Promise<Grant | null> {

@@ -9,7 +9,7 @@ import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { createAccessTokens, SCOPE, TOKEN_LIFE_S } from './access-token.ts'
 import { CLOCK_SKEW_MS, checkAssertion } from './client-assertion.ts'
-import { RecentlyUsed } from './recently-used.ts'
+import { LruCache } from './lru-cache.ts'
 import { addressOf, isAddressOf } from './server-address.ts'
 import { parseTokenRequest, TokenError } from './token-request.ts'
 
@@ -42,7 +42,7 @@ const USED_BEFORE = 'The client assertion was used before. Make a new one, with 
 
 export function createOAuth({ store, clock, askedFor }: OAuthDeps): OAuth {
   const tokens = createAccessTokens({ store, clock })
-  const told = new RecentlyUsed<number>(TOLD)
+  const told = new LruCache<number>(TOLD)
 
   /** Not for every request: a client id is no secret, and whoever knows one could fill the log with it. */
   function tell(request: FastifyRequest, clientId: string, reason: string): void {

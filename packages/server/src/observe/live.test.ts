@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { AT_MS, accepted, attempted } from './fixtures/seen.ts'
+import { AT_MS, accepted, attempted } from './fixtures/events.ts'
 import { LiveFeed, type LiveFilter, type LiveOptions } from './live.ts'
 
 interface Heard {

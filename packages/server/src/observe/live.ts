@@ -10,7 +10,7 @@ import type { AcceptedEvent, RejectedEvent } from '../ingest/events.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
 import type { Watcher } from './events.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { redactUrl } from './redact-url.ts'
 
 export interface LiveFilter {
   sourceId?: string | undefined
@@ -369,7 +369,7 @@ function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: 
     messages: count,
     attempt,
     replay,
-    url: withoutSecrets(url),
+    url: redactUrl(url),
     success: outcome.verdict === 'success',
     // A temporary failure is tried again, within the window.
     verdict: outcome.verdict,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import type { Watcher } from './events.ts'
-import { AT_MS, accepted, attempted, destination } from './fixtures/seen.ts'
+import { AT_MS, accepted, attempted, destination } from './fixtures/events.ts'
 import { createEventLog } from './log-events.ts'
 
 type Line = { level: number; msg: string; [field: string]: unknown }

@@ -6,7 +6,7 @@ import type { AttemptEvent } from '../delivery/events.ts'
 import type { RejectedEvent } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
 import type { Watcher } from './events.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { redactUrl } from './redact-url.ts'
 
 const REJECTED_EVERY_MS = 60_000
 
@@ -47,7 +47,7 @@ function fieldsOf(event: AttemptEvent): object {
     messages: count,
     attempt,
     ...(traceId === null ? {} : { traceId }),
-    url: withoutSecrets(url),
+    url: redactUrl(url),
     reason: outcome.reason,
     status: outcome.status,
     totalMs: Math.round(outcome.timings.totalMs),

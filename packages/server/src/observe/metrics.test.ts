@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Configuration, LedgerRow, Source } from '../store/store.ts'
-import { BookReader, type BookStore, type Books } from './books.ts'
-import { AT_MS, attempted, destination } from './fixtures/seen.ts'
+import { AT_MS, attempted, destination } from './fixtures/events.ts'
 import { METRICS, PROCESS_METRICS } from './metric-table.ts'
 import { type MetricSources, Metrics } from './metrics.ts'
+import { type CountsStore, type StoreCounts, StoreCountsReader } from './store-counts.ts'
 
-const EMPTY: Books = { ledger: [], oldest: [], sources: [], rejections: [] }
+const EMPTY: StoreCounts = { ledger: [], oldest: [], sources: [], rejections: [] }
 
 function source(id: string, name = id): Source {
   return { id, name, enabled: true, writeKeys: ['the-write-key'], requireOAuth: false, createdAtMs: 0 }
@@ -22,11 +22,11 @@ function configuration(sources: Source[], destinations: string[]): Configuration
   }
 }
 
-function sourcesOf(books: Books | null, known: Configuration): MetricSources {
+function sourcesOf(counts: StoreCounts | null, known: Configuration): MetricSources {
   return {
     configuration: () => known,
     states: () => [...known.destinations.keys()].map((destinationId) => ({ destinationId, breaker: 'probing', inFlight: 3 })),
-    books: async () => books,
+    counts: async () => counts,
     listeners: () => 2,
     wallMs: () => AT_MS + 90_000,
     version: '1.2.3',
@@ -43,10 +43,10 @@ function lines(text: string): Map<string, number> {
   return new Map(found.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
 }
 
-test('what the store knows is served as it stands in the books', async (t) => {
+test('what the store knows is served as it stands in the counts', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
-  const books: Books = {
+  const counts: StoreCounts = {
     ledger: [ledger('d')],
     oldest: [{ destinationId: 'd', atMs: AT_MS }],
     sources: [{ sourceId: 's', accepted: 7, duplicates: 2, rejected: 5, suppressed: 1 }],
@@ -55,7 +55,7 @@ test('what the store knows is served as it stands in the books', async (t) => {
       { sourceId: null, code: 'invalid_write_key', count: 6, lastAtMs: 0, lastSample: 'never shown' },
     ],
   }
-  const text = await metrics.text(sourcesOf(books, configuration([source('s')], ['d', 'idle'])))
+  const text = await metrics.text(sourcesOf(counts, configuration([source('s')], ['d', 'idle'])))
   const found = lines(text)
   for (const [line, value] of [
     ['switchyard_messages_accepted_total{source="s"}', 7],
@@ -121,13 +121,13 @@ test('what was deleted disappears, also what this process had counted of it', as
   const metrics = new Metrics()
   t.after(() => metrics.close())
   for (const id of ['kept', 'gone']) metrics.attempted(attempted(id, 'success'))
-  const books: Books = {
+  const counts: StoreCounts = {
     ledger: [ledger('kept'), ledger('gone')],
     oldest: [],
     sources: [{ sourceId: 'gone', accepted: 1, duplicates: 0, rejected: 0, suppressed: 0 }],
     rejections: [{ sourceId: 'gone', code: 'event_required', count: 1, lastAtMs: 0, lastSample: '' }],
   }
-  const text = await metrics.text(sourcesOf(books, configuration([], ['kept'])))
+  const text = await metrics.text(sourcesOf(counts, configuration([], ['kept'])))
   assert.match(text, /"kept"/)
   assert.doesNotMatch(text, /"gone"/)
 })
@@ -170,7 +170,7 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
     ids,
   )
   const codes = Array.from({ length: 25 }, (_, at) => `a_code_of_usual_length_${at}`)
-  const booksAt = (value: number): Books => ({
+  const countsAt = (value: number): StoreCounts => ({
     ledger: ids.map((id) => ledger(id, { owed: 10 * value, delivered: 10 * value - 6 })),
     oldest: ids.map((destinationId) => ({ destinationId, atMs: AT_MS })),
     sources: from.map((sourceId) => ({ sourceId, accepted: value, duplicates: value, rejected: value, suppressed: value })),
@@ -178,7 +178,7 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
   })
   const counted = [10_000, 20_000].map(async (value) => {
     busy(metrics, ids)
-    return await metrics.text(sourcesOf(booksAt(value), known))
+    return await metrics.text(sourcesOf(countsAt(value), known))
   })
   for (const text of await Promise.all(counted)) {
     t.diagnostic(`${text.length} bytes`)
@@ -209,10 +209,10 @@ test('a destination that needs attention gets series of its own at the next scra
   const [troubled = ''] = ids.slice(-1)
   const known = configuration([], ids)
   const scrape = async (failed: number, breaker: 'open' | 'closed'): Promise<Map<string, number>> => {
-    const books: Books = { ...EMPTY, ledger: ids.map((id) => ledger(id, { failed: id === troubled ? failed : 1 })) }
+    const counts: StoreCounts = { ...EMPTY, ledger: ids.map((id) => ledger(id, { failed: id === troubled ? failed : 1 })) }
     const states = (): ReturnType<MetricSources['states']> =>
       ids.map((destinationId) => ({ destinationId, breaker: destinationId === troubled ? breaker : 'closed', inFlight: 0 }))
-    return lines(await metrics.text({ ...sourcesOf(books, known), states }))
+    return lines(await metrics.text({ ...sourcesOf(counts, known), states }))
   }
   busy(metrics, ids.slice(0, 500))
   const failedOf = (id: string): string => `switchyard_deliveries_failed_total{destination="${id}"}`
@@ -260,9 +260,9 @@ test('the names are those of the table, and of nothing else', async (t) => {
   }
 })
 
-// ── Reading the books ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reading the counts ───────────────────────────────────────────────────────────────────────────────────────────────
 
-function bookStore(read: () => Promise<LedgerRow[]>): { store: BookStore; asked: () => number } {
+function bookStore(read: () => Promise<LedgerRow[]>): { store: CountsStore; asked: () => number } {
   let asked = 0
   return {
     asked: () => asked,
@@ -280,11 +280,11 @@ function bookStore(read: () => Promise<LedgerRow[]>): { store: BookStore; asked:
 
 test('several scrapes within a moment read the store once', async () => {
   const { store, asked } = bookStore(async () => [ledger('d')])
-  const reader = new BookReader(store, { keptMs: 60_000 })
+  const reader = new StoreCountsReader(store, { keptMs: 60_000 })
   const both = await Promise.all([reader.read(), reader.read()])
   assert.deepEqual([both[0]?.ledger, both[1]?.ledger, (await reader.read())?.ledger], [[ledger('d')], [ledger('d')], [ledger('d')]])
   assert.equal(asked(), 1)
-  const eager = new BookReader(store, { keptMs: 0 })
+  const eager = new StoreCountsReader(store, { keptMs: 0 })
   await eager.read()
   await eager.read()
   assert.equal(asked(), 3)
@@ -298,7 +298,7 @@ test('a store that hangs does not hang the scrape, and is not asked again meanwh
         answer = resolve
       }),
   )
-  const reader = new BookReader(store, { deadlineMs: 20 })
+  const reader = new StoreCountsReader(store, { deadlineMs: 20 })
   assert.equal(await reader.read(), null)
   assert.equal(await reader.read(), null)
   assert.equal(asked(), 1)
@@ -313,7 +313,7 @@ test('a store that fails is told apart from one that is empty, and asked again t
     if (fails) throw new Error('away')
     return []
   })
-  const reader = new BookReader(store, { keptMs: 0 })
+  const reader = new StoreCountsReader(store, { keptMs: 0 })
   assert.equal(await reader.read(), null)
   fails = false
   assert.deepEqual((await reader.read())?.ledger, [])

@@ -5,19 +5,19 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
 import type { Configuration } from '../store/store.ts'
-import type { Books } from './books.ts'
 import type { Watcher } from './events.ts'
 import { exposition } from './exposition.ts'
 import { Histogram, type Sample } from './histogram.ts'
 import { METRICS, type Metric, type MetricKey, PROCESS_METRICS } from './metric-table.ts'
 import { CounterOfAll, NamedSeries, OTHER } from './named-series.ts'
+import type { StoreCounts } from './store-counts.ts'
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
 export interface MetricSources {
   configuration: () => Configuration
   states: () => Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
-  books: () => Promise<Books | null>
+  counts: () => Promise<StoreCounts | null>
   listeners: () => number
   wallMs: () => number
   version: string
@@ -109,9 +109,9 @@ export class Metrics implements Watcher {
 
   /** In Prometheus' text format. */
   async text(sources: MetricSources): Promise<string> {
-    const books = await sources.books()
-    this.#chooseNames(sources, books)
-    const snapshot: Snapshot = { ...this.#ofProcess(sources, books !== null), ...(books === null ? {} : this.#ofStore(sources, books)) }
+    const counts = await sources.counts()
+    this.#chooseNames(sources, counts)
+    const snapshot: Snapshot = { ...this.#ofProcess(sources, counts !== null), ...(counts === null ? {} : this.#ofStore(sources, counts)) }
     const metrics = Object.entries(METRICS) as [MetricKey, Metric][]
     const own = await exposition(metrics.map(([key, { name, help, type }]) => ({ name, help, type, samples: snapshot[key] ?? [] })))
     return own + (await processRegistry().metrics())
@@ -161,7 +161,7 @@ export class Metrics implements Watcher {
     }
   }
 
-  #ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections }: Books): Snapshot {
+  #ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections }: StoreCounts): Snapshot {
     const known = configuration()
     const names = this.#names
     const owing = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
@@ -208,7 +208,7 @@ export class Metrics implements Watcher {
     }
   }
 
-  #rejected(rejections: Books['rejections'], known: Configuration): Sample[] {
+  #rejected(rejections: StoreCounts['rejections'], known: Configuration): Sample[] {
     const byCode = new Map<string, [id: string, value: number][]>()
     for (const { sourceId, code, count } of rejections) {
       if (sourceId !== null && !known.sources.has(sourceId)) continue
@@ -234,16 +234,16 @@ export class Metrics implements Watcher {
   }
 
   /** Destinations with pending or failing deliveries or recent traffic get series; for sources, traffic is taken from the ledger. */
-  #chooseNames({ configuration, states, wallMs }: MetricSources, books: Books | null): void {
+  #chooseNames({ configuration, states, wallMs }: MetricSources, counts: StoreCounts | null): void {
     const { sources, destinations } = configuration()
     const nowMs = performance.now()
     const attention = new Set<string>()
     for (const id of this.#sourceTotals.keys()) if (!sources.has(id)) this.#sourceTotals.delete(id)
     for (const { destinationId, breaker } of states()) if (breaker !== 'closed') attention.add(destinationId)
-    for (const { destinationId, atMs } of books?.oldest ?? []) {
+    for (const { destinationId, atMs } of counts?.oldest ?? []) {
       if (wallMs() - atMs > LONG_PENDING_MS) attention.add(destinationId)
     }
-    for (const { sourceId, accepted, duplicates, rejected, suppressed } of books?.sources ?? []) {
+    for (const { sourceId, accepted, duplicates, rejected, suppressed } of counts?.sources ?? []) {
       const total = accepted + duplicates + rejected + suppressed
       if (!sources.has(sourceId)) continue
       if (this.#sourceTotals.get(sourceId) !== total) this.#names.sources.keyOf(sourceId, nowMs)

@@ -8,7 +8,6 @@ import type { IngestEvents } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
-import { BookReader } from './books.ts'
 import type { Watcher } from './events.ts'
 import { LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'
@@ -16,6 +15,7 @@ import { createEventLog } from './log-events.ts'
 import type { MetricSources, Metrics } from './metrics.ts'
 import { type MetricsAccess, type MetricsRoute, registerMetrics } from './metrics-route.ts'
 import { Stats } from './stats.ts'
+import { StoreCountsReader } from './store-counts.ts'
 
 export interface ObserverOptions {
   store: Store
@@ -76,11 +76,11 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
     live,
     flushStats: () => stats.flush(),
     registerMetrics(app, { access, authorize, states }) {
-      const books = new BookReader(store.books)
+      const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
         configuration: () => store.configuration(),
         states,
-        books: () => books.read(),
+        counts: () => counts.read(),
         listeners: () => live.listeners,
         wallMs,
         version,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { latencyBucket, latencyName } from '../store/port/stat-counts.ts'
 import { type StatRow, StoreUnavailable } from '../store/store.ts'
-import { AT_MS, accepted, attempted, destination } from './fixtures/seen.ts'
+import { AT_MS, accepted, attempted, destination } from './fixtures/events.ts'
 import { Stats } from './stats.ts'
 
 interface Rig {

@@ -6,7 +6,7 @@ import { isoTime } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
-import { within } from '../../timing/within.ts'
+import { withTimeout } from '../../timing/with-timeout.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
@@ -152,7 +152,7 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
   async function checkCommit(): Promise<Finding> {
     const startedAtMs = performance.now()
     const late = { ok: false, message: `no commit within ${COMMIT_DEADLINE_MS / 1_000} s` } as const
-    const result = await within(COMMIT_DEADLINE_MS, store.check(), late)
+    const result = await withTimeout(COMMIT_DEADLINE_MS, store.check(), late)
     const ms = Math.round(performance.now() - startedAtMs)
     if (!result.ok)
       return { state: 'bad', message: `Nothing can be stored: ${result.message}.`, advice: 'Look at the disk: is it full, is it writable?' }

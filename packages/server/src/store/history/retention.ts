@@ -1,6 +1,6 @@
 // How long everything is kept, and the run that drops what is older. The adapters know how to drop rows: see their retention.ts.
 
-import { inSteps } from '../../timing/in-steps.ts'
+import { runInSteps } from '../../timing/run-in-steps.ts'
 
 const DAY_MS = 86_400_000
 /** More than a year, so that what was done at the same time last year can be looked at. */
@@ -68,9 +68,9 @@ export class RetentionRuns {
     const { retentionDays, drop, isClosed } = this.#options
     const { messagesMs, auditMs, statHoursMs } = retentionLines(nowMs, retentionDays)
     await drop.messages(messagesMs)
-    await inSteps(() => drop.audit(auditMs), isClosed)
-    await inSteps(() => drop.replayJobs(auditMs), isClosed)
+    await runInSteps(() => drop.audit(auditMs), isClosed)
+    await runInSteps(() => drop.replayJobs(auditMs), isClosed)
     await drop.endDeletions(messagesMs)
-    await inSteps(() => drop.stats(messagesMs, statHoursMs), isClosed)
+    await runInSteps(() => drop.stats(messagesMs, statHoursMs), isClosed)
   }
 }

@@ -4,7 +4,7 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { within } from '../../timing/within.ts'
+import { withTimeout } from '../../timing/with-timeout.ts'
 import type { SettingRows } from '../configuration/configuration-rows.ts'
 import { Configuring } from '../configuration/configuring.ts'
 import { Delivering } from '../delivery/delivering.ts'
@@ -296,8 +296,8 @@ class Postgres implements PostgresStore {
     clearInterval(this.#looks)
     // A server that does not answer must not keep the process from ending. What is not done by then was never acknowledged, or is taken
     // up by another node, or by the next start; what is held is given up by the others in its time.
-    await within(FINISH_MS, this.#finish())
-    await within(LEAVE_MS, this.#leave())
+    await withTimeout(FINISH_MS, this.#finish())
+    await withTimeout(LEAVE_MS, this.#leave())
     this.#closeAll()
   }
 

@@ -3,7 +3,7 @@
 // applied in memory, because reading the configuration from the file again would take long.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import { createTurns } from '../../timing/turns.ts'
+import { createSerialQueue } from '../../timing/serial-queue.ts'
 import type { ConfigurationChange, ConfigurationChanges, SettingRows } from '../configuration/configuration-rows.ts'
 import { KnownConfiguration } from '../configuration/known-configuration.ts'
 import { openDestination, type StoredDestination } from '../configuration/stored-destination.ts'
@@ -25,7 +25,7 @@ export interface ConfigurationFileParts {
 
 export class ConfigurationFile extends KnownConfiguration implements ConfigurationChanges {
   readonly #parts: ConfigurationFileParts
-  readonly #inTurn = createTurns()
+  readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
 
   constructor(parts: ConfigurationFileParts) {

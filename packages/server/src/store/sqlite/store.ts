@@ -3,7 +3,7 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { inSteps } from '../../timing/in-steps.ts'
+import { runInSteps } from '../../timing/run-in-steps.ts'
 import { Configuring } from '../configuration/configuring.ts'
 import { Delivering } from '../delivery/delivering.ts'
 import { RetentionRuns } from '../history/retention.ts'
@@ -224,7 +224,7 @@ class Sqlite implements SqliteStore {
 
   #cancel(destinationId: string): Promise<void> {
     const step = () => this.#writer.run('cancelStep', { destinationId, atMs: this.#clock.wallMs() }, { again: true })
-    return inSteps(step, () => this.#closed)
+    return runInSteps(step, () => this.#closed)
   }
 
   async #dropMessages(beforeMs: number): Promise<void> {
@@ -233,7 +233,7 @@ class Sqlite implements SqliteStore {
     // The line first, then what is pinned: between the two nothing old can become owed again.
     const line = await writer.run('retentionBegin', { beforeMs })
     await writer.run('retentionPin', { segments: await this.#reader.ask('retention', 'pinned', line) })
-    await inSteps(
+    await runInSteps(
       () => writer.run('retentionStep', {}),
       () => this.#closed,
     )

@@ -4,7 +4,7 @@
 // changes is in ../../configuration/configuring.ts.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import { createTurns } from '../../../timing/turns.ts'
+import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { ConfigurationChanges } from '../../configuration/configuration-rows.ts'
 import { KnownConfiguration } from '../../configuration/known-configuration.ts'
 import { type Configuration, StoreUnavailable } from '../../store.ts'
@@ -33,7 +33,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   readonly #known: KnownConfiguration
   readonly #onVersion: (version: number) => void
   readonly #news: ConfigurationNews
-  readonly #inTurn = createTurns()
+  readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
   #state: Known = { ...UNREAD, losses: 0 }
   /** The newest version that others told of. */

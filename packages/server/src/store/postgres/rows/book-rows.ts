@@ -1,7 +1,7 @@
 // The rows of the books in the database. Every count is the sum of what is folded (see folding.ts) and what is not folded yet. recount.ts
 // counts the same from the rows of messages.
 
-import { createTurns } from '../../../timing/turns.ts'
+import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { RejectionRow, SourceCounts } from '../../store.ts'
@@ -16,7 +16,7 @@ import { readLedger, recount } from './recount.ts'
 const RECOUNT_MS = 10 * 60_000
 
 export function bookRows({ database, names, configuration }: Parts): BookRows {
-  const inTurn = createTurns()
+  const inTurn = createSerialQueue()
   const all = rowsOf((text, values) => database.query(text, values))
   return {
     destinations: () => [...configuration().destinations.keys()],

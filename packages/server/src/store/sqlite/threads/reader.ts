@@ -2,7 +2,7 @@
 // delays no commit. Each answer comes from one snapshot.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { createTurns } from '../../../timing/turns.ts'
+import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
 import { booksOf } from '../../history/books.ts'
 import { type HistoryReads, historyReads } from '../../history/history.ts'
@@ -56,7 +56,7 @@ if (parentPort !== null) {
   const port = parentPort
   const database = openReader((workerData as { path: string }).path)
   const reads = createReads(new Rows(database))
-  const inTurn = createTurns()
+  const inTurn = createSerialQueue()
   const answerTo = async ({ id, topic, name, args }: Question): Promise<void> => {
     let answer: Answer
     try {

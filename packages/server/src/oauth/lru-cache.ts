@@ -1,6 +1,6 @@
 // A map that holds so many entries and forgets the one that was not used for longest.
 
-export class RecentlyUsed<T> {
+export class LruCache<T> {
   readonly #entries = new Map<string, T>()
   readonly #max: number
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { RecentlyUsed } from './recently-used.ts'
+import { LruCache } from './lru-cache.ts'
 
 test('what was not used for longest is forgotten, and no more is held than allowed', () => {
-  const map = new RecentlyUsed<number>(3)
+  const map = new LruCache<number>(3)
   for (const [at, key] of ['a', 'b', 'c'].entries()) map.set(key, at)
   assert.equal(map.get('a'), 0)
   map.set('d', 3)
