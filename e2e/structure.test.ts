@@ -118,7 +118,7 @@ test('a stage may import types, but no code, from the files that the table names
   const typesAllowed: [file: string, specifier: string][] = [
     ['dashboard/page.ts', '@switchyard/protocol'],
     ['server/control/destinations/destinations.ts', '../../delivery/delivery.ts'],
-    ['server/control/diagnostics/operating.ts', '../../delivery/sending/dial-check.ts'],
+    ['server/control/diagnostics/operator-tools.ts', '../../delivery/sending/dial-check.ts'],
     ['server/control/route.ts', '../observe/live.ts'],
     ['server/observe/events.ts', '../delivery/events.ts'],
     ['server/observe/stats.ts', '../ingest/events.ts'],
@@ -127,7 +127,7 @@ test('a stage may import types, but no code, from the files that the table names
     ['server/control/route.ts', '../delivery/lanes/lane.ts'],
     ['server/control/route.ts', '../delivery/events.ts'],
     ['server/control/route.ts', '../ingest/events.ts'],
-    ['server/control/diagnostics/operating.ts', '../../store/sqlite/threads/backups.ts'],
+    ['server/control/diagnostics/operator-tools.ts', '../../store/sqlite/threads/backups.ts'],
     ['server/observe/metrics.ts', '../delivery/delivery.ts'],
     ['server/observe/live.ts', '../control/route.ts'],
     ['server/ingest/receive.ts', '../delivery/events.ts'],

@@ -5,10 +5,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Config, isLoopback } from './config.ts'
-import { generateToken, openAdminToken } from './control/access/admin-token.ts'
-import { type AttemptListener, createAccess, type Senders } from './control/access/authorize.ts'
+import { generateToken, loadAdminToken } from './control/access/admin-token.ts'
+import { type AttemptListener, createAccess, type TrustedProxies } from './control/access/authorize.ts'
 import { MAX_PARAM_LENGTH, registerControl } from './control/control.ts'
-import type { Operating } from './control/diagnostics/operating.ts'
+import type { OperatorTools } from './control/diagnostics/operator-tools.ts'
 import { apiDocument } from './control/openapi/api-document.ts'
 import { generateWriteKey } from './control/sources/sources.ts'
 import { registerDashboard } from './dashboard/dashboard.ts'
@@ -19,7 +19,7 @@ import { createDialCheck } from './delivery/sending/dial-check.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
 import { boundConnections } from './http/connections.ts'
-import { createProxies, namesSeveralHosts } from './http/proxies.ts'
+import { createProxies, hasSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { openStore, StartProblem, waitedFor } from './installation/open-store.ts'
@@ -95,7 +95,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const proxies = createProxies(config.trustedProxies, config.publicUrl)
   // A database that was opened may be away again a moment later. A file that cannot be written is a person's to mend.
   const waiting: Waiting = path === null ? (ask) => waitedFor(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
-  const { admin, access, first } = await firstContents(store, config, { clock, senders: proxies, log, waiting }).catch(async (error) => {
+  const { admin, access, first } = await firstContents(store, config, { clock, proxies, log, waiting }).catch(async (error) => {
     await delivery.stop(0)
     await observer.close()
     await store.close()
@@ -130,7 +130,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
   app.addHook('onRequest', (request, reply, next) => {
-    if (!namesSeveralHosts(request.raw)) return next()
+    if (!hasSeveralHosts(request.raw)) return next()
     void reply
       .code(400)
       .send(errorBody(new ApiError('invalid_request', { message: 'The request has more than one Host header. Send exactly one.' })))
@@ -144,7 +144,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
   registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
-  const oauth = createOAuth({ store, clock, askedFor: (request) => proxies.askedFor(request) })
+  const oauth = createOAuth({ store, clock, requestedOrigin: (request) => proxies.requestedOrigin(request) })
   await oauth.register(app)
   registerIngest(app, {
     store,
@@ -165,7 +165,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     authorize: (request) => access.allows(request),
     states: () => delivery.states(),
   })
-  const operating: Operating = {
+  const operatorTools: OperatorTools = {
     installation: {
       version: VERSION,
       startedAtMs: clock.wallMs(),
@@ -188,7 +188,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed; it is tried again')
     },
   })
-  const routes = await registerControl(app, { store, clock, delivery, operating, live, flushStats, replays, access })
+  const routes = await registerControl(app, { store, clock, delivery, operatorTools, live, flushStats, replays, access })
 
   registerDocs(app, {
     document: () => apiDocument(routes),
@@ -258,12 +258,12 @@ function storeState(problem: string | null, log: Log, metrics: Metrics): void {
 async function firstContents(
   store: Store,
   { adminToken }: Config,
-  { clock, senders, log, waiting }: { clock: Clock; senders: Senders; log: Log; waiting: Waiting },
+  { clock, proxies, log, waiting }: { clock: Clock; proxies: TrustedProxies; log: Log; waiting: Waiting },
 ) {
   const fresh = generateToken()
-  const admin = await waiting(() => openAdminToken(store, adminToken, fresh))
+  const admin = await waiting(() => loadAdminToken(store, adminToken, fresh))
   const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a wrong control token was given')
-  const access = await waiting(() => createAccess({ store, clock, admin, senders, onFailure }))
+  const access = await waiting(() => createAccess({ store, clock, admin, proxies, onFailure }))
   return { admin, access, first: await waiting(() => firstSource(store)) }
 }
 

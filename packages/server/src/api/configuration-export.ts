@@ -3,7 +3,7 @@
 // and of values that may be secret: header values and query values of URLs. Which fields there are and what their defaults are is said by the schema of the file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { escapeReferences, VariableNames } from './references-to-secrets.ts'
+import { escapeReferences, VariableNames } from './environment-references.ts'
 
 export const KINDS = ['sources', 'destinations', 'oauthApps'] as const
 export type Kind = (typeof KINDS)[number]

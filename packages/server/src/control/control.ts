@@ -163,7 +163,7 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
 function stream(request: FastifyRequest, reply: FastifyReply, events: AsyncIterable<StreamEvent>, access: Access): FastifyReply {
   const headers = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))
   const caller = callerOf(request)
-  const stillAllowed = async (): Promise<boolean> => access.stillHolds(caller)
+  const stillAllowed = async (): Promise<boolean> => access.isStillValid(caller)
   reply.hijack()
   reply.raw.once(
     'close',

@@ -10,7 +10,7 @@ import type { LiveFeed } from '../observe/live.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
-import type { Operating } from './diagnostics/operating.ts'
+import type { OperatorTools } from './diagnostics/operator-tools.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -83,7 +83,7 @@ export interface ControlParts {
   access: Access
   /** Refuses a URL that no attempt would be allowed to dial, with a sentence that completes "The field …". */
   checkUrl?: ((url: string) => string | null) | undefined
-  operating?: Operating | undefined
+  operatorTools?: OperatorTools | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Brings counts that are still in memory to the store, so that the last seconds are in the series too. */
   flushStats?: (() => Promise<void>) | undefined

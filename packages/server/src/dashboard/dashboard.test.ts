@@ -119,7 +119,7 @@ test('files with hashed names are kept for ever, the others asked for anew', asy
   assert.deepEqual([...FILE_PATHS].sort(), ['/assets/:name', '/icon.svg', '/scheme.js'])
 })
 
-test('files are compressed as the browser takes them', async (t) => {
+test('files are compressed with an encoding that the browser accepts', async (t) => {
   const { url } = await serve(t)
   for (const [accepted, encoding] of [
     ['gzip, deflate, br, zstd', 'br'],

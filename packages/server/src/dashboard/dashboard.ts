@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { ASKED_ANEW, answerOf, BuiltFiles, HTML, KEPT_FOR_EVER } from '../http/built-files.ts'
+import { BuiltFiles, CACHE_FOREVER, HTML, REVALIDATE, responseFor } from '../http/built-files.ts'
 import { FILE_PATHS, PAGE_PATHS } from './paths.ts'
 
 export interface DashboardDeps {
@@ -33,19 +33,19 @@ export function registerDashboard(app: FastifyInstance, { folder }: DashboardDep
         .header('referrer-policy', 'no-referrer')
         .header('cross-origin-opener-policy', 'same-origin')
         // Its files have names that change with their contents; the page that names them must be asked for anew.
-        .header('cache-control', ASKED_ANEW)
+        .header('cache-control', REVALIDATE)
       const page = files.get('index.html')
       return reply.send(page === undefined ? NOT_BUILT : page.bytes.toString('utf8').replace('content="NONCE"', `content="${nonce}"`))
     })
   }
   for (const path of FILE_PATHS) {
     // Those in assets have names that change with their contents.
-    const cacheControl = path.startsWith('/assets/') ? KEPT_FOR_EVER : ASKED_ANEW
+    const cacheControl = path.startsWith('/assets/') ? CACHE_FOREVER : REVALIDATE
     app.get(path, async (request, reply) => {
       const { name } = request.params as { name?: string }
       const file = files.get(name === undefined ? path.slice(1) : `assets/${name}`)
       if (file === undefined) return reply.callNotFound()
-      const { status, headers, body } = await answerOf(file, request.headers, cacheControl)
+      const { status, headers, body } = await responseFor(file, request.headers, cacheControl)
       return reply.code(status).headers(headers).send(body)
     })
   }

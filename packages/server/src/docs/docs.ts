@@ -2,7 +2,7 @@
 // token is needed, because both contain nothing that is not in the source code.
 
 import type { FastifyInstance } from 'fastify'
-import { ASKED_ANEW, answerOf, type BuiltFile, builtFile } from '../http/built-files.ts'
+import { type BuiltFile, builtFile, REVALIDATE, responseFor } from '../http/built-files.ts'
 import { queryOf, registerSite } from './site.ts'
 
 export interface DocsDeps {
@@ -19,7 +19,7 @@ export function registerDocs(app: FastifyInstance, { document, site }: DocsDeps)
   let json: BuiltFile | undefined
   app.get('/docs/openapi.json', async (request, reply) => {
     json ??= builtFile(Buffer.from(JSON.stringify(document())), 'application/json; charset=utf-8')
-    const { status, headers, body } = await answerOf(json, request.headers, ASKED_ANEW)
+    const { status, headers, body } = await responseFor(json, request.headers, REVALIDATE)
     return reply.code(status).headers(headers).send(body)
   })
   registerSite(app, { folder: site })

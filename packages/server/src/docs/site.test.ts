@@ -81,7 +81,7 @@ test('pages have addresses without endings; other ways to write one lead there',
   }
 })
 
-test('the policy takes the scripts that stand in the pages by their hashes, and no other inline script or style', async (t) => {
+test('the content security policy allows the inline scripts of the pages by their hashes, and no other inline script or style', async (t) => {
   const { app } = serve(t)
   for (const url of ['/docs/', '/docs/guide/concepts']) {
     const { headers } = await app.inject({ url })
@@ -121,7 +121,7 @@ test('files with hashed names are kept for ever; the others are asked for anew, 
   }
 })
 
-test('pages are compressed as the browser takes them, and pictures are not', async (t) => {
+test('pages are compressed with an encoding that the browser accepts; images are not compressed', async (t) => {
   const { app } = serve(t)
   const ask = (url: string, encoding: string) => app.inject({ url, headers: { 'accept-encoding': encoding } })
   for (const [encoding, unpack] of [

@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASKED_ANEW, answerOf, type BuiltFile, BuiltFiles, HTML, KEPT_FOR_EVER } from '../http/built-files.ts'
+import { type BuiltFile, BuiltFiles, CACHE_FOREVER, HTML, REVALIDATE, responseFor } from '../http/built-files.ts'
 
 export interface SiteDeps {
   /** Where the build lies. */
@@ -26,7 +26,7 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
   }
 
   async function send(request: FastifyRequest, reply: FastifyReply, file: BuiltFile, cacheControl: string): Promise<FastifyReply> {
-    const { status, headers, body } = await answerOf(file, request.headers, cacheControl)
+    const { status, headers, body } = await responseFor(file, request.headers, cacheControl)
     if (file.type === HTML) reply.headers(guards(policy()))
     return reply.code(status).headers(headers).send(body)
   }
@@ -35,7 +35,7 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
     const page = files.get('404.html')
     // A program that mistypes an address is told so in the shape that it knows.
     if (page === undefined || !isForPeople(request)) return reply.callNotFound()
-    const { headers, body } = await answerOf(page, { 'accept-encoding': request.headers['accept-encoding'] }, ASKED_ANEW)
+    const { headers, body } = await responseFor(page, { 'accept-encoding': request.headers['accept-encoding'] }, REVALIDATE)
     return reply
       .code(404)
       .headers({ ...headers, ...guards(policy()) })
@@ -49,13 +49,13 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
       if (name !== '' && !isForPeople(request)) return reply.callNotFound()
       return reply
         .code(name === '' ? 200 : 404)
-        .headers({ ...guards(policy()), 'content-type': HTML, 'cache-control': ASKED_ANEW })
+        .headers({ ...guards(policy()), 'content-type': HTML, 'cache-control': REVALIDATE })
         .send(NOT_BUILT)
     }
     const page = files.get(name === '' || name.endsWith('/') ? `${name}index.html` : `${name}.html`)
-    if (page !== undefined && !/(^|\/)(index|404)$/.test(name)) return send(request, reply, page, ASKED_ANEW)
+    if (page !== undefined && !/(^|\/)(index|404)$/.test(name)) return send(request, reply, page, REVALIDATE)
     const file = files.get(name)
-    if (file !== undefined && file.type !== HTML) return send(request, reply, file, name.startsWith('assets/') ? KEPT_FOR_EVER : ASKED_ANEW)
+    if (file !== undefined && file.type !== HTML) return send(request, reply, file, name.startsWith('assets/') ? CACHE_FOREVER : REVALIDATE)
     const place = rightPlace(files.all(), name)
     if (place !== undefined) return reply.redirect(`/docs/${place}${queryOf(request)}`, 308)
     return sendMissing(request, reply)

@@ -1,6 +1,6 @@
-// Files that a build has made (the dashboard's, the documentation's), read into memory when they are first asked for and answered
-// compressed as the browser takes them. Names come from the folder, so that no path that is asked for ever reaches the disk. Who
-// may have what, and under which policy, is decided where they are served.
+// Serves the files of a build (the dashboard, the documentation). They are read into memory at the first request and sent with an
+// encoding that the browser accepts. File names come from listing the folder, so a requested path never reaches the disk. The callers
+// decide who may request which file, and set the content security policy.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -13,7 +13,7 @@ export interface BuiltFile {
   type: string
   /** Changes with the contents. Weak, as the same file goes out in several encodings. */
   etag: string
-  /** Made when first asked for, beside the loop: the service takes calls meanwhile. */
+  /** Compressed at the first request, off the event loop, so that the service keeps answering other requests. */
   brotli?: Promise<Buffer>
   gzip?: Promise<Buffer>
 }
@@ -26,8 +26,8 @@ export interface FileAnswer {
 }
 
 /** Names change with contents. */
-export const KEPT_FOR_EVER = 'public, max-age=31536000, immutable'
-export const ASKED_ANEW = 'no-cache'
+export const CACHE_FOREVER = 'public, max-age=31536000, immutable'
+export const REVALIDATE = 'no-cache'
 
 const toBrotli = promisify(brotliCompress)
 const toGzip = promisify(gzip)
@@ -46,7 +46,7 @@ const TYPES: Record<string, string> = {
 }
 
 /** What is compressed in itself. */
-const isPacked = (type: string): boolean => type === 'image/png' || type === 'font/woff2'
+const isCompressed = (type: string): boolean => type === 'image/png' || type === 'font/woff2'
 
 export function builtFile(bytes: Buffer, type: string): BuiltFile {
   return { bytes, type, etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
@@ -82,7 +82,7 @@ export class BuiltFiles {
   }
 }
 
-export async function answerOf(
+export async function responseFor(
   file: BuiltFile,
   asked: { 'accept-encoding'?: string | undefined; 'if-none-match'?: string | undefined },
   cacheControl: string,
@@ -97,19 +97,19 @@ export async function answerOf(
   if (asked['if-none-match']?.split(',').some((each) => each.trim() === file.etag || each.trim() === '*'))
     return { status: 304, headers, body: undefined }
   const accepted = asked['accept-encoding'] ?? ''
-  if (!isPacked(file.type) && takes(accepted, 'br')) {
+  if (!isCompressed(file.type) && acceptsEncoding(accepted, 'br')) {
     file.brotli ??= toBrotli(file.bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
     return { status: 200, headers: { ...headers, 'content-encoding': 'br' }, body: await file.brotli }
   }
-  if (!isPacked(file.type) && takes(accepted, 'gzip')) {
+  if (!isCompressed(file.type) && acceptsEncoding(accepted, 'gzip')) {
     file.gzip ??= toGzip(file.bytes, { level: 9 })
     return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: await file.gzip }
   }
   return { status: 200, headers, body: file.bytes }
 }
 
-/** Whether an Accept-Encoding header takes this one. */
-export function takes(accepted: string, encoding: string): boolean {
+/** Whether an Accept-Encoding header accepts this encoding. */
+export function acceptsEncoding(accepted: string, encoding: string): boolean {
   return new RegExp(`\\b${encoding}\\b(?!\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$))`).test(accepted)
 }
 

@@ -37,8 +37,11 @@ test('the address is that of the connection, and a header says another only of a
 
 test('where the sender asked is told by a trusted proxy too', () => {
   const headers = { host: 'inside:8080', 'x-forwarded-host': 'events.example', 'x-forwarded-proto': 'https' }
-  assert.deepEqual(createProxies([]).askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'http', host: 'inside:8080' })
-  assert.deepEqual(createProxies(['10.0.0.1']).askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
+  assert.deepEqual(createProxies([]).requestedOrigin(requestFrom('10.0.0.1', headers)), { protocol: 'http', host: 'inside:8080' })
+  assert.deepEqual(createProxies(['10.0.0.1']).requestedOrigin(requestFrom('10.0.0.1', headers)), {
+    protocol: 'https',
+    host: 'events.example',
+  })
 })
 
 test('of several hosts or schemes the rightmost is used, which a trusted proxy added: the others may come from the sender', () => {
@@ -51,7 +54,7 @@ test('of several hosts or schemes the rightmost is used, which a trusted proxy a
   ]
   for (const [forwarded, proto, host, protocol] of rows) {
     const headers = { host: 'inside:8080', 'x-forwarded-host': forwarded, 'x-forwarded-proto': proto }
-    assert.deepEqual(proxies.askedFor(requestFrom('10.0.0.1', headers)), { protocol, host }, JSON.stringify(headers))
+    assert.deepEqual(proxies.requestedOrigin(requestFrom('10.0.0.1', headers)), { protocol, host }, JSON.stringify(headers))
   }
 })
 
@@ -59,7 +62,7 @@ test('a configured public address is used for every request, whatever its header
   const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
   for (const trusted of [[], ['10.0.0.1']]) {
     const proxies = createProxies(trusted, 'https://events.example')
-    assert.deepEqual(proxies.askedFor(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
+    assert.deepEqual(proxies.requestedOrigin(requestFrom('10.0.0.1', headers)), { protocol: 'https', host: 'events.example' })
   }
 })
 

@@ -8,7 +8,7 @@ export interface Proxies {
   /** The address of whoever sent the request to the first trusted proxy, or connected here. */
   senderAddress(request: IncomingMessage): string | null
   /** The scheme and host that the sender asked for. */
-  askedFor(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
+  requestedOrigin(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
 }
 
 /**
@@ -44,7 +44,7 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
       }
       return address
     },
-    askedFor(request) {
+    requestedOrigin(request) {
       if (publicAddress !== null) return publicAddress
       const peer = peerOf(request)
       const proxied = peer !== null && isTrusted(peer)
@@ -59,7 +59,7 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
  * Node.js uses the first of two Host headers; a proxy in front may have checked the other. RFC 9112 requires that such a request is
  * refused.
  */
-export function namesSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string

@@ -312,7 +312,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     settings(request, response, writeKey) {
       // Also of a source that is off: whether messages are taken is said when they come, and is then on record.
       if (sourceOf(writeKey) === undefined) return answerError(response, 'not_found', NO_SUCH_KEY)
-      const body = browserSettings(writeKey, proxies.askedFor(request))
+      const body = browserSettings(writeKey, proxies.requestedOrigin(request))
       if (body === null) answerError(response, 'invalid_request', { message: 'The Host header is not the name of a host.' })
       else answerSettings(response, body)
     },

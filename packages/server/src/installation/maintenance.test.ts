@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openAdminToken } from '../control/access/admin-token.ts'
+import { loadAdminToken } from '../control/access/admin-token.ts'
 import { createAccess } from '../control/access/authorize.ts'
 import { Sessions } from '../control/access/sessions.ts'
 import { createAccessTokens } from '../oauth/access-token.ts'
@@ -177,7 +177,7 @@ test('sessions, also forged ones, survive a change of the key, unless --end-toke
   const path = newPath(t)
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   const store = await openWithFile(path)
-  const admin = await openAdminToken(store, null)
+  const admin = await loadAdminToken(store, null)
   // With a copy of the store and of its key, anybody can do this.
   const copied = await store.secrets.keep('session_key', 'a first key')
   const forged = new Sessions(copied).issue({ tokenId: 'admin', expiresAtMs: Date.now() + 3_600_000 }, admin.hash)
@@ -186,7 +186,7 @@ test('sessions, also forged ones, survive a change of the key, unless --end-toke
   for (const endTokens of [false, true]) {
     await rotate(path, { endTokens })
     const reopened = await openWithFile(path)
-    const access = await createAccess({ store: reopened, clock, admin: await openAdminToken(reopened, null) })
+    const access = await createAccess({ store: reopened, clock, admin: await loadAdminToken(reopened, null) })
     const allows = (headers: Record<string, string>): boolean =>
       access.allows({ method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage)
     const allowed = [allows({ cookie: `switchyard_session=${forged}` }), allows({ authorization: `Bearer ${admin.generated}` })]

@@ -72,7 +72,7 @@ async function startRig(
   const oauth = createOAuth({
     store: wrap(store),
     clock: { wallMs: () => clock.nowMs, scheduleMs: () => clock.nowMs },
-    askedFor: ({ headers }) => ({ protocol: 'http', host: headers.host }),
+    requestedOrigin: ({ headers }) => ({ protocol: 'http', host: headers.host }),
     ...deps,
   })
   const log: string[] = []
@@ -180,8 +180,11 @@ test('what other clients send is taken: iss and aud in their variants, no scope,
 })
 
 test('the host is the one that a trusted proxy says the client asked for', async (t) => {
-  const askedFor: OAuthDeps['askedFor'] = ({ headers }) => ({ protocol: 'https', host: headers['x-forwarded-host'] as string })
-  const { ask, assertion } = await startRig(t, { askedFor })
+  const requestedOrigin: OAuthDeps['requestedOrigin'] = ({ headers }) => ({
+    protocol: 'https',
+    host: headers['x-forwarded-host'] as string,
+  })
+  const { ask, assertion } = await startRig(t, { requestedOrigin })
   const headers = { 'x-forwarded-host': 'Events.Example.com:443' }
   const good = await ask({ client_assertion: assertion({ claims: { aud: 'https://events.example.com/oauth2' } }) }, { headers })
   assert.equal(good.status, 200, good.text)
@@ -466,7 +469,7 @@ test('a token ends after a day', async (t) => {
   const fresh = createOAuth({
     store: (await startRig(t)).store,
     clock: { wallMs: () => clock.nowMs, scheduleMs: () => clock.nowMs },
-    askedFor: () => ({ protocol: 'http', host: undefined }),
+    requestedOrigin: () => ({ protocol: 'http', host: undefined }),
   })
   assert.equal(await fresh.sourcesOf(access), null, 'of another installation')
 })

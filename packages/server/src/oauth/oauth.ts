@@ -17,7 +17,7 @@ export interface OAuthDeps {
   store: Pick<Store, 'configuration' | 'oauth' | 'secrets'>
   clock: Clock
   /** The scheme and host that the sender asked for, as far as proxies are trusted to tell. */
-  askedFor: (request: IncomingMessage) => { protocol: 'http' | 'https'; host: string | undefined }
+  requestedOrigin: (request: IncomingMessage) => { protocol: 'http' | 'https'; host: string | undefined }
 }
 
 export interface OAuth {
@@ -40,7 +40,7 @@ const TELL_EVERY_MS = 60_000
 const TOLD = 1_000
 const USED_BEFORE = 'The client assertion was used before. Make a new one, with a jti of its own, for every request.'
 
-export function createOAuth({ store, clock, askedFor }: OAuthDeps): OAuth {
+export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth {
   const tokens = createAccessTokens({ store, clock })
   const told = new LruCache<number>(TOLD)
 
@@ -55,7 +55,7 @@ export function createOAuth({ store, clock, askedFor }: OAuthDeps): OAuth {
 
   async function grant(request: FastifyRequest): Promise<object> {
     const { assertion, clientId } = parseTokenRequest(typeof request.body === 'string' ? request.body : '')
-    const { protocol, host } = askedFor(request.raw)
+    const { protocol, host } = requestedOrigin(request.raw)
     const checked = await checkAssertion(assertion, {
       configuration: store.configuration(),
       nowMs: clock.wallMs(),

@@ -16,7 +16,7 @@ import {
   sourceNames,
   urlText,
 } from '../../api/configuration-export.ts'
-import { type Environment, onlyReference, resolve, valueOf } from '../../api/references-to-secrets.ts'
+import { type Environment, onlyReference, resolve, valueOf } from '../../api/environment-references.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
 
 export interface Change {

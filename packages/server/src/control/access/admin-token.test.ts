@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startControl } from '../fixtures/start-control.ts'
-import { generateToken, hashToken, openAdminToken, tokenMatches } from './admin-token.ts'
+import { generateToken, hashToken, loadAdminToken, tokenMatches } from './admin-token.ts'
 
 test('a generated token is new each time, fits a header and matches its own hash alone', () => {
   const [token, other] = [generateToken(), generateToken()]
@@ -15,16 +15,16 @@ test('a generated token is new each time, fits a header and matches its own hash
 
 test('the admin token is generated once, shown once, and kept only as a hash', async (t) => {
   const { store } = await startControl(t)
-  const first = await openAdminToken(store, null)
+  const first = await loadAdminToken(store, null)
   assert.ok(first.generated !== null)
   assert.equal(first.hash, hashToken(first.generated))
   assert.equal(await store.secrets.keep('admin_token_hash', 'another'), first.hash)
-  assert.deepEqual(await openAdminToken(store, null), { hash: first.hash, generated: null })
+  assert.deepEqual(await loadAdminToken(store, null), { hash: first.hash, generated: null })
 })
 
 test('of several that start at once, one makes the token and shows it, and all take it', async (t) => {
   const { store } = await startControl(t)
-  const opened = await Promise.all([1, 2, 3].map(() => openAdminToken(store, null)))
+  const opened = await Promise.all([1, 2, 3].map(() => loadAdminToken(store, null)))
   assert.equal(opened.filter(({ generated }) => generated !== null).length, 1)
   assert.equal(new Set(opened.map(({ hash }) => hash)).size, 1)
 })
@@ -33,13 +33,13 @@ test('the token of a store from before is taken as it was kept there', async (t)
   const { store } = await startControl(t)
   const token = generateToken()
   await store.settings.setSetting('admin_token_hash', hashToken(token))
-  assert.deepEqual(await openAdminToken(store, null), { hash: hashToken(token), generated: null })
+  assert.deepEqual(await loadAdminToken(store, null), { hash: hashToken(token), generated: null })
 })
 
 test('a configured token wins over the generated one, and is not kept', async (t) => {
   const { store } = await startControl(t)
-  const { hash } = await openAdminToken(store, null)
-  const configured = await openAdminToken(store, 'from the environment')
+  const { hash } = await loadAdminToken(store, null)
+  const configured = await loadAdminToken(store, 'from the environment')
   assert.deepEqual(configured, { hash: hashToken('from the environment'), generated: null })
-  assert.equal((await openAdminToken(store, null)).hash, hash)
+  assert.equal((await loadAdminToken(store, null)).hash, hash)
 })

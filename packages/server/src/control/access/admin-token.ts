@@ -39,7 +39,7 @@ export interface AdminToken {
 
 /** The configured token if there is one; else the one whose hash the store has; else a new one, which one node alone shows. Asked again
  * with the same new one, because the store may have taken it without an answer, it is still shown. */
-export async function openAdminToken(
+export async function loadAdminToken(
   { settings, secrets }: Pick<Store, 'settings' | 'secrets'>,
   configured: string | null,
   fresh = generateToken(),

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
 import type { Backup } from '../../store/store.ts'
 import { controlRoutes } from '../control.ts'
-import type { Operating } from '../diagnostics/operating.ts'
+import type { OperatorTools } from '../diagnostics/operator-tools.ts'
 import { type Answer, accept, type Fixture, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
 
 const SIGNING = `whsec_${Buffer.from('SECRET-signing-secret-of-a-test').toString('base64')}`
@@ -182,7 +182,7 @@ const BACKUP: Backup = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 
 
 function start(t: TestContext): Promise<Fixture> {
   const backups = { start: () => BACKUP, get: () => BACKUP, open: () => Readable.from([]), remove: async () => true }
-  return startControl(t, { operating: { backups } as unknown as Operating })
+  return startControl(t, { operatorTools: { backups } as unknown as OperatorTools })
 }
 
 async function entries({ call }: Fixture, query = ''): Promise<Answer['body'][]> {

@@ -14,7 +14,7 @@ export function audited<T extends { id: string }>(actor: Actor, action: string, 
 }
 
 /** For what is done and changes nothing here, such as a test. */
-export function noteDone(
+export function recordAction(
   store: Pick<HistoryStore, 'noteAudit'>,
   { actor, action, subject, after }: Omit<NewAuditEntry, 'before'>,
 ): Promise<void> {

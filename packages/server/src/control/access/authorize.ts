@@ -19,9 +19,9 @@ export interface Caller {
 }
 
 /** Where a request comes from, past the proxies that are trusted. Ingest has it; app.ts hands it in. */
-export interface Senders {
+export interface TrustedProxies {
   senderAddress(request: IncomingMessage): string | null
-  askedFor(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
+  requestedOrigin(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
 }
 
 /** For the log: a wrong token, the first time that it comes from there. Never with the token. */
@@ -32,7 +32,7 @@ export interface AccessOptions {
   clock: Clock
   admin: Pick<AdminToken, 'hash'>
   /** Without it, whoever connects is the sender, and nothing is https. */
-  senders?: Senders | undefined
+  proxies?: TrustedProxies | undefined
   onFailure?: AttemptListener | undefined
 }
 
@@ -46,9 +46,9 @@ export class TooManyAttempts extends ApiError {
   }
 }
 
-const DIRECT: Senders = {
+const DIRECT: TrustedProxies = {
   senderAddress: ({ socket }) => socket.remoteAddress ?? null,
-  askedFor: ({ headers }) => ({ protocol: 'http', host: headers.host }),
+  requestedOrigin: ({ headers }) => ({ protocol: 'http', host: headers.host }),
 }
 
 const USE_EVERY_MS = 60_000
@@ -63,7 +63,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
 
 export class Access {
   readonly #options: AccessOptions
-  readonly #senders: Senders
+  readonly #proxies: TrustedProxies
   readonly #sessions: Sessions
   readonly #limit: AttemptLimit
   /** By token, when its last use was written down. */
@@ -74,11 +74,11 @@ export class Access {
 
   constructor(options: AccessOptions, sessions: Sessions) {
     this.#options = options
-    this.#senders = options.senders ?? DIRECT
+    this.#proxies = options.proxies ?? DIRECT
     this.#sessions = sessions
     this.#limit = new AttemptLimit({ nowMs: () => options.clock.scheduleMs() })
     options.store.onConfiguration(() => {
-      for (const { caller, end } of this.#watched) if (!this.stillHolds(caller)) end()
+      for (const { caller, end } of this.#watched) if (!this.isStillValid(caller)) end()
     })
   }
 
@@ -110,14 +110,14 @@ export class Access {
   }
 
   /** Whether the caller's token is still good, and its session not over: asked again by what goes on for long. */
-  stillHolds({ actor, expiresAtMs }: Caller): boolean {
+  isStillValid({ actor, expiresAtMs }: Caller): boolean {
     if (expiresAtMs !== null && expiresAtMs <= this.#options.clock.wallMs()) return false
     return actor.id === FIRST_TOKEN.id || this.#options.store.configuration().tokens.has(actor.id)
   }
 
   /** Throws TooManyAttempts or unauthorized. */
   logIn(request: IncomingMessage, token: string): Caller & { expiresAtMs: number; cookie: string } {
-    this.#refuseOtherSites(request, false)
+    this.#rejectCrossSite(request, false)
     const caller = this.#checked(request, token, 'login')
     if (caller === null) throw new ApiError('unauthorized', { message: 'This is not a control token, or it was revoked.' })
     this.#used(caller.actor.id)
@@ -128,7 +128,7 @@ export class Access {
 
   /** The cookie that removes the session's, and whose session it was. */
   logOut(request: IncomingMessage): { actor: Actor | null; cookie: string } {
-    this.#refuseOtherSites(request, false)
+    this.#rejectCrossSite(request, false)
     const caller = bearerOf(request) === undefined ? this.#bySession(request) : null
     return { actor: caller?.actor ?? null, cookie: sessionCookie('', 0, this.#isSecure(request)) }
   }
@@ -152,7 +152,7 @@ export class Access {
   #bySession(request: IncomingMessage): Caller | null {
     const session = this.#sessionOf(request)
     if (session === null) return null
-    this.#refuseOtherSites(request, true)
+    this.#rejectCrossSite(request, true)
     return { ...this.#callerOf(session.tokenId), expiresAtMs: session.expiresAtMs }
   }
 
@@ -170,7 +170,7 @@ export class Access {
    * guesses a token that was generated: whoever has one is not locked out by a stranger behind the same proxy.
    */
   #checked(request: IncomingMessage, token: string, how: 'login' | 'bearer'): Caller | null {
-    const address = this.#senders.senderAddress(request) ?? 'unknown'
+    const address = this.#proxies.senderAddress(request) ?? 'unknown'
     const waitMs = this.#limit.waitMs(address)
     const id = waitMs === 0 || looksGenerated(token) ? this.#idOf(token) : undefined
     if (id !== undefined) return this.#callerOf(id)
@@ -216,7 +216,7 @@ export class Access {
   }
 
   #isSecure(request: IncomingMessage): boolean {
-    return this.#senders.askedFor(request).protocol === 'https'
+    return this.#proxies.requestedOrigin(request).protocol === 'https'
   }
 
   /**
@@ -224,13 +224,13 @@ export class Access {
    * plain read. With a cookie, a change must come from this very origin and say so; SameSite=Strict alone lets through what
    * another port of the same host sends. Without one (`strict` false), only what says that it is foreign is refused.
    */
-  #refuseOtherSites(request: IncomingMessage, strict: boolean): void {
+  #rejectCrossSite(request: IncomingMessage, strict: boolean): void {
     const { 'sec-fetch-site': site, origin } = request.headers
     const safe = SAFE_METHODS.has(request.method ?? '')
     if (site !== undefined) {
       if (site === 'same-origin' || (site === 'none' && (safe || !strict))) return
     } else if (origin !== undefined) {
-      const { protocol, host } = this.#senders.askedFor(request)
+      const { protocol, host } = this.#proxies.requestedOrigin(request)
       if (host !== undefined && origin === `${protocol}://${host}`) return
     } else if (safe || !strict) return
     throw new ApiError('cross_site_request')

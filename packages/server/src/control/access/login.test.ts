@@ -5,14 +5,14 @@ import test, { type TestContext } from 'node:test'
 import { StoreUnavailable } from '../../store/store.ts'
 import { createClock } from '../../timing/clock.ts'
 import { type Answer, type Fixture, startControl, TOKEN } from '../fixtures/start-control.ts'
-import type { AccessOptions, Senders } from './authorize.ts'
+import type { AccessOptions, TrustedProxies } from './authorize.ts'
 
 const HOUR_MS = 3_600_000
 
 /** As a proxy would say it: by a header of the test's. */
-const SENDERS: Senders = {
+const PROXIES: TrustedProxies = {
   senderAddress: ({ headers }: IncomingMessage) => String(headers['x-test-address'] ?? '192.0.2.1'),
-  askedFor: ({ headers }) => ({ protocol: headers['x-test-https'] === undefined ? 'http' : 'https', host: headers.host }),
+  requestedOrigin: ({ headers }) => ({ protocol: headers['x-test-https'] === undefined ? 'http' : 'https', host: headers.host }),
 }
 
 interface Browser extends Fixture {
@@ -23,7 +23,7 @@ interface Browser extends Fixture {
 }
 
 async function startBrowser(t: TestContext, access: Partial<AccessOptions> = {}): Promise<Browser> {
-  const fixture = await startControl(t, {}, { senders: SENDERS, ...access })
+  const fixture = await startControl(t, {}, { proxies: PROXIES, ...access })
   const { url, call } = fixture
   return {
     ...fixture,
@@ -92,10 +92,10 @@ test('a session ends at its time, with its token, and with the store’s key', a
   assert.equal((await as(cookie, 'GET', '/api/session')).status, 401, 'it is not made longer by being used')
   const again = cookieOf(await logIn(body.token))
   const caller = { actor: { id: body.id, name: 'Ann' }, role: 'admin', expiresAtMs: null } as const
-  assert.ok(deps.access.stillHolds(caller))
+  assert.ok(deps.access.isStillValid(caller))
   assert.equal((await as(again, 'DELETE', `/api/tokens/${body.id}`, undefined, SAME)).status, 204)
   assert.equal((await as(again, 'GET', '/api/session')).status, 401)
-  assert.ok(!deps.access.stillHolds(caller), 'what goes on for long ends too')
+  assert.ok(!deps.access.isStillValid(caller), 'what goes on for long ends too')
   const other = await startBrowser(t)
   assert.equal((await other.as(cookieOf(await logIn()), 'GET', '/api/session')).status, 401)
 })

@@ -5,7 +5,7 @@ import { isoTime } from '@switchyard/protocol'
 import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { noteDone } from './audit.ts'
+import { recordAction } from './audit.ts'
 
 const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })
 const SESSION = object(
@@ -21,7 +21,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
   /** A disk that is full must not keep out whoever comes to see why. */
   async function noted(actor: Actor, action: string, after: { role: Role } | null): Promise<void> {
     try {
-      await noteDone(store.history, { actor, action, subject: actor.id, after })
+      await recordAction(store.history, { actor, action, subject: actor.id, after })
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
     }

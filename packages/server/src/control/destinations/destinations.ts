@@ -22,7 +22,7 @@ import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { audited, noteDone } from '../access/audit.ts'
+import { audited, recordAction } from '../access/audit.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
 import { CREATION_QUERY, checkName } from '../name.ts'
@@ -31,7 +31,7 @@ import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
-import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './hidden.ts'
+import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 
 export const DESTINATION = object(
@@ -220,7 +220,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const { id } = find(params['id'])
         const message = sampleMessage(body.type, clock.wallMs())
         // Before it is sent: what leaves the house is written down also when no answer comes.
-        await noteDone(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
+        await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
         const { headers, body: sentBody } = sent.request

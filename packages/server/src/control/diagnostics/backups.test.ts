@@ -7,7 +7,7 @@ import { createSecretBox } from '../../secrets/secret-box.ts'
 import { createSqliteStore } from '../../store/sqlite/store.ts'
 import { createBackups } from '../../store/sqlite/threads/backups.ts'
 import { startControl, TOKEN } from '../fixtures/start-control.ts'
-import type { Operating } from './operating.ts'
+import type { OperatorTools } from './operator-tools.ts'
 
 async function withBackups(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-backups-'))
@@ -28,8 +28,8 @@ async function withBackups(t: TestContext) {
     secretKey: { from: 'environment' },
     retentionDays: 7,
   } as const
-  const operating: Operating = { installation, dial: async () => assert.fail('nothing is dialled'), backups }
-  return startControl(t, { operating })
+  const operatorTools: OperatorTools = { installation, dial: async () => assert.fail('nothing is dialled'), backups }
+  return startControl(t, { operatorTools })
 }
 
 test('a copy is begun, watched, fetched and removed, and who took it is written down', async (t) => {
@@ -90,7 +90,7 @@ test('a copy that is still being made cannot be fetched', async (t) => {
     retentionDays: 7,
   } as const
   const backups = { start: () => job, get: () => job, open: () => undefined, remove: async () => true }
-  const { call } = await startControl(t, { operating: { installation, dial: async () => assert.fail('nothing is dialled'), backups } })
+  const { call } = await startControl(t, { operatorTools: { installation, dial: async () => assert.fail('nothing is dialled'), backups } })
   const { status, body } = await call('GET', '/api/backups/bak_1/file')
   assert.deepEqual([status, body.code], [409, 'backup_not_ready'])
 })

@@ -6,7 +6,7 @@ import { integer, nullable, object, oneOf, string, time } from '../../api/schema
 import { ApiError } from '../../errors.ts'
 import type { Backup } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import type { Operating } from './operating.ts'
+import type { OperatorTools } from './operator-tools.ts'
 
 const BACKUP = object(
   {
@@ -20,9 +20,9 @@ const BACKUP = object(
   { title: 'Backup', description: 'A consistent copy of the store, kept for a quarter of an hour unless it is removed before.' },
 )
 
-export function backupRoutes({ store, operating }: ControlParts): Route[] {
-  function backups(): NonNullable<Operating['backups']> {
-    const found = operating?.backups ?? null
+export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
+  function backups(): NonNullable<OperatorTools['backups']> {
+    const found = operatorTools?.backups ?? null
     if (found === null) throw new ApiError('backup_unsupported')
     return found
   }

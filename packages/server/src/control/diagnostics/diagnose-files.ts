@@ -3,7 +3,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Finding } from './finding.ts'
-import type { Installation } from './operating.ts'
+import type { Installation } from './operator-tools.ts'
 
 const MIB = 1024 * 1024
 /** Below this a burst fills the disk before anybody looks. */

@@ -9,7 +9,7 @@ import { accept, STILL, settleAll, startControl } from '../fixtures/start-contro
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
-import type { Operating } from './operating.ts'
+import type { OperatorTools } from './operator-tools.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-diagnostics-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -34,7 +34,7 @@ const installation = {
   secretKey: { from: 'file', path: keyPath },
   retentionDays: 7,
 } as const
-const operating: Operating = { installation, dial: async () => REACHED, backups: null }
+const operatorTools: OperatorTools = { installation, dial: async () => REACHED, backups: null }
 
 interface Check {
   name: string
@@ -47,7 +47,7 @@ interface Check {
 test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', {
   skip: SQLITE_ONLY,
 }, async (t) => {
-  const { call } = await startControl(t, { operating })
+  const { call } = await startControl(t, { operatorTools })
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   const urls = ['https://a.example/1', 'https://b.example/2']
   const { id } = (await call('POST', '/api/destinations', { name: 'd', sourceIds: [source.id], urls })).body
@@ -70,8 +70,8 @@ test('an installation in order is all good: store, ledger, disk, clock, key, and
 })
 
 test('a URL that cannot be reached, an open breaker and an old backlog are told, with what to do', async (t) => {
-  const failing: Operating = {
-    ...operating,
+  const failing: OperatorTools = {
+    ...operatorTools,
     dial: async () => ({
       ...REACHED,
       reason: 'connection_refused',
@@ -81,7 +81,7 @@ test('a URL that cannot be reached, an open breaker and an old backlog are told,
     }),
   }
   const health = { breaker: 'open', openSinceMs: 0, inFlight: 0, nextAttemptAtMs: null, success: 0, latencyMs: null, urls: [] } as const
-  const { call } = await startControl(t, { operating: failing, delivery: { ...STILL, health: () => health } })
+  const { call } = await startControl(t, { operatorTools: failing, delivery: { ...STILL, health: () => health } })
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   await call('POST', '/api/destinations', { name: 'Warehouse', sourceIds: [source.id], urls: ['https://a.example/?token=t'] })
   const checks = (await call('GET', '/api/diagnostics')).body.checks as (Check & { advice: string })[]
@@ -97,7 +97,7 @@ test('a URL that cannot be reached, an open breaker and an old backlog are told,
 })
 
 test('the ledger is compared with its recount after messages were delivered and failed', async (t) => {
-  const fixture = await startControl(t, { operating })
+  const fixture = await startControl(t, { operatorTools })
   const { call, store } = fixture
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   const { id } = (await call('POST', '/api/destinations', { name: 'd', sourceIds: [source.id], urls: ['https://a.example/'] })).body
@@ -130,7 +130,7 @@ test('the ledger is compared with its recount after messages were delivered and 
 })
 
 test('diagnostics are for admins: they name files and addresses of the installation', async (t) => {
-  const { call } = await startControl(t, { operating })
+  const { call } = await startControl(t, { operatorTools })
   const viewer = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
   const { status } = await call('GET', '/api/diagnostics', undefined, { token: viewer.token })
   assert.equal(status, 403)

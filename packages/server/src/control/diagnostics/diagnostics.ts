@@ -48,7 +48,7 @@ const URLS_DEADLINE_MS = 20_000
 /** A wall clock that differs this much from schedule time has jumped. */
 const JUMP_MS = 60_000
 
-export function diagnosticRoutes({ store, clock, delivery, operating }: ControlParts): Route[] {
+export function diagnosticRoutes({ store, clock, delivery, operatorTools }: ControlParts): Route[] {
   let inspecting: Promise<StoreInspection | undefined> | undefined
   /** It reads everything: whoever asks meanwhile gets the same one. */
   const inspect = (): Promise<StoreInspection | undefined> =>
@@ -58,7 +58,7 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
 
   async function checkStore(): Promise<Check[]> {
     const startedAtMs = performance.now()
-    const installation = operating?.installation
+    const installation = operatorTools?.installation
     try {
       const inspection = await inspect()
       const ms = Math.round(performance.now() - startedAtMs)
@@ -96,7 +96,7 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
       async handle() {
         const destinations = [...store.configuration().destinations.values()]
         const ledger = await store.books.ledger()
-        const dial = createUrlChecks(operating?.dial, URLS_DEADLINE_MS)
+        const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
         const about = async (destination: Destination): Promise<Check[]> => {
           const { id, enabled, timeoutMs } = destination
           const urls = kindOf(destination).targets(destination)
@@ -114,10 +114,10 @@ export function diagnosticRoutes({ store, clock, delivery, operating }: ControlP
           timed('store_writable', checkCommit),
           checkStore(),
           checkServerAndNodes(),
-          operating === undefined ? null : timed('secret_key', () => checkSecretKey(operating.installation)),
+          operatorTools === undefined ? null : timed('secret_key', () => checkSecretKey(operatorTools.installation)),
           ...destinations.map(about),
         ])
-        const { installation } = operating ?? {}
+        const { installation } = operatorTools ?? {}
         return {
           at: isoTime(clock.wallMs()),
           scheduleAt: isoTime(clock.scheduleMs()),

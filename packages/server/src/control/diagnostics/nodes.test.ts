@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
 import { startControl } from '../fixtures/start-control.ts'
-import type { Operating } from './operating.ts'
+import type { OperatorTools } from './operator-tools.ts'
 
-const operating: Operating = {
+const operatorTools: OperatorTools = {
   installation: {
     version: '1.2.3',
     startedAtMs: 1_700_000_000_000,
@@ -19,7 +19,7 @@ const operating: Operating = {
 }
 
 test('with a store for one process, that process is the node', { skip: SQLITE_ONLY }, async (t) => {
-  const { call } = await startControl(t, { operating })
+  const { call } = await startControl(t, { operatorTools })
   const { status, body } = await call('GET', '/api/nodes')
   assert.equal(status, 200)
   const [{ seenAt, ...node }, ...others] = body.data
@@ -29,12 +29,12 @@ test('with a store for one process, that process is the node', { skip: SQLITE_ON
 })
 
 test('nodes are not told to strangers', async (t) => {
-  const { call } = await startControl(t, { operating })
+  const { call } = await startControl(t, { operatorTools })
   assert.equal((await call('GET', '/api/nodes', undefined, { token: 'wrong' })).status, 401)
 })
 
 test('the installation is told to all who may look, and where the store is to admins alone', async (t) => {
-  const { call } = await startControl(t, { operating })
+  const { call } = await startControl(t, { operatorTools })
   const { now, ...told } = (await call('GET', '/api/installation')).body
   assert.ok(Math.abs(Date.parse(now) - Date.now()) < 60_000)
   const shared = { version: '1.2.3', startedAt: '2023-11-14T22:13:20.000Z', storeKind: 'sqlite', retentionDays: 7, backups: false }

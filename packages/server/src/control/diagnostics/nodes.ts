@@ -34,7 +34,7 @@ const INSTALLATION = object(
   { title: 'Installation', description: 'Facts about the installation that need no question to the store.' },
 )
 
-export function nodeRoutes({ store, clock, operating }: ControlParts): Route[] {
+export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -43,7 +43,7 @@ export function nodeRoutes({ store, clock, operating }: ControlParts): Route[] {
       status: 200,
       answer: INSTALLATION,
       handle({ role }) {
-        const { installation, backups = null } = operating ?? {}
+        const { installation, backups = null } = operatorTools ?? {}
         return {
           version: installation?.version ?? null,
           startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
@@ -70,7 +70,7 @@ export function nodeRoutes({ store, clock, operating }: ControlParts): Route[] {
 
   /** A store for one process: it is the one that answers. */
   function alone() {
-    const { installation } = operating ?? {}
+    const { installation } = operatorTools ?? {}
     return {
       name: installation?.nodeName ?? 'node',
       version: installation?.version ?? '',

@@ -26,7 +26,7 @@ import {
   NOT_AS_SENT,
   replaceSignatures,
   wasAnswered,
-} from '../destinations/hidden.ts'
+} from '../destinations/redaction.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { dueTime } from '../times.ts'

@@ -11,7 +11,7 @@ import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../qu
 import { type ControlParts, type Route, route } from '../route.ts'
 import { dueMs } from '../times.ts'
 import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
-import { quoted, STORY_KINDS, type StoryAbout, skipSentence, storyOf } from './story.ts'
+import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf } from './timeline.ts'
 
 const FILTERS = {
   sourceId: optional(string({ min: 1, description: 'Of this source.' })),
@@ -44,7 +44,7 @@ const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: strin
 const STORY = array(
   object({
     at: nullable(time({ description: 'Null for entries that describe the present or are due now.' })),
-    what: oneOf(STORY_KINDS),
+    what: oneOf(TIMELINE_KINDS),
     sentence: string(),
     destinationId: nullable(string()),
     deliveryId: nullable(string()),
@@ -80,7 +80,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
     // One that retention dropped in between is no longer to be told of.
     const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
     const sourceName = sources.get(trail.content.sourceId)?.name ?? null
-    const about: StoryAbout = {
+    const about: TimelineContext = {
       sourceName,
       destination: (id) => destinations.get(id),
       breaker: (id) => delivery.health(id)?.breaker,
@@ -91,7 +91,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       deliveries,
       sourceName,
       duplicates: repeats === null ? null : { count: repeats.count, lastAt: isoTime(repeats.lastAtMs) },
-      story: storyOf(trail, deliveries, about),
+      story: timelineOf(trail, deliveries, about),
     }
   }
 

@@ -7,7 +7,7 @@ import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
 
-export const STORY_KINDS = [
+export const TIMELINE_KINDS = [
   'received',
   'duplicate',
   'owed',
@@ -20,19 +20,19 @@ export const STORY_KINDS = [
   'deleted',
   'waiting',
 ] as const
-export type StoryKind = (typeof STORY_KINDS)[number]
+export type TimelineKind = (typeof TIMELINE_KINDS)[number]
 
-export interface StoryEntry {
+export interface TimelineEntry {
   /** Null for what holds now or is due at once. */
   at: string | null
-  what: StoryKind
+  what: TimelineKind
   sentence: string
   destinationId: string | null
   deliveryId: string | null
 }
 
 /** What the story needs to know of the present. */
-export interface StoryAbout {
+export interface TimelineContext {
   sourceName: string | null
   /** Undefined for one that was deleted. */
   destination: (id: string) => { name: string; enabled: boolean; paused: boolean } | undefined
@@ -42,7 +42,7 @@ export interface StoryAbout {
   wallMs: (scheduleMs: number) => number
 }
 
-type Entry = Omit<StoryEntry, 'at'> & { atMs: number | null }
+type Entry = Omit<TimelineEntry, 'at'> & { atMs: number | null }
 
 const MAX_QUOTED = 200
 
@@ -75,7 +75,7 @@ export function skipSentence({ reason, rule }: Pick<Skipped, 'reason' | 'rule'>,
   return FILTERED[rule](String(item['type']), typeof item['event'] === 'string' ? quoted(item['event']) : 'without a name')
 }
 
-export function storyOf(trail: MessageTrail, deliveries: readonly DeliveryDetail[], about: StoryAbout): StoryEntry[] {
+export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDetail[], about: TimelineContext): TimelineEntry[] {
   const { content, index, skips, repeats } = trail
   const item = content.items[index] ?? null
   const entries: Entry[] = [received(trail, about)]
@@ -108,7 +108,7 @@ function inOrder(entries: readonly Entry[]): Entry[] {
   return [...entries].sort((a, b) => rank(a) - rank(b) || (a.atMs ?? 0) - (b.atMs ?? 0))
 }
 
-function received({ content, index }: MessageTrail, { sourceName }: StoryAbout): Entry {
+function received({ content, index }: MessageTrail, { sourceName }: TimelineContext): Entry {
   const { sourceId, browser, trace, receivedAtMs } = content
   // Of a purged message, nothing that could lead to its user.
   const ip = content.items[index] == null ? null : content.ip
@@ -118,10 +118,10 @@ function received({ content, index }: MessageTrail, { sourceName }: StoryAbout):
   return { atMs: receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
 }
 
-function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: StoryAbout): Entry[] {
+function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: TimelineContext): Entry[] {
   const { id: deliveryId, destinationId, history, state, replay, replayOf, replayJobId } = delivery
   const name = nameOf(about, destinationId)
-  const entry = (atMs: number | null, what: StoryKind, sentence: string): Entry => ({ atMs, what, sentence, destinationId, deliveryId })
+  const entry = (atMs: number | null, what: TimelineKind, sentence: string): Entry => ({ atMs, what, sentence, destinationId, deliveryId })
   const origin =
     replayOf === null ? '' : `: a replay of the delivery ${replayOf}${replayJobId === null ? '' : ` by the job ${replayJobId}`}`
   const entries = [entry(delivery.owedAtMs, 'owed', `Owed to ${name}${replay ? ` once more${origin}` : ''}.`)]
@@ -163,7 +163,7 @@ function waiting(
   name: string,
   dueMs: number | null,
   isPurged: boolean,
-  about: StoryAbout,
+  about: TimelineContext,
 ): string {
   const destination = about.destination(destinationId)
   if (isPurged) return `Still counted as pending at ${name}, though the message was deleted: it is cancelled when its turn comes.`
@@ -177,7 +177,7 @@ function waiting(
   return dueMs === null ? `Waits for ${turn}, which is due at once.` : `Waits for ${turn}, due at ${isoTime(dueMs)}.`
 }
 
-function nameOf({ destination }: StoryAbout, id: string): string {
+function nameOf({ destination }: TimelineContext, id: string): string {
   const name = destination(id)?.name
   return name === undefined ? `${id} (deleted)` : quoted(name)
 }

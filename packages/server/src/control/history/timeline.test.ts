@@ -4,13 +4,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import type { DeliveryDetail, MessageTrail, RequestRecord, SegmentContent } from '../../store/store.ts'
-import { quoted, type StoryAbout, skipSentence, storyOf } from './story.ts'
+import { quoted, skipSentence, type TimelineContext, timelineOf } from './timeline.ts'
 
 const NOW = Date.parse('2026-11-14T09:00:00.000Z')
 const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
 const ITEM: JsonObject = { type: 'track', event: 'Order Completed', userId: 'u', messageId: 'm' }
 
-const ABOUT: StoryAbout = {
+const ABOUT: TimelineContext = {
   sourceName: 'Shop',
   destination: (id) =>
     ({
@@ -93,8 +93,8 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
   }
 }
 
-const sentences = (...given: Parameters<typeof storyOf>): string[] => storyOf(...given).map(({ sentence }) => sentence)
-const told = (deliveries: DeliveryDetail[], about: Partial<StoryAbout> = {}): string[] =>
+const sentences = (...given: Parameters<typeof timelineOf>): string[] => timelineOf(...given).map(({ sentence }) => sentence)
+const told = (deliveries: DeliveryDetail[], about: Partial<TimelineContext> = {}): string[] =>
   sentences(trail(), deliveries, { ...ABOUT, ...about }).slice(1)
 
 test('a delivery with a retry is told from its arrival to its end', () => {
@@ -107,7 +107,7 @@ test('a delivery with a retry is told from its arrival to its end', () => {
   })
   const passed = request({ attempt: 2, startedAtMs: NOW + 5_000 })
   const done = delivery({ state: 'delivered', attempts: 2, atMs: NOW + 5_020, history: [failed, passed] })
-  assert.deepEqual(storyOf(trail({ repeats: { count: 1, lastAtMs: NOW + 1_000 } }), [done], ABOUT), [
+  assert.deepEqual(timelineOf(trail({ repeats: { count: 1, lastAtMs: NOW + 1_000 } }), [done], ABOUT), [
     {
       at: '2026-11-14T09:00:00.000Z',
       what: 'received',
@@ -173,7 +173,7 @@ test('where it was not sent is told with the reason, for a filter down to the ru
     'Not sent to "Billing". The destination\'s filter denies the event "Order Completed".',
     'Not sent to gone (deleted). The message happened more than 24 h before it was received, and the destination takes no historical messages.',
   ])
-  const nowhere = storyOf(trail({ skips: [{ destinationId: null, reason: 'no_destination' }] }), [], ABOUT)[1]
+  const nowhere = timelineOf(trail({ skips: [{ destinationId: null, reason: 'no_destination' }] }), [], ABOUT)[1]
   assert.deepEqual([nowhere?.what, nowhere?.sentence], ['skipped', 'Goes nowhere. The source has no destination.'])
 })
 
@@ -212,7 +212,7 @@ test('each end has its sentence', () => {
 
 test('an end is never told before the attempt that led to it, whatever the clocks said', () => {
   const slow = request({ startedAtMs: NOW + 1_000, totalMs: 500 })
-  const story = storyOf(trail(), [delivery({ state: 'delivered', attempts: 1, atMs: NOW + 900, history: [slow] })], ABOUT)
+  const story = timelineOf(trail(), [delivery({ state: 'delivered', attempts: 1, atMs: NOW + 900, history: [slow] })], ABOUT)
   assert.deepEqual(
     story.map(({ what }) => what),
     ['received', 'owed', 'attempted', 'delivered'],
@@ -220,7 +220,7 @@ test('an end is never told before the attempt that led to it, whatever the clock
 })
 
 test('what waits says for what, and stands last', () => {
-  const waits = (about: Partial<DeliveryDetail>, present: Partial<StoryAbout> = {}): string | undefined =>
+  const waits = (about: Partial<DeliveryDetail>, present: Partial<TimelineContext> = {}): string | undefined =>
     told([delivery(about), delivery({ id: '9-0', state: 'delivered', attempts: 1, atMs: NOW + 99_000 })], present).at(-1)
   assert.equal(waits({}), 'Waits for attempt 1 at "Billing", which is due at once.')
   assert.equal(waits({ attempts: 2, atMs: NOW + 60_000 }), 'Waits for attempt 3 at "Billing", due at 2026-11-14T09:01:00.000Z.')
@@ -234,7 +234,7 @@ test('what waits says for what, and stands last', () => {
 })
 
 test('a purged message says so, that what is owed of it still counts, and nothing that leads to its user', () => {
-  const story = storyOf(trail({}, { items: [null] }), [delivery()], ABOUT)
+  const story = timelineOf(trail({}, { items: [null] }), [delivery()], ABOUT)
   assert.deepEqual(
     story.map(({ at, what }) => [at, what]),
     [
@@ -258,7 +258,7 @@ test('a replay is told as one, with what it repeats and by which job', () => {
 })
 
 test('duplicates are counted', () => {
-  const story = storyOf(trail({ repeats: { count: 3, lastAtMs: NOW + 5 } }), [], ABOUT)
+  const story = timelineOf(trail({ repeats: { count: 3, lastAtMs: NOW + 5 } }), [], ABOUT)
   assert.deepEqual(
     [story[1]?.at, story[1]?.sentence],
     ['2026-11-14T09:00:00.005Z', 'Came again for the last time of 3. Each time it was dropped as a duplicate.'],

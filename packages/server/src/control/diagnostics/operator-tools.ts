@@ -17,7 +17,7 @@ export interface Installation {
   retentionDays: number
 }
 
-export interface Operating {
+export interface OperatorTools {
   installation: Installation
   dial: DialCheck
   /** Null where the store is backed up with tools of its own. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { escapeReferences, onlyReference, resolve, VariableNames } from './references-to-secrets.ts'
+import { escapeReferences, onlyReference, resolve, VariableNames } from './environment-references.ts'
 
 test('a reference becomes what its variable says, and an empty variable is one that is not set', () => {
   assert.deepEqual(resolve('Bearer ${TOKEN}', { TOKEN: 't' }), { ok: true, text: 'Bearer t' })
