@@ -1,11 +1,11 @@
 // The report of one run, as Markdown: machine, versions, a table per workload, the bars, and what none of it says.
 
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
-import { type Bar, RATES, type Round, ratios } from './bars.ts'
 import { CLIENT_NAMES, CLIENTS, type ClientName } from './clients.ts'
 import type { Run } from './measure.ts'
 import { type Installed, type LoadTimes, type ModuleSystem } from './packages.ts'
 import { numberText, spreadOf, spreadText, tableText } from './table.ts'
+import { type Bar, RATES, type Round, ratios } from './targets.ts'
 import type { Workload } from './workloads.ts'
 
 export function machineText(): string {

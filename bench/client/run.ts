@@ -3,11 +3,11 @@
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { bars, type Results, type Round } from './bars.ts'
 import type { ClientName } from './clients.ts'
 import { measure } from './measure.ts'
 import { installClients, measureLoadTimes } from './packages.ts'
 import { barsText, machineText, NOT_MEASURED, packagesText, workloadText } from './report.ts'
+import { bars, type Results, type Round } from './targets.ts'
 import { DEADLINES, loopLimitMs, WORKLOAD_NAMES, type Workload, workloads } from './workloads.ts'
 
 const HELP = `Compares @switchyard/node with the clients of Segment, PostHog and RudderStack.

@@ -3,17 +3,17 @@
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { Bar } from '../client/bars.ts'
 import { barsText, machineText } from '../client/report.ts'
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
+import type { Bar } from '../client/targets.ts'
 import { startPostgres } from '../service/databases.ts'
 import { installPeers } from '../service/install.ts'
 import { type DeliveryRun, measureDelivery } from '../service/parts/delivery.ts'
 import { noiseText } from '../service/report.ts'
-import { createTurns, type Round } from '../service/turns.ts'
+import { createTurns, type Round } from '../service/rounds.ts'
 import { type ClaimsRun, measureClaims } from './claims.ts'
 import { createCompetitors, type Key } from './programs.ts'
-import { measureTrips, type TripsRun } from './trips.ts'
+import { measureTrips, type TripsRun } from './round-trips.ts'
 
 const PARTS = ['delivery', 'trips', 'claims'] as const
 type Part = (typeof PARTS)[number]
@@ -31,7 +31,7 @@ usage: npm run bench:cluster -- [options]
   --markdown FILE  write the report there as well
   --help           this text
 
-How PostgreSQL grows as it runs on is measured by bench/cluster/bloat.ts.
+How PostgreSQL grows as it runs on is measured by bench/cluster/table-bloat.ts.
 `
 
 const options = readOptions()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Postgres, Redis } from './databases.ts'
 import type { Target } from './events.ts'
 import { nextReport, startScript, stop } from './processes.ts'
-import type { ProgramOptions, ProgramReport } from './programs/front.ts'
+import type { ProgramOptions, ProgramReport } from './programs/http-front-end.ts'
 import { cliOf, isServiceThere, type LedgerLine, startService } from './service.ts'
 
 export type ProgramName = 'service' | 'before' | 'limit' | 'graphile-worker' | 'graphile-worker-tuned' | 'bullmq' | 'bare-fastify'

@@ -1,12 +1,12 @@
 // The report of one run, as Markdown: a table for each part, and what none of it says.
 
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
-import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './bars.ts'
 import type { Latency, Percentiles } from './latency.ts'
 import type { DeliveryRun } from './parts/delivery.ts'
 import type { FloodRun } from './parts/flood.ts'
 import type { IngestRun } from './parts/ingest.ts'
 import type { Program, ProgramName } from './programs.ts'
+import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './targets.ts'
 
 export type Titles = Pick<Program, 'name' | 'title'>[]
 

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process'
 import { EVENTS_PER_REQUEST, type Target } from './events.ts'
-import type { Job, LoadReport, Sent } from './load.ts'
+import type { Job, LoadReport, Sent } from './load-generator.ts'
 import { nextReport, startScript, stop } from './processes.ts'
 import type { ReceiverReport, ReceiverRequest } from './receiver.ts'
 
@@ -46,7 +46,7 @@ export interface Range {
 let nextFill = FILL_FIRST
 
 export async function createTraffic(): Promise<Traffic> {
-  const [load, receiver] = [startScript('load.ts'), startScript('receiver.ts')]
+  const [load, receiver] = [startScript('load-generator.ts'), startScript('receiver.ts')]
   const [, { port }] = await Promise.all([
     nextReport<LoadReport, 'ready'>(load, 'ready', START_LIMIT_MS),
     nextReport<ReceiverReport, 'listening'>(receiver, 'listening', START_LIMIT_MS),

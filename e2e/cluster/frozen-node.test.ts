@@ -7,7 +7,7 @@ import { setTimeout as passing } from 'node:timers/promises'
 import { IS_LONG } from '../long-tests.ts'
 import { eventually } from '../signals.ts'
 import { LEASE_MS, RESUME_MS, startCluster } from './cluster.ts'
-import { compareLedgers, describe } from './ledgers.ts'
+import { compareLedgers, describe } from './compare-ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
 const FROZEN_MS = IS_LONG ? 60_000 : LEASE_MS + 4_000

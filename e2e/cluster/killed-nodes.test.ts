@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG } from '../long-tests.ts'
 import { RESUME_MS, startCluster } from './cluster.ts'
-import { compareLedgers, describe, type Fault } from './ledgers.ts'
+import { compareLedgers, describe, type Fault } from './compare-ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
 const KILLS = IS_LONG ? 20 : 2

@@ -7,7 +7,7 @@ import { setTimeout as passing } from 'node:timers/promises'
 import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
 import { type Cluster, startCluster } from './cluster.ts'
-import { compareLedgers, describe } from './ledgers.ts'
+import { compareLedgers, describe } from './compare-ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
 const AWAY_MS = IS_LONG ? 20_000 : 5_000

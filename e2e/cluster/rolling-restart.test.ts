@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG } from '../long-tests.ts'
 import { startCluster } from './cluster.ts'
-import { compareLedgers, describe } from './ledgers.ts'
+import { compareLedgers, describe } from './compare-ledgers.ts'
 import { startLoad } from './traffic.ts'
 
 const ROUNDS = IS_LONG ? 5 : 1

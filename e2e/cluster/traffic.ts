@@ -1,6 +1,6 @@
 // Traffic as an installation has it: clients that send at a steady rate to any node, as a load balancer would have them do, and
 // send again with the same messageIds until they are answered with 200; webhooks that refuse something now and then. The senders' books
-// say what was acknowledged and what each call was answered; ledgers.ts holds them against the receivers'.
+// say what was acknowledged and what each call was answered; compare-ledgers.ts holds them against the receivers'.
 //
 //   await using load = await startLoad(cluster, { perSecond: 200 })
 //   await load.traffic.more(500)                                  that many more are acknowledged, and load goes on

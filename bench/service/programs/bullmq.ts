@@ -2,7 +2,7 @@
 // that is done. Its jobs post with the same pool as the limit's.
 
 import { Queue, Worker } from 'bullmq'
-import { type Batch, createPoster, listen, readOptions } from './front.ts'
+import { type Batch, createPoster, listen, readOptions } from './http-front-end.ts'
 
 const { receiver, redisPort } = readOptions()
 if (receiver === undefined || redisPort === undefined) throw new Error('needs a receiver and a Redis')

@@ -3,7 +3,7 @@
 
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 import pg from 'pg'
-import { type Batch, createPoster, listen, readOptions } from './front.ts'
+import { type Batch, createPoster, listen, readOptions } from './http-front-end.ts'
 
 const { receiver, connectionString, settings } = readOptions()
 if (receiver === undefined || connectionString === undefined) throw new Error('needs a receiver and a database')

@@ -4,7 +4,7 @@
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Batch, createPoster, listen, readOptions } from './front.ts'
+import { type Batch, createPoster, listen, readOptions } from './http-front-end.ts'
 
 interface Arrived {
   body: Buffer

@@ -19,7 +19,7 @@ import { deletionRows } from './rows/deletion-rows.ts'
 import { Purging, TAIL } from './rows/purging.ts'
 import { OLDEST, rowIdAt } from './schema/ids.ts'
 import type { Ask } from './session/database.ts'
-import type { MessageParts, Parts } from './session/parts.ts'
+import type { MessageContext, StoreContext } from './session/store-context.ts'
 
 interface Tools {
   changes: SharedConfiguration
@@ -50,7 +50,7 @@ interface Written {
 }
 
 export class Deleting extends Deletions<Change, Written, string> {
-  readonly #parts: MessageParts
+  readonly #context: MessageContext
   readonly #tools: Tools
   readonly #purging: Purging
   /** When this node learned of each request that it remembers. */
@@ -60,20 +60,20 @@ export class Deleting extends Deletions<Change, Written, string> {
   #told = -1
   #telling: Promise<void> | null = null
 
-  constructor(parts: MessageParts, tools: Tools) {
-    super({ ...parts, change: (work) => tools.changes.change(work), secrets: tools.secrets, reads: readsOf(parts) }, OLDEST)
-    this.#parts = parts
+  constructor(context: MessageContext, tools: Tools) {
+    super({ ...context, change: (work) => tools.changes.change(work), secrets: tools.secrets, reads: readsOf(context) }, OLDEST)
+    this.#context = context
     this.#tools = tools
-    this.#purging = new Purging(parts)
+    this.#purging = new Purging(context)
   }
 
   protected async write(change: Change, draft: DeletionDraft): Promise<Written> {
     const { id, userIds, sourceIds, suppress, atMs, targets } = draft
-    const { ids, names, membership } = this.#parts
+    const { ids, idMap, membership } = this.#context
     const num = ids.next()
     const sources = targets.map(({ sourceId, destinationIds }) => ({
-      source: names.num('sources', sourceId) as string,
-      destinations: destinationIds.map((destinationId) => names.num('destinations', destinationId) as string),
+      source: idMap.num('sources', sourceId) as string,
+      destinations: destinationIds.map((destinationId) => idMap.num('destinations', destinationId) as string),
     }))
     const { holder } = membership
     const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, userIds, sources, atMs, holder })
@@ -100,8 +100,8 @@ export class Deleting extends Deletions<Change, Written, string> {
   }
 
   protected endStep(after: string, beforeMs: number, pseudonymKey: string): Promise<string | null> {
-    const { database, names } = this.#parts
-    return database.transaction((ask) => endStep(deletionRows(ask, names), after, beforeMs, pseudonymKey))
+    const { database, idMap } = this.#context
+    return database.transaction((ask) => endStep(deletionRows(ask, idMap), after, beforeMs, pseudonymKey))
   }
 
   /** Takes up the purges that can go on. Once a second: whichever node began one may be no more. */
@@ -126,7 +126,7 @@ export class Deleting extends Deletions<Change, Written, string> {
   /** This node has this version of the configuration now, and must learn of every request that was made before it. */
   follow(version: number): void {
     this.#version = version
-    this.#parts.run(this.#tell())
+    this.#context.run(this.#tell())
   }
 
   /** If it fails, the next heartbeat tries again. Runs one at a time, and repeats if the version has changed meanwhile. */
@@ -139,12 +139,12 @@ export class Deleting extends Deletions<Change, Written, string> {
 
   async #tellOnce(): Promise<void> {
     const { accepting } = this.#tools
-    while (this.#told !== this.#version && !this.#parts.isClosed()) {
+    while (this.#told !== this.#version && !this.#context.isClosed()) {
       const version = this.#version
       await this.learn()
       await accepting.settled()
       const since = performance.now() - WAITED_FOR_MS
-      await this.#parts.membership.tellVersion(
+      await this.#context.membership.tellVersion(
         version,
         [...this.#learnedAt.values()].some((at) => at > since),
       )
@@ -154,7 +154,7 @@ export class Deleting extends Deletions<Change, Written, string> {
 
   /** Loads new requests. Afterwards this node sends none of the messages that they cover, unless one is in flight. */
   async learn(): Promise<void> {
-    const { database, names, configuration, membership } = this.#parts
+    const { database, idMap, configuration, membership } = this.#context
     const { deleted } = this.#tools
     const { rows } = await database.query<{
       num: string
@@ -170,7 +170,7 @@ export class Deleting extends Deletions<Change, Written, string> {
     )
     // A source that was made since the configuration was read is not known by its name yet.
     const nums = rows.flatMap(({ sources }) => JSON.parse(sources) as string[])
-    const nameOf = await names.idsOf(database.ask, 'sources', nums)
+    const nameOf = await idMap.idsOf(database.ask, 'sources', nums)
     for (const { num, suppress, every_source, user_ids, sources, purge_end } of rows) {
       const mark = suppress ? String(BigInt(purge_end) - TAIL) : purge_end
       this.#learnedAt.set(num, performance.now())
@@ -191,16 +191,16 @@ export class Deleting extends Deletions<Change, Written, string> {
   async #untilKnown(version: number): Promise<void> {
     const deadline = performance.now() + WAIT_MS
     let pauseMs = ASK_AGAIN_MS
-    while (!(await this.#parts.membership.isKnown(version)) && performance.now() < deadline) {
-      if (this.#parts.isClosed()) throw new StoreUnavailable('the node is being stopped, and other nodes do not know of the deletion yet')
+    while (!(await this.#context.membership.isKnown(version)) && performance.now() < deadline) {
+      if (this.#context.isClosed()) throw new StoreUnavailable('the node is being stopped, and other nodes do not know of the deletion yet')
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
       pauseMs = Math.min(ASK_AGAIN_AT_MOST_MS, 2 * pauseMs)
     }
   }
 }
 
-function readsOf({ database, names }: Parts): DeletionAnswers {
-  const reads = (ask: Ask): DeletionReads<string> => new DeletionReads(deletionRows(ask, names))
+function readsOf({ database, idMap }: StoreContext): DeletionAnswers {
+  const reads = (ask: Ask): DeletionReads<string> => new DeletionReads(deletionRows(ask, idMap))
   const atOnce = reads(database.ask)
   const inSnapshot = <T>(work: (reads: DeletionReads<string>) => Promise<T>): Promise<T> =>
     database.transaction((ask) => work(reads(ask)), { readOnly: true })

@@ -17,7 +17,7 @@ import { openAt } from './fixtures/temp-store.ts'
 import { replayJobRows } from './replays/replay-jobs.ts'
 import type { PostgresStore } from './store.ts'
 
-const KILLED_NODE = fileURLToPath(new URL('./fixtures/replay-node.ts', import.meta.url))
+const KILLED_NODE = fileURLToPath(new URL('./fixtures/replay-runner-process.ts', import.meta.url))
 
 suite('nodes that replay together', () => {
   let database: TestDatabase
@@ -262,12 +262,12 @@ suite('nodes that replay together', () => {
     const { destinationId } = await failed(250)
     const node = await openBareNode(database.url, 400)
     t.after(() => node.close())
-    const replaying = new Replaying(replayJobRows(node.parts), { ...node.parts, wake: () => {} })
+    const replaying = new Replaying(replayJobRows(node.context), { ...node.context, wake: () => {} })
     const { id } = await replaying.create({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: null })
-    const before = node.parts.database.roundTrips
+    const before = node.context.database.roundTrips
     const result = await replaying.step({ id, position: 0, limit: 1_000, maxWaiting: 1_000, runner: 'a runner' })
     assert.ok(result.ok && result.replayed === 250)
-    const asked = node.parts.database.roundTrips - before
+    const asked = node.context.database.roundTrips - before
     assert.ok(asked <= 25, `${asked} questions`)
   })
 

@@ -12,10 +12,10 @@ import { booksOf } from '../history/books.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { Replaying } from '../replays/replaying.ts'
 import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
+import { onShares, shareOf } from './cluster/in-flight-shares.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
 import { SharedConfiguration } from './cluster/shared-configuration.ts'
-import { onShares, shareOf } from './cluster/shares.ts'
 import { Deleting } from './deleting.ts'
 import { Accepting } from './messages/accepting.ts'
 import { Cancelling } from './messages/cancelling.ts'
@@ -25,21 +25,21 @@ import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { dropAudit } from './rows/audit-rows.ts'
 import { bookRows } from './rows/book-rows.ts'
-import { Folding } from './rows/folding.ts'
+import { DeltaFolder } from './rows/fold-deltas.ts'
 import { createHistory } from './rows/history.ts'
 import { createSettings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
+import { IdMap } from './schema/id-map.ts'
 import { RowIds } from './schema/ids.ts'
 import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { refuseUnfinished } from './schema/moving-state.ts'
-import { Names } from './schema/names.ts'
 import { preparePartitions } from './schema/partitions.ts'
 import { dropMessages } from './schema/retention.ts'
 import { parsePostgresAddress } from './session/address.ts'
 import { Database } from './session/database.ts'
-import type { MessageParts } from './session/parts.ts'
 import { serverFacts } from './session/server-facts.ts'
+import type { MessageContext } from './session/store-context.ts'
 
 export interface PostgresStoreOptions {
   url: string
@@ -155,7 +155,7 @@ class Postgres implements PostgresStore {
   readonly #settling: Settling
   readonly #cancelling: Cancelling
   readonly books: Store['books']
-  readonly #folding: Folding
+  readonly #deltaFolder: DeltaFolder
   readonly history: Store['history']
   readonly deletions: Deleting
   readonly replays: ReplayStore
@@ -177,12 +177,12 @@ class Postgres implements PostgresStore {
     this.#onTrouble = options.onTrouble ?? (() => {})
     const ids = new RowIds(membership.num, () => membership.serverMs())
     membership.onNumber = (num) => ids.useNode(num)
-    const parts: MessageParts = {
+    const context: MessageContext = {
       database,
       fast,
       membership,
       ids,
-      names: new Names(),
+      idMap: new IdMap(),
       seed: seedOf(database),
       nowMs: () => this.#clock.wallMs(),
       scheduleMs: () => this.#clock.scheduleMs(),
@@ -191,46 +191,46 @@ class Postgres implements PostgresStore {
       run: (work) => this.#run(work),
       isClosed: () => this.#closed,
     }
-    this.#shared = new SharedConfiguration(parts, {
+    this.#shared = new SharedConfiguration(context, {
       secretBox: options.secretBox,
       onDestinationDeleted: (id) => this.#run(this.#cancelling.cancel(id)),
       onVersion: (version) => this.deletions.follow(version),
     })
     this.oauth = createSettings(database)
-    this.settings = Object.assign(new Configuring(this.#shared, parts.nowMs), this.oauth)
+    this.settings = Object.assign(new Configuring(this.#shared, context.nowMs), this.oauth)
     this.secrets = this.settings
     this.channel = new LiveChannel(database, this.#shared)
     const { onState = () => {}, onCommit = () => {} } = options
-    this.#claiming = new Claiming(parts)
-    this.replays = new Replaying(replayJobRows(parts), { ...parts, wake: (destinationId) => this.delivery.taker?.wake(destinationId) })
-    this.ingest = new Accepting(parts, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
-    this.#settling = new Settling(parts, { claiming: this.#claiming, onCommit })
-    this.#cancelling = new Cancelling(parts)
-    this.#folding = new Folding(parts)
-    this.history = createHistory(parts)
-    this.deletions = new Deleting(parts, {
+    this.#claiming = new Claiming(context)
+    this.replays = new Replaying(replayJobRows(context), { ...context, wake: (destinationId) => this.delivery.taker?.wake(destinationId) })
+    this.ingest = new Accepting(context, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
+    this.#settling = new Settling(context, { claiming: this.#claiming, onCommit })
+    this.#cancelling = new Cancelling(context)
+    this.#deltaFolder = new DeltaFolder(context)
+    this.history = createHistory(context)
+    this.deletions = new Deleting(context, {
       changes: this.#shared,
       secrets: this.secrets,
       accepting: this.ingest,
       claiming: this.#claiming,
       deleted: this.delivery.deleted,
     })
-    const stats = new Stats(parts)
+    const stats = new Stats(context)
     this.books = {
-      ...booksOf(bookRows(parts)),
+      ...booksOf(bookRows(context)),
       inspect: (deadlineMs) => inspect(database, deadlineMs),
       addStats: (rows) => stats.add(rows),
     }
     this.#retentionRuns = new RetentionRuns({
       retentionDays: options.retentionDays,
       drop: {
-        messages: (beforeMs) => dropMessages(parts, beforeMs),
+        messages: (beforeMs) => dropMessages(context, beforeMs),
         audit: (beforeMs) => dropAudit(database, beforeMs),
-        replayJobs: (beforeMs) => dropReplays(parts, beforeMs),
+        replayJobs: (beforeMs) => dropReplays(context, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
         stats: (minutesBeforeMs, hoursBeforeMs) => stats.drop(minutesBeforeMs, hoursBeforeMs),
       },
-      isClosed: parts.isClosed,
+      isClosed: context.isClosed,
     })
   }
 
@@ -331,7 +331,7 @@ class Postgres implements PostgresStore {
       async () => this.#cancelling.look(),
       () => this.#claiming.tidy(),
       () => this.deletions.resume(),
-      () => this.#folding.fold(),
+      () => this.#deltaFolder.fold(),
     ]
     for (const work of each) await work().catch((error: unknown) => this.#trouble(error))
   }

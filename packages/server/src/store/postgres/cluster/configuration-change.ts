@@ -11,8 +11,8 @@ import { writeAudit } from '../rows/audit-rows.ts'
 import { readSecrets, writeSetting } from '../rows/settings.ts'
 import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
-import { writeText } from '../session/texts.ts'
+import type { StoreContext } from '../session/store-context.ts'
+import { writeText } from '../session/text-columns.ts'
 import type { State } from './stored-configuration.ts'
 
 /** What nodes listen on. The payload is the version. */
@@ -24,14 +24,14 @@ export class Change implements ConfigurationChange {
   readonly secretBox: SecretBox
   /** The key with which secrets are encrypted after the commit. */
   nextBox: SecretBox
-  readonly #parts: Parts
+  readonly #context: StoreContext
   readonly #before: State
   readonly #version: number
   #made = false
   #unsuppressed = false
 
-  constructor(parts: Parts, ask: Ask, before: State, secretBox: SecretBox) {
-    this.#parts = parts
+  constructor(context: StoreContext, ask: Ask, before: State, secretBox: SecretBox) {
+    this.#context = context
     this.ask = ask
     this.configuration = before.configuration
     this.secretBox = secretBox
@@ -41,7 +41,7 @@ export class Change implements ConfigurationChange {
   }
 
   create<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
-    const columns = { num: this.#parts.ids.next(), id: thing.id, ...this.#columns(kind, thing) }
+    const columns = { num: this.#context.ids.next(), id: thing.id, ...this.#columns(kind, thing) }
     const names = Object.keys(columns)
     const places = names.map((_, at) => `$${at + 1}`)
     return this.#write(`INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${places.join(', ')})`, Object.values(columns))
@@ -98,7 +98,7 @@ export class Change implements ConfigurationChange {
   }
 
   async note(entry: NewAuditEntry | undefined): Promise<void> {
-    await writeAudit(this.ask, this.#parts.ids, entry, this.#parts.nowMs())
+    await writeAudit(this.ask, this.#context.ids, entry, this.#context.nowMs())
   }
 
   /** False when nothing was changed. Nothing may be written after it. */

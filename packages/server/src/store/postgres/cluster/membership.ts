@@ -8,7 +8,7 @@
 
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
-import { WITH_HOLDERS } from '../messages/held.ts'
+import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
 import { readSetting } from '../rows/settings.ts'
 import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'

@@ -76,7 +76,7 @@ suite('nodes that share a configuration', () => {
       assert.deepEqual(seen.destinations.get(kept.id), kept)
       assert.deepEqual(seen.tokens.get(token.id), token)
       assert.deepEqual(seen, one.shared.configuration)
-      assert.notEqual(other.parts.names.num('destinations', kept.id), undefined)
+      assert.notEqual(other.context.idMap.num('destinations', kept.id), undefined)
 
       await one.configuring.updateSource(made.id, { enabled: false })
       await other.sees(({ sources }) => sources.get(made.id)?.enabled === false)
@@ -243,7 +243,7 @@ suite('nodes that share a configuration', () => {
       assert.equal(await one.configuring.deleteDestination(id), false)
       assert.deepEqual([one.deleted, other.deleted], [[id], [id]])
       const third = await open()
-      assert.equal(third.parts.names.num('destinations', id), one.parts.names.num('destinations', id))
+      assert.equal(third.context.idMap.num('destinations', id), one.context.idMap.num('destinations', id))
       assert.equal(third.shared.configuration.destinations.has(id), false)
       const [row] = await database.query<{ doc: string }>('SELECT doc FROM switchyard.destinations WHERE id = $1', [id])
       assert.deepEqual((JSON.parse(row?.doc ?? '') as { signingSecrets: string[] }).signingSecrets, [])
@@ -286,7 +286,7 @@ suite('nodes that share a configuration', () => {
   test('a long list of suppressed users is not read again for other changes', () =>
     twoNodes(async (one, other) => {
       const { id } = await one.configuring.createSource(source())
-      const num = one.parts.names.num('sources', id) ?? assert.fail()
+      const num = one.context.idMap.num('sources', id) ?? assert.fail()
       const users = Array.from({ length: 100_000 }, (_, at) => `user-${at}`)
       assert.equal(await one.shared.change((change) => suppress(change, [id], users, 1)), users.length)
       await other.sees(({ suppressions }) => suppressions.get(id)?.size === users.length)

@@ -10,9 +10,9 @@ import { KnownConfiguration } from '../../configuration/known-configuration.ts'
 import { type Configuration, StoreUnavailable } from '../../store.ts'
 import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
+import type { StoreContext } from '../session/store-context.ts'
 import { Change } from './configuration-change.ts'
-import { ConfigurationNews } from './configuration-news.ts'
+import { NotificationListener } from './notification-listener.ts'
 import { lockMark, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
 
 export interface SharedOptions {
@@ -29,10 +29,10 @@ interface Known extends State {
 }
 
 export class SharedConfiguration implements ConfigurationChanges {
-  readonly #parts: Parts
+  readonly #context: StoreContext
   readonly #known: KnownConfiguration
   readonly #onVersion: (version: number) => void
-  readonly #news: ConfigurationNews
+  readonly #news: NotificationListener
   readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
   #state: Known = { ...UNREAD, losses: 0 }
@@ -44,13 +44,13 @@ export class SharedConfiguration implements ConfigurationChanges {
   /** The key that stored secrets are sealed with, as last seen. */
   #secretKey: string | null = null
 
-  constructor(parts: Parts, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
-    this.#parts = parts
+  constructor(context: StoreContext, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
+    this.#context = context
     this.#secretBox = secretBox
     this.#known = new KnownConfiguration(onDestinationDeleted)
     this.#onVersion = onVersion
-    this.#news = new ConfigurationNews({
-      database: parts.database,
+    this.#news = new NotificationListener({
+      database: context.database,
       onVersion: (version) => {
         this.#heard = Math.max(this.#heard, version)
         this.#soon()
@@ -95,12 +95,12 @@ export class SharedConfiguration implements ConfigurationChanges {
   }
 
   async #loadAll(): Promise<void> {
-    const { names, database } = this.#parts
+    const { idMap, database } = this.#context
     const losses = this.#losses
     const state = await database.transaction(
       async (ask) => {
         const mark = await readMark(ask)
-        const read = await readState(ask, mark, UNREAD, { names, secretBox: this.#secretBox })
+        const read = await readState(ask, mark, UNREAD, { idMap, secretBox: this.#secretBox })
         if (read.unopened !== null) throw read.unopened
         await checkSecrets(ask, this.#secretBox)
         this.#secretKey = mark.secretKey
@@ -114,7 +114,7 @@ export class SharedConfiguration implements ConfigurationChanges {
 
   /** Called once a second. Asks little when nothing changed. */
   async refresh(): Promise<void> {
-    const { version, secretKey } = await readMark(this.#parts.database.ask)
+    const { version, secretKey } = await readMark(this.#context.database.ask)
     this.#secretKey = secretKey
     if (version !== this.#state.version || this.#isUnsure) await this.#inTurn(() => this.#reload())
   }
@@ -132,13 +132,13 @@ export class SharedConfiguration implements ConfigurationChanges {
    */
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
-      const { result, states, box } = await this.#parts.database.transaction(async (ask) => {
+      const { result, states, box } = await this.#context.database.transaction(async (ask) => {
         const mark = await lockMark(ask)
         // The other nodes could not decrypt what this one encrypts.
         if (this.#isOtherKey(mark.secretKey)) throw new StoreUnavailable(OTHER_KEY)
         // Another node may have made one that is not known here yet.
         const before = await this.#read(ask, mark, this.#state)
-        const change = new Change(this.#parts, ask, before, this.#secretBox)
+        const change = new Change(this.#context, ask, before, this.#secretBox)
         const result = await work(change)
         const box = change.nextBox
         if (!(await change.end())) return { result, states: [before], box }
@@ -156,27 +156,27 @@ export class SharedConfiguration implements ConfigurationChanges {
   /** All that others wrote since. */
   async #reload(): Promise<void> {
     this.#become(
-      await this.#parts.database.transaction(async (ask) => this.#read(ask, await readMark(ask), this.#state), { readOnly: true }),
+      await this.#context.database.transaction(async (ask) => this.#read(ask, await readMark(ask), this.#state), { readOnly: true }),
     )
   }
 
   /** What fails is made good by the next refresh. */
   #soon(): void {
-    if (this.#isReloading || this.#parts.isClosed()) return
+    if (this.#isReloading || this.#context.isClosed()) return
     this.#isReloading = true
     const reloading = this.#inTurn(async () => {
       this.#isReloading = false
       // Changes of this node are told of, too, and known here by now.
       if (this.#heard > this.#state.version || this.#isUnsure) await this.#reload()
     })
-    this.#parts.run(reloading)
+    this.#context.run(reloading)
   }
 
   async #read(ask: Ask, mark: Mark, before: Known): Promise<Known> {
     const losses = this.#losses
     const whole = before.losses !== losses
     if (mark.version === before.version && !whole) return before
-    return { ...(await readState(ask, mark, before, { names: this.#parts.names, secretBox: this.#secretBox, whole })), losses }
+    return { ...(await readState(ask, mark, before, { idMap: this.#context.idMap, secretBox: this.#secretBox, whole })), losses }
   }
 
   get #isUnsure(): boolean {
@@ -193,7 +193,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   /** It opens everything that is stored, so it is the key. */
   async #adoptKey(): Promise<void> {
     const { keyId } = this.#secretBox
-    const { count } = await this.#parts.database.query(
+    const { count } = await this.#context.database.query(
       'UPDATE configuration SET secret_key = $1 WHERE secret_key IS NOT DISTINCT FROM $2',
       [keyId, this.#secretKey],
     )

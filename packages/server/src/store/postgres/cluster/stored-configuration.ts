@@ -7,9 +7,9 @@ import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
 import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
 import { NOTHING } from '../../configuration/stored-things.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
-import type { Names } from '../schema/names.ts'
+import type { IdMap } from '../schema/id-map.ts'
 import type { Ask } from '../session/database.ts'
-import { readText } from '../session/texts.ts'
+import { readText } from '../session/text-columns.ts'
 
 /** The one row that says how far the configuration has come. */
 export interface Mark {
@@ -46,7 +46,7 @@ export async function lockMark(ask: Ask): Promise<Mark> {
 }
 
 export interface Reading {
-  names: Names
+  idMap: IdMap
   secretBox: SecretBox
   /** Reads all of it again, whatever the versions say. */
   whole?: boolean
@@ -58,8 +58,8 @@ export async function readState(ask: Ask, { version, unsuppressed }: Mark, befor
   const since = reading.whole || version < before.version ? -1 : before.version
   const { configuration } = before
   let unopened = since < 0 ? null : before.unopened
-  const sources = await readThings<Source>(ask, 'sources', since, configuration.sources, reading.names, (doc) => JSON.parse(doc) as Source)
-  const destinations = await readThings<Destination>(ask, 'destinations', since, configuration.destinations, reading.names, (doc, old) => {
+  const sources = await readThings<Source>(ask, 'sources', since, configuration.sources, reading.idMap, (doc) => JSON.parse(doc) as Source)
+  const destinations = await readThings<Destination>(ask, 'destinations', since, configuration.destinations, reading.idMap, (doc, old) => {
     try {
       return openDestination(JSON.parse(doc) as StoredDestination, reading.secretBox)
     } catch (error) {
@@ -86,7 +86,7 @@ async function readThings<T>(
   table: 'sources' | 'destinations',
   since: number,
   before: ReadonlyMap<string, T>,
-  names: Names,
+  idMap: IdMap,
   parse: (doc: string, old: T | undefined) => T | undefined,
 ): Promise<ReadonlyMap<string, T>> {
   const { rows } = await ask<{ num: string; id: string; deleted: boolean; doc: string }>(
@@ -96,7 +96,7 @@ async function readThings<T>(
   const things = new Map(since < 0 ? [] : before)
   for (const { num, id, deleted, doc } of rows) {
     // A name that a transaction takes back is never met again.
-    names.add(table, id, num)
+    idMap.add(table, id, num)
     const old = before.get(id)
     const thing = deleted ? undefined : parse(doc, old)
     if (thing === undefined) things.delete(id)

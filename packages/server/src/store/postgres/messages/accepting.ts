@@ -15,13 +15,13 @@ import { writeTrace } from '../../encoding/trace-column.ts'
 import { Tallies, type Tally } from '../../history/tallies.ts'
 import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { MessageParts } from '../session/parts.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
-import { writeText } from '../session/texts.ts'
+import type { MessageContext } from '../session/store-context.ts'
+import { writeText } from '../session/text-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
+import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from './ledger-deltas.ts'
 import { keyBytes } from './message-keys.ts'
-import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from './owing.ts'
 import { recordRepeats } from './repeats.ts'
 
 interface Tools {
@@ -156,7 +156,7 @@ SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', ab
 const DESTINATION_GONE = 'destination gone'
 
 export class Accepting implements IngestStore {
-  readonly #parts: MessageParts
+  readonly #context: MessageContext
   readonly #tools: Tools
   readonly #grouping: Grouping<Item, Accepted>
   readonly #tallies: Tallies
@@ -165,8 +165,8 @@ export class Accepting implements IngestStore {
   #seed: Seed = [0, 0, 0, 0]
   #problem: string | null = null
 
-  constructor(parts: MessageParts, tools: Tools) {
-    this.#parts = parts
+  constructor(context: MessageContext, tools: Tools) {
+    this.#context = context
     this.#tools = tools
     this.#tallies = new Tallies((tally) => this.#tally(tally))
     this.#grouping = new Grouping({
@@ -181,7 +181,7 @@ export class Accepting implements IngestStore {
   }
 
   async load(): Promise<void> {
-    this.#seed = await this.#parts.seed()
+    this.#seed = await this.#context.seed()
   }
 
   async accept(batch: AcceptBatch): Promise<AcceptResult> {
@@ -190,18 +190,18 @@ export class Accepting implements IngestStore {
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
     const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, own: false }))
     const bytes = batch.body.length
-    const writing = this.#grouping.push({ batch, keys, wanted, asked: false, configuration: this.#parts.configuration() })
+    const writing = this.#grouping.push({ batch, keys, wanted, asked: false, configuration: this.#context.configuration() })
     this.#writing.add(writing)
     let accepted: Accepted
     try {
       accepted = await writing
     } catch (error) {
-      lose(this.#parts.taker(), wanted, bytes)
+      lose(this.#context.taker(), wanted, bytes)
       throw error
     } finally {
       this.#writing.delete(writing)
     }
-    handOver(this.#parts.taker(), accepted, wanted, content, bytes)
+    handOver(this.#context.taker(), accepted, wanted, content, bytes)
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 
@@ -221,14 +221,14 @@ export class Accepting implements IngestStore {
   // ── A group ──
 
   async #run(items: readonly Item[]): Promise<(Accepted | Error)[]> {
-    const taker = this.#parts.taker()
+    const taker = this.#context.taker()
     for (const item of items) {
       // Asked once, also when the group has to be made again: what was wanted is counted by whoever wants it.
       if (item.asked) continue
       item.asked = true
       for (const shipment of item.wanted) shipment.own = taker?.wants(shipment.destinationId, item.batch.body.length) ?? false
     }
-    const isKnown = ({ batch }: Item): boolean => this.#parts.names.num('sources', batch.content.sourceId) !== undefined
+    const isKnown = ({ batch }: Item): boolean => this.#context.idMap.num('sources', batch.content.sourceId) !== undefined
     const known = items.filter(isKnown)
     const replies = known.length === 0 ? [] : await this.#write(known)
     return items.map((item) => (isKnown(item) ? (replies.shift() as Accepted) : new Error(`unknown source ${item.batch.content.sourceId}`)))
@@ -238,15 +238,15 @@ export class Accepting implements IngestStore {
     for (let nth = 1; ; nth++) {
       let group: Group | undefined
       try {
-        if (!this.#parts.membership.isAssured) await this.#assure(items)
-        group = new Group(items, this.#parts)
+        if (!this.#context.membership.isAssured) await this.#assure(items)
+        group = new Group(items, this.#context)
         const started = performance.now()
         const absent = await group.write()
         this.#tools.onCommit(performance.now() - started, items.length)
         this.#told(null)
         const replies = group.replies(absent)
         for (const { id } of replies.flatMap(({ owned }) => owned)) this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
-        if (absent.size > 0) await recordRepeats(this.#parts.fast, group.repeats(absent)).catch(() => {})
+        if (absent.size > 0) await recordRepeats(this.#context.fast, group.repeats(absent)).catch(() => {})
         return replies
       } catch (error) {
         if (error instanceof PostgresUnavailable) {
@@ -264,8 +264,8 @@ export class Accepting implements IngestStore {
 
   /** Others may have made a change without waiting for this node. What was planned before it must not be stored after it. */
   async #assure(items: readonly Item[]): Promise<void> {
-    await this.#parts.membership.assure()
-    if (items.some(({ configuration }) => configuration !== this.#parts.configuration())) {
+    await this.#context.membership.assure()
+    if (items.some(({ configuration }) => configuration !== this.#context.configuration())) {
       throw new StoreUnavailable('the configuration was changed while the lease of this node had expired')
     }
   }
@@ -288,8 +288,8 @@ export class Accepting implements IngestStore {
   // ── Counts that nobody waits for ──
 
   async #tally({ rejections, suppressed }: Tally): Promise<void> {
-    const { names, ids, database } = this.#parts
-    const num = (sourceId: string | null): string => (sourceId === null ? '0' : (names.num('sources', sourceId) ?? '0'))
+    const { idMap, ids, database } = this.#context
+    const num = (sourceId: string | null): string => (sourceId === null ? '0' : (idMap.num('sources', sourceId) ?? '0'))
     // By which it is known to have been made, should the answer be lost.
     const name = ids.next()
     let isDoubtful = false
@@ -313,7 +313,7 @@ export class Accepting implements IngestStore {
           for (const [subject, counts] of changes) await addDelta(ask, ids.next(), SOURCE_COUNTS, subject, counts)
         })
       } catch (error) {
-        if (!(error instanceof StoreUnavailable) || this.#parts.isClosed()) throw error
+        if (!(error instanceof StoreUnavailable) || this.#context.isClosed()) throw error
         isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         await new Promise((resolve) => setTimeout(resolve, TALLY_AGAIN_MS).unref())
       }
@@ -323,13 +323,13 @@ export class Accepting implements IngestStore {
 
 /** One statement's worth: the names that its rows get, its values, and what its answer means. */
 class Group {
-  readonly #parts: MessageParts
+  readonly #context: MessageContext
   readonly #segments: PlannedSegment[] = []
   readonly #planned: Planned[] = []
   readonly ownedIds: string[] = []
 
-  constructor(items: readonly Item[], parts: MessageParts) {
-    this.#parts = parts
+  constructor(items: readonly Item[], context: MessageContext) {
+    this.#context = context
     for (const item of items) this.#name(item)
   }
 
@@ -337,15 +337,15 @@ class Group {
     return this.#planned.find((planned) => planned.id === id)?.item.batch.body.length ?? 0
   }
 
-  /** A segment's shipments are named right after it: see origins.ts. */
+  /** A segment's shipments are named right after it: see resolve-origins.ts. */
   #name(item: Item): void {
-    const { ids, names, configuration } = this.#parts
+    const { ids, idMap, configuration } = this.#context
     const { plan, messageIds } = item.batch
     const segment = ids.next()
     const routes: Routes<string> = { s: [] }
     const skips: Skip[] = [...plan.skips]
     for (const [at, { destinationId, indexes }] of plan.shipments.entries()) {
-      const num = names.num('destinations', destinationId)
+      const num = idMap.num('destinations', destinationId)
       // Planned with a configuration that a deletion has overtaken.
       if (num === undefined || !configuration().destinations.has(destinationId)) {
         skips.push({ destinationId, reason: 'destination_deleted', indexes })
@@ -356,24 +356,24 @@ class Group {
       const own = item.wanted[at]?.own ?? false
       const id = ids.next()
       if (own) this.ownedIds.push(id)
-      const holder = own ? this.#parts.membership.holder : '0'
+      const holder = own ? this.#context.membership.holder : '0'
       this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, count, own, holder })
       routes.s.push([num, id, indexes ?? 0, count])
     }
     if (skips.length > 0) {
       routes.k = skips.map(({ destinationId, reason, rule, indexes }) => [
-        destinationId === null ? '0' : (names.num('destinations', destinationId) ?? '0'),
+        destinationId === null ? '0' : (idMap.num('destinations', destinationId) ?? '0'),
         rule === undefined ? reason : `${reason} ${rule}`,
         indexes ?? 0,
       ])
     }
-    const source = names.num('sources', item.batch.content.sourceId) as string
+    const source = idMap.num('sources', item.batch.content.sourceId) as string
     this.#segments.push({ seq: segment, source, item, routes: JSON.stringify(routes) })
   }
 
   /** Resolves after the commit with the duplicates of each segment that has any. */
   async write(): Promise<Map<string, number[]>> {
-    const { ids, fast, membership } = this.#parts
+    const { ids, fast, membership } = this.#context
     const keys: { key: Uint8Array | null; segment: string; idx: number }[] = []
     const seen = new Set<string>()
     for (const { seq, item } of this.#segments) {

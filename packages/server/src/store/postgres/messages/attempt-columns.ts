@@ -4,7 +4,7 @@
 import type { RecordRow } from '../../encoding/settlement.ts'
 import type { RowIds } from '../schema/ids.ts'
 import { Columns } from '../session/row-parameters.ts'
-import { writeText } from '../session/texts.ts'
+import { writeText } from '../session/text-columns.ts'
 
 export interface AttemptRow {
   id: string

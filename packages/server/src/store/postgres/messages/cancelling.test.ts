@@ -6,7 +6,7 @@ import { destinationOf } from '../../conformance/ground.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { Cancelling } from './cancelling.ts'
-import { addDelta, LEDGER } from './owing.ts'
+import { addDelta, LEDGER } from './ledger-deltas.ts'
 
 interface Owed {
   /** 0: all of a segment. */
@@ -25,7 +25,7 @@ suite('cancelling', () => {
   before(async () => {
     database = await createDatabase()
     nodes = [await openBareNode(database.url, 1), await openBareNode(database.url, 2)]
-    cancellings = [new Cancelling(nodes[0].parts), new Cancelling(nodes[1].parts)]
+    cancellings = [new Cancelling(nodes[0].context), new Cancelling(nodes[1].context)]
   })
   after(async () => {
     for (const node of nodes) await node.close()
@@ -33,14 +33,14 @@ suite('cancelling', () => {
   })
 
   const newDestination = async (): Promise<{ id: string; num: string }> => {
-    const { configuring, parts } = nodes[0]
+    const { configuring, context } = nodes[0]
     const { id } = await configuring.createDestination(destinationOf())
-    return { id, num: parts.names.num('destinations', id) ?? assert.fail() }
+    return { id, num: context.idMap.num('destinations', id) ?? assert.fail() }
   }
 
   /** The id of the shipment, which is its origin. */
   const owe = async (destination: string, owed: Owed = {}): Promise<string> => {
-    const { database: own, ids } = nodes[0].parts
+    const { database: own, ids } = nodes[0].context
     const { indexes = 0, count = 2, absent = null, attempt = 0, replay = false, holder = '0' } = owed
     const isAbsent = new Set(absent)
     const all = (indexes === 0 ? Array.from({ length: count }, (_, index) => index) : indexes).filter((index) => !isAbsent.has(index))
@@ -127,7 +127,7 @@ suite('cancelling', () => {
     const { id, num } = await newDestination()
     const ids: string[] = []
     for (let at = 0; at < 3; at++) ids.push(await owe(num, { count: 1_000 }))
-    await nodes[1].parts.database.transaction(async (ask) => {
+    await nodes[1].context.database.transaction(async (ask) => {
       await ask('UPDATE shipments SET holder = 78, claim = claim + 1 WHERE holder = 0 AND id = $1', [ids[0] as string])
       await cancellings[0].cancel(id)
     })

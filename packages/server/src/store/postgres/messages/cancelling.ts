@@ -7,10 +7,10 @@ import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
 import { statement } from '../session/row-parameters.ts'
+import type { StoreContext } from '../session/store-context.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
-import { addDelta, LEDGER } from './owing.ts'
+import { addDelta, LEDGER } from './ledger-deltas.ts'
 
 /** Deliveries, each with a row of its own. */
 const CANCELLED_PER_STEP = 1_000
@@ -42,18 +42,18 @@ interface TakenRow {
 }
 
 export class Cancelling {
-  readonly #parts: Parts
+  readonly #context: StoreContext
   #resuming: Promise<void> | null = null
   #lookAtMs = 0
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(context: StoreContext) {
+    this.#context = context
   }
 
   /** Resolves when everything that waited was cancelled, or is being cancelled or taken by another. */
   async cancel(destinationId: string): Promise<void> {
-    const { database, names, isClosed } = this.#parts
-    const destination = await names.find(database.ask, 'destinations', destinationId)
+    const { database, idMap, isClosed } = this.#context
+    const destination = await idMap.find(database.ask, 'destinations', destinationId)
     if (destination === undefined) return
     for (const waiting of WAITING) {
       let place: Place | undefined = { due: 0, id: '0' }
@@ -75,13 +75,13 @@ export class Cancelling {
   /** Called with every beat; looks now and then. */
   look(): void {
     const now = performance.now()
-    if (now < this.#lookAtMs || this.#parts.isClosed()) return
+    if (now < this.#lookAtMs || this.#context.isClosed()) return
     this.#lookAtMs = now + LOOK_EVERY_MS
-    this.#parts.run(this.resume())
+    this.#context.run(this.resume())
   }
 
   async #resume(): Promise<void> {
-    const { rows } = await this.#parts.database.query<{ id: string }>(
+    const { rows } = await this.#context.database.query<{ id: string }>(
       `SELECT d.id FROM destinations d WHERE d.deleted AND coalesce(
          (SELECT s.id FROM shipments s WHERE s.holder = 0 AND s.attempt = 0 AND s.destination = d.num LIMIT 1),
          (SELECT s.id FROM shipments s WHERE s.holder = 0 AND s.attempt > 0 AND s.destination = d.num LIMIT 1)) IS NOT NULL`,
@@ -114,7 +114,7 @@ export class Cancelling {
   }
 
   async #end(ask: Ask, destination: string, taken: readonly TakenRow[]): Promise<void> {
-    const atMs = Math.floor(this.#parts.nowMs())
+    const atMs = Math.floor(this.#context.nowMs())
     const stored = taken.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     const { rows: segments } = await ask<{ seq: string; count: number; absent: number[] | null }>(
       'SELECT seq, count, absent FROM segments WHERE seq = ANY ($1::bigint[])',
@@ -130,7 +130,7 @@ export class Cancelling {
         return recordRow<string>({ origin, segment, attempt, atMs, replay, requests: [], finals })
       }),
     )
-    const { ids } = this.#parts
+    const { ids } = this.#context
     const attempts = attemptRows(destination, records, ids)
     await ask(APPEND, APPEND.values({ attempts, failures: failureRows(attempts, ids) }))
     const cancelled = records.reduce((sum, record) => sum + record.cancelled, 0)

@@ -9,10 +9,10 @@ import { contentOf, type StoredContent } from '../../history/segment-rows.ts'
 import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
 import { CONTENT_COLUMNS, SEGMENT_TABLES } from '../rows/segment-rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
-import type { MessageParts } from '../session/parts.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
+import type { MessageContext } from '../session/store-context.ts'
 import { Grouping } from './grouping.ts'
-import { Places } from './places.ts'
+import { ScanPositions } from './scan-positions.ts'
 
 interface ShipmentRow {
   ord: number
@@ -119,9 +119,9 @@ const RELEASE = {
 }
 
 export class Claiming {
-  readonly #parts: MessageParts
+  readonly #context: MessageContext
   readonly #held = new Map<string, Held>()
-  readonly #places: Places
+  readonly #scanPositions: ScanPositions
   readonly #grouping: Grouping<ClaimRequest, Answer>
   /** Given back and not written yet; a claim waits for it. */
   #releasing: Promise<void> = Promise.resolve()
@@ -131,9 +131,9 @@ export class Claiming {
   #strays = new Set<string>()
   #straysLookedAt = 0
 
-  constructor(parts: MessageParts) {
-    this.#parts = parts
-    this.#places = new Places(() => parts.membership.serverMs())
+  constructor(context: MessageContext) {
+    this.#context = context
+    this.#scanPositions = new ScanPositions(() => context.membership.serverMs())
     this.#grouping = new Grouping({
       run: (requests) => this.#claim(requests),
       depth: 2,
@@ -143,7 +143,7 @@ export class Claiming {
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
-    if (this.#parts.names.num('destinations', request.destinationId) === undefined)
+    if (this.#context.idMap.num('destinations', request.destinationId) === undefined)
       return { shipments: [], moreFresh: false, nextRetryAtMs: null }
     await this.#releasing
     const { rows, moreFresh, nextRetryAtMs } = await this.#grouping.push(request)
@@ -151,10 +151,10 @@ export class Claiming {
   }
 
   async claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<ClaimedShipment[]> {
-    const destination = this.#parts.names.num('destinations', destinationId)
+    const destination = this.#context.idMap.num('destinations', destinationId)
     if (destination === undefined) return []
     await this.#releasing
-    const { rows } = await this.#parts.fast.query<ShipmentRow>(
+    const { rows } = await this.#context.fast.query<ShipmentRow>(
       {
         name: 'claim-overdue',
         text: `UPDATE shipments s SET holder = $1, claim = s.claim + 1
@@ -163,7 +163,7 @@ export class Claiming {
             ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED))
           RETURNING 0 AS ord, s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts`,
       },
-      [this.#parts.membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
+      [this.#context.membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
     )
     rows.sort((a, b) => (a.first_attempt ?? 0) - (b.first_attempt ?? 0))
     for (const { id, claim, bytes } of rows) this.hold(id, claim, bytes)
@@ -175,7 +175,7 @@ export class Claiming {
     const mine = shipments.filter(({ id, claim }) => this.holds(id as string, claim))
     for (const { id, destinationId } of mine) {
       this.#held.delete(id as string)
-      this.#places.forget(destinationId)
+      this.#scanPositions.forget(destinationId)
     }
     if (mine.length === 0) return this.#releasing
     this.#releasing = this.#releasing.then(() => this.#release(mine))
@@ -185,12 +185,12 @@ export class Claiming {
   /** Releases rows that this node held only in the database, not in memory. Any node may claim them then. */
   async free(ids: readonly string[], destinationIds: readonly string[]): Promise<void> {
     for (let at = 0; at < ids.length; at += FREED_AT_ONCE) {
-      await this.#parts.database.query('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [
-        this.#parts.membership.holder,
+      await this.#context.database.query('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [
+        this.#context.membership.holder,
         int8s(ids.slice(at, at + FREED_AT_ONCE)),
       ])
     }
-    for (const id of destinationIds) this.#places.forget(id)
+    for (const id of destinationIds) this.#scanPositions.forget(id)
   }
 
   // ── What is held ──
@@ -220,10 +220,10 @@ export class Claiming {
   /** This node was given up: what it held is others' now. */
   fenced(): void {
     this.#held.clear()
-    this.#places.clear()
+    this.#scanPositions.clear()
     this.#doubts.clear()
     this.#strays.clear()
-    this.#parts.taker()?.fenced?.()
+    this.#context.taker()?.fenced?.()
   }
 
   // ── Work that came without word ──
@@ -236,25 +236,25 @@ export class Claiming {
 
   /** Some times a second: what others left in the store, and what has become due. */
   async look(): Promise<void> {
-    const taker = this.#parts.taker()
-    const destinations = [...this.#parts.configuration().destinations.values()].filter(({ enabled, paused }) => enabled && !paused)
-    const nums = destinations.flatMap(({ id }) => this.#parts.names.num('destinations', id) ?? [])
+    const taker = this.#context.taker()
+    const destinations = [...this.#context.configuration().destinations.values()].filter(({ enabled, paused }) => enabled && !paused)
+    const nums = destinations.flatMap(({ id }) => this.#context.idMap.num('destinations', id) ?? [])
     if (taker === null || nums.length === 0) return
-    const ids = nums.map((num) => this.#parts.names.id('destinations', num) as string)
-    const from = ids.map((id) => this.#places.from(id))
+    const ids = nums.map((num) => this.#context.idMap.id('destinations', num) as string)
+    const from = ids.map((id) => this.#scanPositions.from(id))
     const started = performance.now()
-    const { rows } = await this.#parts.fast.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
+    const { rows } = await this.#context.fast.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
       int8s(nums),
       int8s(from),
     ])
     const tookMs = performance.now() - started
     const found = new Map(rows.map((row) => [row.destination, row]))
-    const soonMs = this.#parts.scheduleMs() + 1_000
+    const soonMs = this.#context.scheduleMs() + 1_000
     for (const [at, id] of ids.entries()) {
       const { fresh = null, due = null } = found.get(nums[at] as string) ?? {}
-      if (fresh === null) this.#places.looked(id, from[at] as string, null, tookMs)
+      if (fresh === null) this.#scanPositions.looked(id, from[at] as string, null, tookMs)
       // It lies where a claim would not look.
-      else if (fresh <= this.#places.from(id)) this.#places.forget(id)
+      else if (fresh <= this.#scanPositions.from(id)) this.#scanPositions.forget(id)
       if (fresh !== null || (due !== null && due <= soonMs)) taker.wake(id)
     }
   }
@@ -263,9 +263,9 @@ export class Claiming {
     if (this.#doubts.size === 0) return
     const now = performance.now()
     const ids = [...this.#doubts.keys()].filter((id) => !this.#held.has(id))
-    const { rows } = await this.#parts.fast.query<{ id: string }>(
+    const { rows } = await this.#context.fast.query<{ id: string }>(
       'UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id',
-      [this.#parts.membership.holder, int8s(ids)],
+      [this.#context.membership.holder, int8s(ids)],
     )
     for (const { id } of rows) this.#doubts.delete(id)
     for (const [id, untilMs] of this.#doubts) if (untilMs < now) this.#doubts.delete(id)
@@ -276,31 +276,31 @@ export class Claiming {
     const now = performance.now()
     if (now - this.#straysLookedAt < STRAYS_EVERY_MS) return
     this.#straysLookedAt = now
-    const { holder } = this.#parts.membership
-    const { rows } = await this.#parts.fast.query<{ id: string; claim: number }>(
+    const { holder } = this.#context.membership
+    const { rows } = await this.#context.fast.query<{ id: string; claim: number }>(
       { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
       [holder],
     )
-    if (holder !== this.#parts.membership.holder) return
+    if (holder !== this.#context.membership.holder) return
     const before = this.#strays
     const unknown = rows.filter(({ id, claim }) => !this.holds(id, claim))
     this.#strays = new Set(unknown.map(({ id, claim }) => `${id} ${claim}`))
     const strays = unknown.filter(({ id, claim }) => before.has(`${id} ${claim}`))
     if (strays.length === 0) return
-    await this.#parts.fast.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
+    await this.#context.fast.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
   }
 
   /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
   async #release(shipments: readonly HeldShipment[]): Promise<void> {
-    const { holder } = this.#parts.membership
+    const { holder } = this.#context.membership
     const ids = int8s(shipments.map(({ id }) => id as string))
     const claims = int4s(shipments.map(({ claim }) => claim))
-    while (holder === this.#parts.membership.holder) {
+    while (holder === this.#context.membership.holder) {
       try {
-        await this.#parts.fast.query(RELEASE, [holder, ids, claims])
+        await this.#context.fast.query(RELEASE, [holder, ids, claims])
         return
       } catch {
-        if (this.#parts.isClosed()) return
+        if (this.#context.isClosed()) return
         await new Promise((resolve) => setTimeout(resolve, RELEASE_AGAIN_MS).unref())
       }
     }
@@ -331,14 +331,14 @@ export class Claiming {
     const now = performance.now()
     const questions = requests.map(({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }, ord) => ({
       ord,
-      destination: this.#parts.names.num('destinations', destinationId) ?? '0',
+      destination: this.#context.idMap.num('destinations', destinationId) ?? '0',
       max_fresh: maxFresh,
-      after: this.#places.from(destinationId),
+      after: this.#scanPositions.from(destinationId),
       max_retries: maxRetries,
       now: Math.floor(nowMs),
       max_bytes: Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER),
     }))
-    const { rows } = await this.#parts.fast.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#parts.membership.holder, questions }))
+    const { rows } = await this.#context.fast.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#context.membership.holder, questions }))
     const tookMs = performance.now() - now
     const [row] = rows
     const taken = row?.taken ?? []
@@ -349,7 +349,7 @@ export class Claiming {
       if (maxFresh > 0) {
         const last = own.reduce<string | null>((newest, { id, attempt }) => (attempt === 0 && id > (newest ?? '') ? id : newest), null)
         // Without one, others may have them, or they are beyond what was asked for: that says nothing about where they lie.
-        if (last !== null) this.#places.looked(destinationId, (questions[ord] as { after: string }).after, last, tookMs)
+        if (last !== null) this.#scanPositions.looked(destinationId, (questions[ord] as { after: string }).after, last, tookMs)
       }
       return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
     })
@@ -361,7 +361,7 @@ export class Claiming {
     const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
     const segments = new Map<string, StoredContent<string>>()
     try {
-      const found = await this.#parts.fast.query<StoredContent<string>>(
+      const found = await this.#context.fast.query<StoredContent<string>>(
         { name: 'segments', text: `SELECT ${CONTENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
         [int8s(seqs)],
       )
@@ -390,7 +390,7 @@ export class Claiming {
         return [fill(row, stored[at] as StoredPart<string>[])]
       } catch (error) {
         // Held on to, so that it is not taken again and again; the others have nothing to do with it.
-        this.#parts.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
+        this.#context.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
         return []
       }
     })

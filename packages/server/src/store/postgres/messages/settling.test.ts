@@ -4,10 +4,10 @@ import { accept, claim, ledgerOf, newWay, settlementOf, track, tracks, until } f
 import { NotHeld, type Shipment } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
+import { IdMap } from '../schema/id-map.ts'
 import { RowIds } from '../schema/ids.ts'
-import { Names } from '../schema/names.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { MessageParts } from '../session/parts.ts'
+import type { MessageContext } from '../session/store-context.ts'
 import type { PostgresStore } from '../store.ts'
 import type { Claiming } from './claiming.ts'
 import { Settling } from './settling.ts'
@@ -82,13 +82,13 @@ test('a settlement whose answer was lost is known to be made, however late and h
     rows: [],
     count: typeof statement === 'string' ? next<number>(marks) : next<number>(settles),
   })
-  const names = new Names()
-  names.add('destinations', 'a destination', '1500000000000000000')
+  const idMap = new IdMap()
+  idMap.add('destinations', 'a destination', '1500000000000000000')
   const shipment = { id: '1600000000000000000', claim: 1, destinationId: 'a destination', attempt: 0, firstAttemptAtMs: null, dueAtMs: 0 }
   const parts = [{ origin: '1600000000000000000', segment: '1550000000000000000', indexes: [0] }]
   const membership = { holder: '1700000000000000000' }
-  const shared = { names, ids: new RowIds(1, () => Date.now()), isClosed: () => false, fast: { query }, membership }
-  const settling = new Settling(shared as unknown as MessageParts, {
+  const shared = { idMap, ids: new RowIds(1, () => Date.now()), isClosed: () => false, fast: { query }, membership }
+  const settling = new Settling(shared as unknown as MessageContext, {
     claiming: { holds: () => true, ended: () => {}, bytesOf: () => 1 } as unknown as Claiming,
     onCommit: () => {},
   })

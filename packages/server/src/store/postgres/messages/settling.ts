@@ -10,12 +10,12 @@ import { storedParts } from '../../encoding/stored-parts.ts'
 import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
-import type { MessageParts } from '../session/parts.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
+import type { MessageContext } from '../session/store-context.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { LEDGER, MARKER } from './owing.ts'
+import { LEDGER, MARKER } from './ledger-deltas.ts'
 
 interface Tools {
   claiming: Claiming
@@ -132,12 +132,12 @@ SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality(${done.array('id')})
 })
 
 export class Settling {
-  readonly #parts: MessageParts
+  readonly #context: MessageContext
   readonly #tools: Tools
   readonly #grouping: Grouping<Item, null>
 
-  constructor(parts: MessageParts, tools: Tools) {
-    this.#parts = parts
+  constructor(context: MessageContext, tools: Tools) {
+    this.#context = context
     this.#tools = tools
     this.#grouping = new Grouping({
       run: (items) => this.#run(items),
@@ -154,7 +154,7 @@ export class Settling {
     refuseUneven(settlement)
     const { destinationId, done } = settlement
     const held = [...done, ...settlement.kept.map(({ shipment }) => shipment)]
-    const destination = this.#parts.names.num('destinations', destinationId)
+    const destination = this.#context.idMap.num('destinations', destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
     for (const { id, claim } of held) {
       if (!this.#tools.claiming.holds(id as string, claim)) throw new NotHeld(`shipment ${id} is not held under claim ${claim}`)
@@ -163,7 +163,7 @@ export class Settling {
       await this.#grouping.push({ settlement, destination, records: settlement.records.map(recordRow<string>) })
     } catch (error) {
       // Some of it may still be this node's, and nobody in it has it any more.
-      if (error instanceof NotHeld) this.#parts.run(this.#tools.claiming.release(held))
+      if (error instanceof NotHeld) this.#context.run(this.#tools.claiming.release(held))
       throw error
     }
     for (const { id } of done) this.#tools.claiming.ended(id as string)
@@ -174,7 +174,7 @@ export class Settling {
   }
 
   async #run(items: readonly Item[]): Promise<null[]> {
-    const { membership, ids } = this.#parts
+    const { membership, ids } = this.#context
     const { holder } = membership
     const name = ids.next()
     const values = this.#values(items, holder, name)
@@ -197,19 +197,19 @@ export class Settling {
         isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         // What it held under that name is others' by now, or will be.
         if (holder !== membership.holder) throw new NotHeld('this node was declared dead', { cause: error })
-        if (this.#parts.isClosed()) throw error
+        if (this.#context.isClosed()) throw error
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
       }
     }
   }
 
   async #isMade(name: string): Promise<boolean> {
-    const { count } = await this.#parts.fast.query('SELECT 1 FROM deltas WHERE id = $1', [name])
+    const { count } = await this.#context.fast.query('SELECT 1 FROM deltas WHERE id = $1', [name])
     return count > 0
   }
 
   async #write(items: readonly Item[], values: readonly Value[]): Promise<void> {
-    const { fast } = this.#parts
+    const { fast } = this.#context
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
     if (replayed.length === 0) {
       await fast.query(SETTLE, values)
@@ -222,7 +222,7 @@ export class Settling {
   }
 
   #values(items: readonly Item[], holder: string, name: string): Value[] {
-    const { ids } = this.#parts
+    const { ids } = this.#context
     const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id, claim, ord })))
     const kept = items.flatMap(({ settlement }) => settlement.kept)
     const rest = items.flatMap(({ settlement, destination }) =>

@@ -6,13 +6,13 @@ import { resolveNamed } from '../../history/named-deliveries.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
-import { DELIVERIES } from '../messages/origins.ts'
+import { DELIVERIES } from '../messages/resolve-origins.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
 import { POSTGRES_ROWS } from '../schema/ids.ts'
 import { rowsOf } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
 import { statement } from '../session/row-parameters.ts'
-import { writeText } from '../session/texts.ts'
+import type { StoreContext } from '../session/store-context.ts'
+import { writeText } from '../session/text-columns.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { jobStanding, replayRows } from './replay-rows.ts'
 
@@ -40,7 +40,7 @@ const NAMED = statement({
     FROM ${deliveries.inOrder('d')} JOIN destinations t ON t.num = d.destination ORDER BY d.place`,
 })
 
-export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJobRows<string> {
+export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): ReplayJobRows<string> {
   const all = rowsOf(database.ask)
   return {
     order: POSTGRES_ROWS,
@@ -56,7 +56,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
     },
 
     async countFailures({ destinationId, state, reason, instead, first, last, limit }) {
-      const destination = await names.find(database.ask, 'destinations', destinationId)
+      const destination = await idMap.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
       const { rows } = await database.query<RowCount<string>>(
         `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
@@ -70,7 +70,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
 
     /** Which messages an attempt delivered is in its doc, and that is read only where something of the segment was sent again. */
     async countDelivered({ destinationId, first, last, limit }) {
-      const destination = await names.find(database.ask, 'destinations', destinationId)
+      const destination = await idMap.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
       const { rows } = await database.query<Omit<RowCount<string>, 'replayed'>>(
         `SELECT count(*) AS seen, max(id) AS newest, coalesce(sum(delivered), 0) AS total
@@ -116,7 +116,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
     async insert({ job, bound, first, destinationIds }, audit) {
       const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
       const destinations: string[] = []
-      for (const each of destinationIds ?? []) destinations.push((await names.find(database.ask, 'destinations', each)) as string)
+      for (const each of destinationIds ?? []) destinations.push((await idMap.find(database.ask, 'destinations', each)) as string)
       await database.transaction(async (ask) => {
         const num = ids.next()
         const doc = JSON.stringify({ selection, createdBy })
@@ -163,7 +163,7 @@ export function replayJobRows({ database, ids, names, nowMs }: Parts): ReplayJob
 }
 
 /** Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, as in the SQLite store. */
-export async function dropReplays({ database, isClosed }: Parts, beforeMs: number): Promise<number> {
+export async function dropReplays({ database, isClosed }: StoreContext, beforeMs: number): Promise<number> {
   const { rows } = await database.query<{ dropped: number }>(
     `WITH gone AS (
        DELETE FROM replay_jobs WHERE num IN (

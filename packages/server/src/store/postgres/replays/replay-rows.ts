@@ -4,14 +4,14 @@ import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { FailedDelivery, JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
-import { DELIVERIES, resolveOrigins } from '../messages/origins.ts'
+import { DELIVERIES, resolveOrigins } from '../messages/resolve-origins.ts'
 import { POSTGRES_ROWS, type RowIds, rowAndIndex, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
-import { readText, writeText } from '../session/texts.ts'
+import { readText, writeText } from '../session/text-columns.ts'
+import { insertReplays } from './insert-replays.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
-import { oweAgain } from './replay-owing.ts'
 
 export async function jobStanding<T extends JobStanding>(
   ask: Ask,
@@ -109,7 +109,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     bodies: (seqs) => all("SELECT seq, coalesce(absent, '{}') AS absent, body FROM segments WHERE seq = ANY($1::bigint[])", [seqs]),
     hasDeletions: async () => (await all('SELECT 1 FROM deletions LIMIT 1')).length > 0,
 
-    owe: (shipments, job, atMs) => oweAgain(ask, ids, shipments, { job, atMs }),
+    owe: (shipments, job, atMs) => insertReplays(ask, ids, shipments, { job, atMs }),
   }
 }
 

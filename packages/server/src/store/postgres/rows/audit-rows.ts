@@ -4,7 +4,7 @@ import type { AuditRow, AuditRows, AuditTexts } from '../../history/audit-rows.t
 import type { NewAuditEntry } from '../../store.ts'
 import { POSTGRES_ROWS, type RowIds, rowIdAt } from '../schema/ids.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { readText, writeText } from '../session/texts.ts'
+import { readText, writeText } from '../session/text-columns.ts'
 
 const DROPPED_PER_STEP = 1_000
 

@@ -1,21 +1,21 @@
-// The rows of the books in the database. Every count is the sum of what is folded (see folding.ts) and what is not folded yet. recount.ts
+// The rows of the books in the database. Every count is the sum of what is folded (see fold-deltas.ts) and what is not folded yet. recount.ts
 // counts the same from the rows of messages.
 
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { RejectionRow, SourceCounts } from '../../store.ts'
-import { holders } from '../messages/held.ts'
-import { SOURCE_COUNTS } from '../messages/owing.ts'
+import { SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
+import { holders } from '../messages/shipment-holders.ts'
 import { msOfRowId } from '../schema/ids.ts'
 import { type Ask, byIndexes, rowsOf } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
-import { readText, writeText } from '../session/texts.ts'
+import type { StoreContext } from '../session/store-context.ts'
+import { readText, writeText } from '../session/text-columns.ts'
 import { readLedger, recount } from './recount.ts'
 
 const RECOUNT_MS = 10 * 60_000
 
-export function bookRows({ database, names, configuration }: Parts): BookRows {
+export function bookRows({ database, idMap, configuration }: StoreContext): BookRows {
   const inTurn = createSerialQueue()
   const all = rowsOf((text, values) => database.query(text, values))
   return {
@@ -34,7 +34,7 @@ export function bookRows({ database, names, configuration }: Parts): BookRows {
     async oldestOf(destinationIds) {
       const nums = new Map<string, string>()
       for (const id of destinationIds) {
-        const num = await names.find(database.ask, 'destinations', id)
+        const num = await idMap.find(database.ask, 'destinations', id)
         if (num !== undefined) nums.set(id, num)
       }
       if (nums.size === 0) return []

@@ -1,12 +1,12 @@
-// The rows of deletion requests and suppressions in the database. Ids of users are escaped by session/texts.ts in columns, but not in the
+// The rows of deletion requests and suppressions in the database. Ids of users are escaped by session/text-columns.ts in columns, but not in the
 // JSON of a request.
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
+import type { IdMap } from '../schema/id-map.ts'
 import { POSTGRES_ROWS, SKEW } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
-import { readText, writeText } from '../session/texts.ts'
+import { readText, writeText } from '../session/text-columns.ts'
 
 const REQUESTS = `
   SELECT num, id, created_at AS "createdAtMs", suppress, user_ids AS "userIds", sources, purged,
@@ -38,13 +38,13 @@ const PUT_BACK = statement({
     `INSERT INTO deletion_targets (deletion, ${targets.names}) SELECT ${deletion}::bigint, * FROM ${targets.unnest}`,
 })
 
-export function deletionRows(ask: Ask, names: Names): DeletionRows<string> {
+export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
   return {
     order: POSTGRES_ROWS,
     newest: async (last, limit) =>
       (await ask<DeletionRow<string>>(`${REQUESTS} WHERE num <= $1 ORDER BY num DESC LIMIT $2`, [last, limit])).rows,
     byId: async (id) => (await ask<DeletionRow<string>>(`${REQUESTS} WHERE id = $1`, [writeText(id)])).rows[0],
-    sourceIds: async (sources) => sources.map(await names.idsOf(ask, 'sources', sources)),
+    sourceIds: async (sources) => sources.map(await idMap.idsOf(ask, 'sources', sources)),
     async progress(deletion) {
       const { rows } = await ask<TargetProgress & { source: string; count: number }>(
         `SELECT source, final, least(attempts, 1) AS attempts, least(delivered, 1) AS delivered, least(failed, 1) AS failed, count(*) AS count

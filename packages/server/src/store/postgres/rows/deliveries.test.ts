@@ -6,8 +6,8 @@ import { after, before, suite, test } from 'node:test'
 import { allPages } from '../../conformance/ground.ts'
 import { type HistoryStore, InvalidCursor, type PageRequest } from '../../store.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
-import { type Explained, explained } from '../fixtures/explained.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { type PlanRecorder, recordPlans } from '../fixtures/query-plans.ts'
 import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
 import { preparePartitions } from '../schema/partitions.ts'
 import { createHistory } from './history.ts'
@@ -20,7 +20,7 @@ const LARGE = /Seq Scan on (shipments|segments|attempts|failures|replays|message
 suite('lists over many rows', () => {
   let database: TestDatabase
   let node: BareNode
-  let plans: Explained
+  let plans: PlanRecorder
   let history: HistoryStore
   const destinations = [0, 1].map((nth) => ({ id: `dst_${nth}`, num: rowIdAt(Date.now() - 1_000 - nth) }))
   const [large, small] = destinations as [{ id: string; num: string }, { id: string; num: string }]
@@ -31,11 +31,11 @@ suite('lists over many rows', () => {
     database = await createDatabase()
     node = await openBareNode(database.url, 1, {
       wrap: (real) => {
-        plans = explained(real)
+        plans = recordPlans(real)
         return plans.database
       },
     })
-    await preparePartitions(node.parts.database)
+    await preparePartitions(node.context.database)
     const run = (sql: string, values: unknown[]): Promise<unknown> => database.query(sql, values)
     for (const { id, num } of destinations) await run(`INSERT INTO switchyard.destinations (num, id, doc) VALUES ($1, $2, '{}')`, [num, id])
     await run(`INSERT INTO switchyard.sources (num, id, doc) VALUES ($1, 'src_0', '{}')`, [source])
@@ -68,7 +68,7 @@ suite('lists over many rows', () => {
        FROM generate_series(1, $3::bigint) n`,
       [first, large.num, PENDING / 4],
     )
-    history = createHistory(node.parts)
+    history = createHistory(node.context)
   })
   after(async () => {
     await node.close()

@@ -4,24 +4,24 @@ import type { Seed } from '../../encoding/fingerprint.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { CauseRow, DeliveryRows, FailureRow } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE } from '../../history/paging.ts'
-import { holders } from '../messages/held.ts'
-import { DELIVERIES, resolveOrigins } from '../messages/origins.ts'
+import { DELIVERIES, resolveOrigins } from '../messages/resolve-origins.ts'
+import { holders } from '../messages/shipment-holders.ts'
+import type { IdMap } from '../schema/id-map.ts'
 import { SKEW } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
 import { statement } from '../session/row-parameters.ts'
-import { readText } from '../session/texts.ts'
+import { readText } from '../session/text-columns.ts'
 import { firstPending, walkPending } from './pending.ts'
 import { readLedger } from './recount.ts'
 import { oldestOf, segmentRows } from './segment-rows.ts'
 
 const FAILED = ['failed', 'expired', 'cancelled']
 
-export function deliveryRows(ask: Ask, names: Names, seed: Seed): DeliveryRows<string> {
+export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<string> {
   const all = rowsOf(ask)
-  const destination = (id: string): Promise<string | undefined> => names.find(ask, 'destinations', id)
+  const destination = (id: string): Promise<string | undefined> => idMap.find(ask, 'destinations', id)
   return {
-    ...segmentRows(ask, names, seed),
+    ...segmentRows(ask, idMap, seed),
     destination,
     firstPending,
     pending: (of, from) => walkPending(ask, of, from),

@@ -3,17 +3,17 @@
 import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import type { MessageRows } from '../../history/message-rows.ts'
 import { keyText } from '../messages/message-keys.ts'
+import type { IdMap } from '../schema/id-map.ts'
 import { SKEW } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
 import { headColumns, oldestOf, segmentRows } from './segment-rows.ts'
 
-export function messageRows(ask: Ask, names: Names, seed: Seed): MessageRows<string> {
+export function messageRows(ask: Ask, idMap: IdMap, seed: Seed): MessageRows<string> {
   const all = rowsOf(ask)
-  const segments = segmentRows(ask, names, seed)
+  const segments = segmentRows(ask, idMap, seed)
   return {
     ...segments,
-    source: (id) => names.find(ask, 'sources', id),
+    source: (id) => idMap.find(ask, 'sources', id),
     newest: (withKeys, first, last, limit) =>
       all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, [first, last, limit]),
     async find(messageId) {

@@ -16,9 +16,9 @@ import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
-import { readText, writeText } from '../session/texts.ts'
+import type { StoreContext } from '../session/store-context.ts'
+import { readText, writeText } from '../session/text-columns.ts'
 
 /** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
 const TAIL_MS = 5_000
@@ -70,11 +70,11 @@ interface Found {
 }
 
 export class Purging {
-  readonly #parts: Parts
+  readonly #context: StoreContext
   readonly #running = new Set<string>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(context: StoreContext) {
+    this.#context = context
   }
 
   /** The end of a new request's purge. To be asked as late as can be in its transaction: the tail begins when others can know. */
@@ -87,7 +87,7 @@ export class Purging {
 
   /** Continues purges that can go on; costs one small query if there are none. Returns those that are not over. */
   async resume(): Promise<ReadonlySet<string>> {
-    const { rows } = await this.#parts.database.query<{ num: string; ready: boolean }>({
+    const { rows } = await this.#context.database.query<{ num: string; ready: boolean }>({
       name: 'open-purges',
       text: `SELECT num, NOT ${IS_AT_TAIL} OR ${TAIL_IS_OVER} AS ready FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
     })
@@ -97,16 +97,16 @@ export class Purging {
 
   /** Purges step by step, unless another node is doing it. */
   begin(num: string): void {
-    if (this.#running.has(num) || this.#parts.isClosed()) return
+    if (this.#running.has(num) || this.#context.isClosed()) return
     this.#running.add(num)
-    this.#parts.run(this.#purge(num).finally(() => this.#running.delete(num)))
+    this.#context.run(this.#purge(num).finally(() => this.#running.delete(num)))
   }
 
   async #purge(num: string): Promise<void> {
     const purge = await this.#read(num)
     if (purge === undefined) return
-    for (let position = '0'; !this.#parts.isClosed(); ) {
-      const step = await this.#parts.database.transaction((ask) => this.#step(ask, purge, position))
+    for (let position = '0'; !this.#context.isClosed(); ) {
+      const step = await this.#context.database.transaction((ask) => this.#step(ask, purge, position))
       // Another node is at it, or it is over.
       if (step === null || step.over) return
       position = step.position
@@ -114,7 +114,7 @@ export class Purging {
   }
 
   async #read(num: string): Promise<Purge | undefined> {
-    const { database } = this.#parts
+    const { database } = this.#context
     const { rows } = await database.query<{
       suppress: boolean
       every_source: boolean
@@ -225,7 +225,7 @@ export class Purging {
   async #hashesOf(purge: Purge, source: string): Promise<Set<number>> {
     let hashes = purge.hashes.get(source)
     if (hashes === undefined) {
-      const seed = sourceSeed(purge.sources.get(source) ?? '', await this.#parts.seed())
+      const seed = sourceSeed(purge.sources.get(source) ?? '', await this.#context.seed())
       hashes = new Set(purge.userIds.map((userId) => userHash(userId, seed)))
       purge.hashes.set(source, hashes)
     }

@@ -3,7 +3,7 @@
 // Destinations whose counts are all zero are left out of both.
 
 import type { LedgerRow } from '../../store.ts'
-import { LEDGER } from '../messages/owing.ts'
+import { LEDGER } from '../messages/ledger-deltas.ts'
 import type { Rows } from '../session/connection.ts'
 
 type AskRows = (text: string) => Promise<Rows<LedgerRow>>

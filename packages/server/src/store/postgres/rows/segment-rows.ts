@@ -2,22 +2,22 @@
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
+import type { IdMap } from '../schema/id-map.ts'
 import { POSTGRES_ROWS, rowAndIndex } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
 import { type Ask, type AskRows, rowsOf } from '../session/database.ts'
 
 const FIRST_READ = 16
 const LONGEST_READ = 128
 const BYTES_PER_READ = 4 * 1024 * 1024
 
-export function segmentRows(ask: Ask, names: Names, seed: Seed): SegmentRows<string> {
+export function segmentRows(ask: Ask, idMap: IdMap, seed: Seed): SegmentRows<string> {
   const all = rowsOf(ask)
   return {
     order: POSTGRES_ROWS,
     named: rowAndIndex,
     seed: () => seed,
     sources: () => all('SELECT num, id FROM sources'),
-    destinationIds: (nums) => names.idsOf(ask, 'destinations', nums),
+    destinationIds: (nums) => idMap.idsOf(ask, 'destinations', nums),
     heads: async (wanted, withKeys) =>
       wanted.length === 0 ? [] : all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq = ANY($1::bigint[])`, [wanted]),
     segments: (wanted) => segments(all, wanted),

@@ -5,7 +5,7 @@ import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { SettingRows } from '../../configuration/configuration-rows.ts'
 import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { readText, writeText } from '../session/texts.ts'
+import { readText, writeText } from '../session/text-columns.ts'
 
 /** Each use of an assertion adds one row and removes up to this many expired ones, so the table stays small. */
 const FORGOTTEN_PER_USE = 100
@@ -43,7 +43,7 @@ export function createSettings(database: Database): SettingRows {
   }
 }
 
-/** `name` and the result are as they are stored: see session/texts.ts. */
+/** `name` and the result are as they are stored: see session/text-columns.ts. */
 export async function readSetting(ask: Ask, name: string): Promise<string | undefined> {
   const { rows } = await ask<{ value: string }>('SELECT value FROM settings WHERE name = $1', [name])
   return rows[0]?.value

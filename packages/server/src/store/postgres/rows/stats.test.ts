@@ -26,7 +26,7 @@ suite('counts over time', () => {
     await database.drop()
   })
   const series = (subject: string) =>
-    booksOf(bookRows((nodes[0] as BareNode).parts)).stats({
+    booksOf(bookRows((nodes[0] as BareNode).context)).stats({
       kind: 'source',
       subject,
       fromMs: AT_MS,
@@ -44,8 +44,8 @@ suite('counts over time', () => {
     const backwards = all.map((_, at) => all.at(-1 - at) ?? assert.fail())
     const rounds = 30
     await Promise.all(
-      nodes.map(async ({ parts }, nth) => {
-        const stats = new Stats(parts)
+      nodes.map(async ({ context }, nth) => {
+        const stats = new Stats(context)
         for (let round = 0; round < rounds; round++) await stats.add((round + nth) % 2 === 0 ? all : backwards)
       }),
     )
@@ -65,15 +65,15 @@ suite('counts over time', () => {
       const subject = `doubtful ${committed}`
       let isBroken = true
       const broken: Pick<Database, 'transaction' | 'query'> = {
-        query: (...args) => node.parts.database.query(...args),
+        query: (...args) => node.context.database.query(...args),
         async transaction(work, options) {
-          if (!isBroken) return node.parts.database.transaction(work, options)
+          if (!isBroken) return node.context.database.transaction(work, options)
           const doubt = new PostgresUnavailable('the connection was lost', true)
-          if (committed) await node.parts.database.transaction(work, options)
+          if (committed) await node.context.database.transaction(work, options)
           throw doubt
         },
       }
-      const stats = new Stats({ ...node.parts, database: broken as Database })
+      const stats = new Stats({ ...node.context, database: broken as Database })
       const row: StatRow = { kind: 'source', subject, atMs: AT_MS, counts: { accepted: 7 } }
       await stats.add([row])
       await assert.rejects(stats.add([row]), PostgresUnavailable, 'the next is not begun before')

@@ -3,12 +3,12 @@
 
 import { addStats, HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
-import { MARKER } from '../messages/owing.ts'
+import { MARKER } from '../messages/ledger-deltas.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import type { Parts } from '../session/parts.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
-import { readText, writeText } from '../session/texts.ts'
+import type { StoreContext } from '../session/store-context.ts'
+import { readText, writeText } from '../session/text-columns.ts'
 
 const DROPPED_PER_STEP = 1_000
 
@@ -19,16 +19,16 @@ interface Batch {
 }
 
 export class Stats {
-  readonly #parts: Parts
+  readonly #context: StoreContext
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(context: StoreContext) {
+    this.#context = context
   }
 
   async add(rows: readonly StatRow[]): Promise<void> {
     for (const batch of this.#unsure) await this.#write(batch)
     if (rows.length === 0) return
-    const batch = { name: this.#parts.ids.next(), rows }
+    const batch = { name: this.#context.ids.next(), rows }
     try {
       await this.#write(batch)
     } catch (error) {
@@ -41,7 +41,7 @@ export class Stats {
 
   /** Once, however often it is called. */
   async #write(batch: Batch): Promise<void> {
-    await this.#parts.database.transaction(async (ask) => {
+    await this.#context.database.transaction(async (ask) => {
       // Waits for itself, where an earlier try is still about to be committed.
       const { count } = await ask(`INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}') ON CONFLICT DO NOTHING`, [
         batch.name,
@@ -55,7 +55,7 @@ export class Stats {
   async drop(minutesBeforeMs: number, hoursBeforeMs: number): Promise<number> {
     const of = (step: string, before: string): string =>
       `(SELECT kind, subject, step, at FROM stats WHERE step = ${step} AND at < ${before} LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`
-    const { count } = await this.#parts.database.query(
+    const { count } = await this.#context.database.query(
       `WITH minutes AS ${of('$1', '$2')}, hours AS ${of('$3', '$4')}
        DELETE FROM stats WHERE (kind, subject, step, at) IN (TABLE minutes UNION ALL TABLE hours)`,
       [MINUTE_MS, Math.floor(minutesBeforeMs), HOUR_MS, Math.floor(hoursBeforeMs)],

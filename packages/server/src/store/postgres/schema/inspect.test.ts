@@ -17,16 +17,16 @@ suite('a look at the whole database', () => {
   before(async () => {
     database = await createDatabase()
     node = await openBareNode(database.url, 1)
-    await preparePartitions(node.parts.database)
+    await preparePartitions(node.context.database)
   })
   after(async () => {
     await node.close()
     await database.drop()
   })
-  const problems = async (): Promise<string[] | undefined> => (await inspect(node.parts.database, DEADLINE_MS))?.problems
+  const problems = async (): Promise<string[] | undefined> => (await inspect(node.context.database, DEADLINE_MS))?.problems
 
   test('nothing is wrong with a schema as it was made', async () => {
-    const inspection = await inspect(node.parts.database, DEADLINE_MS)
+    const inspection = await inspect(node.context.database, DEADLINE_MS)
     assert.deepEqual(inspection?.problems, [])
     assert.deepEqual([inspection?.ledger, inspection?.recount, inspection?.oldestMessageAtMs], [[], [], null])
     assert.ok((inspection?.storedBytes ?? 0) > 0)
@@ -61,7 +61,7 @@ suite('a look at the whole database', () => {
   })
 
   test('a look that waits for a lock ends at its deadline, on the server too', async () => {
-    const { database: shared } = node.parts
+    const { database: shared } = node.context
     const locking = await shared.connect()
     try {
       await locking.query({ text: 'BEGIN' })

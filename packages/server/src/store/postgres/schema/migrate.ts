@@ -8,7 +8,7 @@ import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Connection, SCHEMA } from '../session/connection.ts'
 import { type Ask, type Database, transact } from '../session/database.ts'
-import { pause, wasLocked } from '../session/lock-waits.ts'
+import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
 /** What cannot be opened for a reason that a person can mend. */
@@ -89,7 +89,7 @@ async function take(ask: Ask, step: number, migration: Migration, options: Migra
     try {
       return await transact(ask, () => takeNow(ask, step, migration, secretBox))
     } catch (error) {
-      if (!wasLocked(error)) throw error
+      if (!isLockTimeout(error)) throw error
       if (performance.now() > untilMs) {
         throw new SchemaProblem(
           `The database could not be brought to schema ${step}: somebody, such as a backup, has its tables locked. Start again when that is over.`,

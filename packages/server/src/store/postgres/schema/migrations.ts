@@ -5,7 +5,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { Ask } from '../session/database.ts'
-import { sealCredentials } from './seal-credentials.ts'
+import { encryptCredentials } from './encrypt-credentials.ts'
 
 export interface Migration {
   /** The lowest step whose code can go on working when this one has been applied: itself, where nothing older can. */
@@ -88,7 +88,7 @@ export const MIGRATIONS: readonly Migration[] = [
   -- bytes of a text is not IMMUTABLE to the server only because encodings can be made by its users: UTF8 cannot.
   CREATE FUNCTION digest_of(text) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT sha256(convert_to($1, 'UTF8')) $$;
 
-  -- User ids stand as texts.ts writes them: any text fits, and none is changed.
+  -- User ids are encoded as in session/text-columns.ts, so that any text can be stored unchanged.
   CREATE TABLE suppressions (
     source bigint NOT NULL,
     user_id text COLLATE "C" NOT NULL,
@@ -242,7 +242,7 @@ export const MIGRATIONS: readonly Migration[] = [
     rejected bigint NOT NULL DEFAULT 0,
     suppressed bigint NOT NULL DEFAULT 0
   ) WITH (fillfactor = 50);
-  -- Source 0 stands for calls whose write key was not known. Samples stand as texts.ts writes them.
+  -- Source 0 stands for calls whose write key was unknown. Samples are encoded as in session/text-columns.ts.
   CREATE TABLE rejections (
     source bigint NOT NULL,
     code text NOT NULL,
@@ -385,6 +385,6 @@ export const MIGRATIONS: readonly Migration[] = [
     worksFrom: 2,
     alone: true,
     sql: '',
-    work: sealCredentials,
+    work: encryptCredentials,
   },
 ]

@@ -5,7 +5,7 @@
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { SCHEMA } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { pause, wasLocked } from '../session/lock-waits.ts'
+import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
 import { rowIdAt } from './ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
@@ -75,7 +75,7 @@ export async function createPartitions(database: Database, table: PartitionedTab
       return
     } catch (error) {
       // The first row of such a day may come to lie in the rest in the very moment: the next time it is seen.
-      if (!wasLocked(error) && (error as { code?: string }).code !== ROW_OF_ANOTHER_PARTITION) throw error
+      if (!isLockTimeout(error) && (error as { code?: string }).code !== ROW_OF_ANOTHER_PARTITION) throw error
     }
   }
 }

@@ -1,14 +1,14 @@
 // Dropping what is older than a line: partitions whole, and by rows only what has none of its own. What is still owed is
 // never dropped, however old: the segments that pending shipments refer to are pinned, and stay with everything that says
 // how the rest of their messages ended. Segments go first: once they are gone, nothing old can be owed anew, and what else
-// is old can be looked through without a lock. One node at a time; how one partition goes is in expiring.ts.
+// is old can be looked through without a lock. One node at a time; how one partition goes is in drop-partition.ts.
 
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import { pause, wasLocked } from '../session/lock-waits.ts'
-import type { Parts } from '../session/parts.ts'
-import { Expiring } from './expiring.ts'
+import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
+import type { StoreContext } from '../session/store-context.ts'
+import { PartitionDropper } from './drop-partition.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
@@ -25,13 +25,13 @@ const TRIES = 30
 const PAUSE_MS = 1_000
 
 /** Returns at once when another node is at it; and before its end when others do not let it, for the next time to go on. */
-export async function dropMessages(parts: Parts, lineMs: number): Promise<void> {
-  await preparePartitions(parts.database)
-  const connection = await parts.database.connect(STATEMENT_MS)
+export async function dropMessages(context: StoreContext, lineMs: number): Promise<void> {
+  await preparePartitions(context.database)
+  const connection = await context.database.connect(STATEMENT_MS)
   try {
     const { rows } = await connection.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1) AS mine', [ADVISORY_LOCKS.retention])
     if (!rows[0]?.mine) return
-    await dropWith(connection, parts, lineMs)
+    await dropWith(connection, context, lineMs)
     // The server may take its time to notice that a connection was closed.
     await connection.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCKS.retention])
   } finally {
@@ -39,7 +39,7 @@ export async function dropMessages(parts: Parts, lineMs: number): Promise<void> 
   }
 }
 
-async function dropWith(connection: Connection, { ids, isClosed }: Parts, lineMs: number): Promise<void> {
+async function dropWith(connection: Connection, { ids, isClosed }: StoreContext, lineMs: number): Promise<void> {
   const ask: Ask = (text, values) => connection.query(text, values)
   // Never ahead of what was given out, so that what is accepted from now on lies after it, whatever the clock says.
   const newest = ids.next()
@@ -48,7 +48,7 @@ async function dropWith(connection: Connection, { ids, isClosed }: Parts, lineMs
   const nowMs = msOfRowId(newest)
   if (!(await isAnyBefore(ask, line))) return
   await pin(ask, line)
-  const expiring = new Expiring(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
+  const expiring = new PartitionDropper(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
   for (const table of TABLES) {
     const lineKey = keyOf(table, line)
     for (const day of await partitionedDays(ask, table)) {
@@ -69,7 +69,7 @@ async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean):
       if (await step()) return true
       nth = 1
     } catch (error) {
-      if (!wasLocked(error)) throw error
+      if (!isLockTimeout(error)) throw error
       nth++
       await pause(PAUSE_MS)
     }

@@ -8,7 +8,7 @@ import { CHANNEL } from './configuration-change.ts'
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 
-export interface NewsOptions {
+export interface NotificationListenerOptions {
   database: Pick<Database, 'connect'>
   /** There is a version of this number. */
   onVersion: (version: number) => void
@@ -18,8 +18,8 @@ export interface NewsOptions {
   onReturn: () => void
 }
 
-export class ConfigurationNews {
-  readonly #options: NewsOptions
+export class NotificationListener {
+  readonly #options: NotificationListenerOptions
   #connection: Connection | null = null
   #timer: NodeJS.Timeout | undefined
   #pauseMs = FIRST_PAUSE_MS
@@ -27,7 +27,7 @@ export class ConfigurationNews {
   /** What others want to hear of on the same connection. */
   readonly #heeded = new Map<string, (word: string) => void>()
 
-  constructor(options: NewsOptions) {
+  constructor(options: NotificationListenerOptions) {
     this.#options = options
   }
 

@@ -3,15 +3,15 @@
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { Configuration, Taker } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
+import type { IdMap } from '../schema/id-map.ts'
 import type { RowIds } from '../schema/ids.ts'
-import type { Names } from '../schema/names.ts'
 import type { Database } from './database.ts'
 
-export interface Parts {
+export interface StoreContext {
   /** For everything but the ways of messages, which have connections of their own. */
   database: Database
   ids: RowIds
-  names: Names
+  idMap: IdMap
   /** The seed of fingerprints. */
   seed: () => Promise<Seed>
   /** Wall time, for what people read. */
@@ -26,7 +26,7 @@ export interface Parts {
 }
 
 /** The parts that accepting, claiming and settling need in addition. */
-export interface MessageParts extends Parts {
+export interface MessageContext extends StoreContext {
   /** A separate connection pool, with settings for statements that are planned once. */
   fast: Database
   membership: Membership

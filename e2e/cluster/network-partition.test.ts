@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
 import { LEASE_MS, type Node, RESUME_MS, startCluster } from './cluster.ts'
-import { compareLedgers, describe } from './ledgers.ts'
+import { compareLedgers, describe } from './compare-ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
 /** The longest that a call to a node waits which is cut off, and does not know it yet. */

@@ -1,11 +1,11 @@
-// Folds the books. A transaction appends its changes as deltas (see messages/owing.ts), so that nodes do not wait for each
+// Folds the books. A transaction appends its changes as deltas (see messages/ledger-deltas.ts), so that nodes do not wait for each
 // other's lock on one row. Once a second each node adds some deltas up into the ledger and the counts of sources.
 // Invariant: in every snapshot, folded counts and deltas together give the right sum, because a delta is deleted in the transaction that adds it.
 
-import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
+import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
 import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { Parts } from '../session/parts.ts'
+import type { StoreContext } from '../session/store-context.ts'
 
 const MARKERS_KEPT_MS = 15 * 60_000
 const FOLDED_PER_STEP = 5_000
@@ -13,21 +13,21 @@ const STEPS_PER_FOLD = 4
 /** Folds between two that begin at the first row: what came later than its name says is found by those. */
 const FOLDS_PER_FULL_LOOK = 300
 
-export class Folding {
-  readonly #parts: Parts
+export class DeltaFolder {
+  readonly #context: StoreContext
   #folds = 0
   /** Every delta before was folded, or belongs to a transaction that took longer than any should. */
   #foldFrom = OLDEST
   #markersFrom = OLDEST
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(context: StoreContext) {
+    this.#context = context
   }
 
   /** Called once a second by every node; one of them folds at a time, and the others need not. */
   async fold(): Promise<void> {
     // The server's time, as names carry it.
-    const nowMs = msOfRowId(this.#parts.ids.next())
+    const nowMs = msOfRowId(this.#context.ids.next())
     const isFullLook = this.#folds++ % FOLDS_PER_FULL_LOOK === 0
     let from = isFullLook ? OLDEST : this.#foldFrom
     for (let step = 0; step < STEPS_PER_FOLD; step++) {
@@ -45,7 +45,7 @@ export class Folding {
 
   /** One statement, so that what it takes and what it adds is one transaction in one round trip. Locked rows stay in their place. */
   async #foldSome(from: string): Promise<{ got: boolean; count: number; last: string | null }> {
-    const { rows } = await this.#parts.database.query<{ got: boolean; count: number; last: string | null }>(
+    const { rows } = await this.#context.database.query<{ got: boolean; count: number; last: string | null }>(
       `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.books}) AS got),
        next AS MATERIALIZED (
          SELECT ctid AS place FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
@@ -75,7 +75,7 @@ export class Folding {
   }
 
   async #dropMarkers(before: string, isFullLook: boolean): Promise<void> {
-    const { count } = await this.#parts.database.query(
+    const { count } = await this.#context.database.query(
       `DELETE FROM deltas WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM deltas WHERE kind = ${MARKER} AND id >= $1 AND id < $2 ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
        ))`,

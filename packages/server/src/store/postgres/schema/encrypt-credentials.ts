@@ -9,7 +9,7 @@ import type { Ask } from '../session/database.ts'
 const PAGE_ROWS = 2_000
 
 /** Throws SecretBoxError when the key is not the store's. */
-export async function sealCredentials(ask: Ask, box: SecretBox): Promise<void> {
+export async function encryptCredentials(ask: Ask, box: SecretBox): Promise<void> {
   await checkSecrets(ask, box)
   const { rows } = await ask<{ num: string; deleted: boolean; doc: string }>('SELECT num, deleted, doc FROM destinations')
   for (const { num, deleted, doc } of rows)

@@ -4,7 +4,7 @@
 // a day must be kept, or rows have no partition of their own, they are deleted row by row.
 // Invariant: rows and archive together give the same counts at every moment: see rows/recount.ts.
 
-import { WITH_HOLDERS } from '../messages/held.ts'
+import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
 import { COUNTS } from '../rows/recount.ts'
 import { type Ask, transact } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
@@ -43,7 +43,7 @@ const ARCHIVE_COUNTS = statement({
   text: ({ counts }) => `${ARCHIVE} SELECT * FROM ${counts.unnest} ${ADD}`,
 })
 
-export class Expiring {
+export class PartitionDropper {
   readonly #ask: Ask
   readonly #line: string
   readonly #since: string

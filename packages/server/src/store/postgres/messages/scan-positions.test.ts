@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rowIdAt } from '../schema/ids.ts'
-import { Places } from './places.ts'
+import { ScanPositions } from './scan-positions.ts'
 
 const SERVER_MS = 1_800_000_000_000
 
-function rig(): { places: Places; later: (ms: number) => void } {
+function rig(): { places: ScanPositions; later: (ms: number) => void } {
   let now = 1_000
   return {
-    places: new Places(
+    places: new ScanPositions(
       () => SERVER_MS,
       () => now,
     ),

@@ -3,7 +3,7 @@
 // what a claim and a settlement took. With --old-snapshot another session looks at an old snapshot for the middle third,
 // in which the server cannot clear away what is gone.
 //
-//   node bench/cluster/bloat.ts [minutes] [--rate=batches per second] [--old-snapshot]
+//   node bench/cluster/table-bloat.ts [minutes] [--rate=batches per second] [--old-snapshot]
 
 import { parseArgs } from 'node:util'
 import type { Client } from 'pg'

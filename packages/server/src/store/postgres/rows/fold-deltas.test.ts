@@ -6,13 +6,13 @@ import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks 
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from '../messages/owing.ts'
+import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
 import { rowIdAt } from '../schema/ids.ts'
 import type { Value } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import type { PostgresStore } from '../store.ts'
 import { bookRows } from './book-rows.ts'
-import { Folding } from './folding.ts'
+import { DeltaFolder } from './fold-deltas.ts'
 
 suite('folding the books', () => {
   let database: TestDatabase
@@ -26,7 +26,7 @@ suite('folding the books', () => {
     await database.drop()
   })
   const newName = async (table: 'sources' | 'destinations'): Promise<{ id: string; num: string }> => {
-    const num = nodes[0].parts.ids.next()
+    const num = nodes[0].context.ids.next()
     await database.query(`INSERT INTO switchyard.${table} (num, id, doc) VALUES ($1, $2, '{}')`, [num, `${table}-${num}`])
     return { id: `${table}-${num}`, num }
   }
@@ -38,12 +38,12 @@ suite('folding the books', () => {
     const source = await newName('sources')
     const rounds = 200
     let isOver = false
-    const appending = nodes.map(async ({ parts }) => {
+    const appending = nodes.map(async ({ context }) => {
       for (let round = 0; round < rounds; round++) {
-        await parts.database.transaction(async (ask) => {
-          for (const { num } of destinations) await addDelta(ask, parts.ids.next(), LEDGER, num, [3, 1, 1, 1, 0, 0])
+        await context.database.transaction(async (ask) => {
+          for (const { num } of destinations) await addDelta(ask, context.ids.next(), LEDGER, num, [3, 1, 1, 1, 0, 0])
           await ask('INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, $2, $3, $4)', [
-            parts.ids.next(),
+            context.ids.next(),
             SOURCE_COUNTS,
             source.num,
             [5, 1, 0, 2],
@@ -51,8 +51,8 @@ suite('folding the books', () => {
         })
       }
     })
-    const [one, other] = nodes.map(({ parts }) => new Folding(parts)) as [Folding, Folding]
-    const rowsOfBooks = bookRows(nodes[1].parts)
+    const [one, other] = nodes.map(({ context }) => new DeltaFolder(context)) as [DeltaFolder, DeltaFolder]
+    const rowsOfBooks = bookRows(nodes[1].context)
     const folding = [one, other, one].map(async (each) => {
       // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
       while (!isOver) await each.fold()
@@ -94,13 +94,13 @@ suite('folding the books', () => {
   test('a long backlog is folded in steps, and what was committed later than its name says is found by a full look', async () => {
     const { id, num } = await newName('destinations')
     const owed = async (): Promise<number | undefined> =>
-      (await bookRows(nodes[0].parts).ledger()).find(({ destinationId }) => destinationId === id)?.owed
+      (await bookRows(nodes[0].context).ledger()).find(({ destinationId }) => destinationId === id)?.owed
     const append = (from: string, count: number): Promise<unknown> =>
       database.query(
         `INSERT INTO switchyard.deltas (id, kind, subject, counts) SELECT $1::bigint + n, 0, $2, '{1,0,1,0,0,0}' FROM generate_series(1, $3) n`,
         [from, num, count],
       )
-    const folding = new Folding(nodes[0].parts)
+    const folding = new DeltaFolder(nodes[0].context)
     await append(rowIdAt(Date.now() - 1_000), 32_000)
     await folding.fold()
     assert.equal(await deltas(`kind = 0`), 12_000, 'one call has an end')
@@ -110,21 +110,21 @@ suite('folding the books', () => {
     await folding.fold()
     assert.equal(await deltas(`kind = 0`), 10)
     assert.equal(await owed(), 32_010, 'it counts all the same')
-    await new Folding(nodes[1].parts).fold()
+    await new DeltaFolder(nodes[1].context).fold()
     assert.equal(await deltas(`kind = 0`), 0)
     assert.equal(await owed(), 32_010)
   })
 
   test('a fold begins near the newest rows, so that rows that cannot be cleaned up are not passed again and again', async () => {
     const asked: (readonly Value[])[] = []
-    const { parts } = nodes[0]
+    const { context } = nodes[0]
     const listening: Pick<Database, 'query'> = {
       query: (text, values, deadlineMs) => {
         if (values?.length === 1) asked.push(values)
-        return parts.database.query(text, values, deadlineMs)
+        return context.database.query(text, values, deadlineMs)
       },
     }
-    const folding = new Folding({ ...parts, database: listening as Database })
+    const folding = new DeltaFolder({ ...context, database: listening as Database })
     await folding.fold()
     await folding.fold()
     const [first, second] = asked.map(([from]) => from as string) as [string, string]
@@ -141,7 +141,7 @@ suite('folding the books', () => {
         rowIdAt(Date.now() - ageMs),
       ])
     }
-    await new Folding(nodes[0].parts).fold()
+    await new DeltaFolder(nodes[0].context).fold()
     assert.equal(await deltas(), 2)
   })
 })

@@ -2,7 +2,7 @@
 // because one failed run must not cost the report of all others. A run that other work disturbed is repeated, and the
 // calmest of its tries counts: chosen by the noise, never by the result.
 
-import { startNoiseMeter, untilCalm } from './noise.ts'
+import { startNoiseMeter, untilCalm } from './machine-noise.ts'
 
 export type Round<Key, Run> = Map<Key, Run>
 

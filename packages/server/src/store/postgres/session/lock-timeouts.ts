@@ -3,7 +3,7 @@
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
-export function wasLocked(error: unknown): boolean {
+export function isLockTimeout(error: unknown): boolean {
   const { code, cause } = error as { code?: string; cause?: { code?: string } }
   return code === LOCK_NOT_AVAILABLE || cause?.code === LOCK_NOT_AVAILABLE
 }

@@ -5,7 +5,7 @@ import { type Backlog, copyOf } from '../backlog.ts'
 import { type Latency, latencyOf, type Samples, sampleLatency } from '../latency.ts'
 import { type Service, startService } from '../service.ts'
 import type { Traffic } from '../traffic.ts'
-import { untilQuiet } from './cost.ts'
+import { untilQuiet } from './cpu-cost.ts'
 
 export interface DeadRound {
   without: Latency

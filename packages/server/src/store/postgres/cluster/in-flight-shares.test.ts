@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { onShares, shareOf } from './in-flight-shares.ts'
 import type { Membership } from './membership.ts'
-import { onShares, shareOf } from './shares.ts'
 
 test('a node that is not sure of its lease has no share', () => {
   assert.equal(shareOf('dst_1', 10, { count: 2, rank: 0, isAssured: true }), 5)

@@ -1,17 +1,17 @@
 // The bars: what the service promises about speed, memory and cost, and whether this run met it. A ratio is formed within
 // a round, and the median of those counts: minutes of a shared machine are not comparable with one another.
 
-import type { Bar } from '../client/bars.ts'
 import { numberText, type Spread, spreadOf, spreadText } from '../client/table.ts'
+import type { Bar } from '../client/targets.ts'
 import type { Backlog, BacklogKind } from './backlog.ts'
 import type { Latency } from './latency.ts'
-import type { CostRun } from './parts/cost.ts'
-import type { DeadRound, StartTimes } from './parts/dead.ts'
+import type { CostRun } from './parts/cpu-cost.ts'
+import type { DeadRound, StartTimes } from './parts/dead-destination.ts'
 import type { DeliveryRun } from './parts/delivery.ts'
 import type { FloodRun } from './parts/flood.ts'
 import type { IngestRun } from './parts/ingest.ts'
 import type { ProgramName } from './programs.ts'
-import type { Round } from './turns.ts'
+import type { Round } from './rounds.ts'
 
 export type ProgramRound<Run> = Round<ProgramName, Run>
 /** By the size of the backlog. */

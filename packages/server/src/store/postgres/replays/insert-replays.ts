@@ -3,7 +3,7 @@
 
 import { storedParts } from '../../encoding/stored-parts.ts'
 import type { OwedAgain } from '../../replays/replay-rows.ts'
-import { LEDGER } from '../messages/owing.ts'
+import { LEDGER } from '../messages/ledger-deltas.ts'
 import { type RowIds, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, type RowOf, statement } from '../session/row-parameters.ts'
@@ -12,7 +12,7 @@ const REPLAYS = plainColumns({ origin: 'bigint', idx: 'integer', destination: 'b
 
 type NewReplay = RowOf<typeof REPLAYS>
 
-export async function oweAgain(
+export async function insertReplays(
   ask: Ask,
   ids: RowIds,
   all: readonly OwedAgain<string>[],

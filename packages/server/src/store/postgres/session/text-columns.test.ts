@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { readText, writeText } from './texts.ts'
+import { readText, writeText } from './text-columns.ts'
 
 /** Any sequence of UTF-16 units: halves of pairs too. */
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 30 }).map((units) => String.fromCharCode(...units))

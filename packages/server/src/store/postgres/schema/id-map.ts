@@ -5,7 +5,7 @@ import type { Ask } from '../session/database.ts'
 
 type Table = 'sources' | 'destinations'
 
-export class Names {
+export class IdMap {
   readonly #nums = { sources: new Map<string, string>(), destinations: new Map<string, string>() }
   readonly #ids = { sources: new Map<string, string>(), destinations: new Map<string, string>() }
 

@@ -19,8 +19,8 @@ interface Place {
   frontAt: number
 }
 
-export class Places {
-  readonly #places = new Map<string, Place>()
+export class ScanPositions {
+  readonly #scanPositions = new Map<string, Place>()
   readonly #serverMs: () => number
   readonly #now: () => number
 
@@ -31,28 +31,28 @@ export class Places {
 
   /** Rows after this one are to be looked at; '0': all. */
   from(destinationId: string): string {
-    const place = this.#places.get(destinationId)
+    const place = this.#scanPositions.get(destinationId)
     return place === undefined || place.frontAt <= this.#now() ? FRONT : place.after
   }
 
   /** A look from `from` came as far as `last`; null: it found nothing. */
   looked(destinationId: string, from: string, last: string | null, tookMs: number): void {
-    const before = this.#places.get(destinationId)
+    const before = this.#scanPositions.get(destinationId)
     // forget() was called since this look began, so the look did not see the rows that were released.
     if (before === undefined && from !== FRONT) return
     // Nothing there: what comes from now on has a later name.
     const after = last ?? (from === FRONT ? rowIdAt(this.#serverMs() - SKEW_MS) : from)
     const frontAt = from === FRONT || before === undefined ? this.#now() + pauseAfter(tookMs) : before.frontAt
-    this.#places.set(destinationId, { after, frontAt })
+    this.#scanPositions.set(destinationId, { after, frontAt })
   }
 
   /** Something may have been given back: the next look begins at the front. */
   forget(destinationId: string): void {
-    this.#places.delete(destinationId)
+    this.#scanPositions.delete(destinationId)
   }
 
   clear(): void {
-    this.#places.clear()
+    this.#scanPositions.clear()
   }
 }
 
