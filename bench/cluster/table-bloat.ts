@@ -8,7 +8,7 @@
 import { parseArgs } from 'node:util'
 import type { Client } from 'pg'
 import { createSecretBox } from '../../packages/server/src/secrets/secret-box.ts'
-import { accept, newDestination, newSource, settlementOf, tracks } from '../../packages/server/src/store/conformance/ground.ts'
+import { accept, newDestination, newSource, settlementOf, tracks } from '../../packages/server/src/store/conformance/fixtures.ts'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
 import type { ClaimedShipment } from '../../packages/server/src/store/store.ts'

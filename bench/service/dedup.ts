@@ -15,7 +15,7 @@ import { fingerprint, type Seed } from '../../packages/server/src/store/encoding
 import { KEY_WORDS } from '../../packages/server/src/store/encoding/segment-keys.ts'
 import { Duplicates } from '../../packages/server/src/store/sqlite/keys/duplicates.ts'
 import { openWriter } from '../../packages/server/src/store/sqlite/schema/database.ts'
-import { openLogIndex } from '../../packages/server/src/store/sqlite/threads/log-index.ts'
+import { openLogIndex } from '../../packages/server/src/store/sqlite/threads/wal-index.ts'
 import { numberText, spreadOf, spreadText, tableText } from '../client/table.ts'
 import { startNoiseMeter } from './machine-noise.ts'
 

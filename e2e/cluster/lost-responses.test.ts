@@ -15,7 +15,7 @@ import {
   settlementOf,
   track,
   until,
-} from '../../packages/server/src/store/conformance/ground.ts'
+} from '../../packages/server/src/store/conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
 import { StoreUnavailable } from '../../packages/server/src/store/store.ts'

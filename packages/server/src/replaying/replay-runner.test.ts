@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { accept, counts, ledgerOf, newWay, settleAll, tracks } from '../store/conformance/ground.ts'
+import { accept, counts, ledgerOf, newWay, settleAll, tracks } from '../store/conformance/fixtures.ts'
 import { newPlace } from '../store/fixtures/test-store.ts'
 import type { ReplayJob, ReplayStep, ReplayStore, Store } from '../store/store.ts'
 import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'

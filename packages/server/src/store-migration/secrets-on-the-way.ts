@@ -2,7 +2,7 @@
 // sealed with the new one; those that have it already stay as they are. No key and no secret is told.
 
 import { createSecretBox, type SecretBox, SecretBoxError } from '../secrets/secret-box.ts'
-import { sealedKeyIds } from '../store/configuration/sealed-keys.ts'
+import { sealedKeyIds } from '../store/configuration/encryption-key-ids.ts'
 
 export interface SecretsOnTheWay {
   /** Of the new key. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import type { PastAttempt } from '../../delivery/delivery.ts'
-import { until } from '../../store/conformance/ground.ts'
+import { until } from '../../store/conformance/fixtures.ts'
 import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 import type { ControlDelivery } from '../route.ts'
 

@@ -1,5 +1,5 @@
 // The row port of configuration changes: an adapter makes one change at a time and writes its rows. Which changes there are, and when one is
-// refused, is in configuring.ts. Secrets are in plain text here; an adapter encrypts them (see stored-things.ts).
+// refused, is in common-configuration-store.ts. Secrets are in plain text here; an adapter encrypts them (see resource-rows.ts).
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
@@ -8,7 +8,7 @@ import type { ConfigurationStore } from '../port/configuration.ts'
 import type { Configuration } from '../port/model.ts'
 import type { OAuthStore } from '../port/secrets.ts'
 import type { StoredDestination } from './stored-destination.ts'
-import type { Kind, Things } from './stored-things.ts'
+import type { Kind, Things } from './resource-rows.ts'
 
 export interface ConfigurationChanges {
   /**

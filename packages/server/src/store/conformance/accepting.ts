@@ -21,7 +21,7 @@ import {
   settle,
   track,
   tracks,
-} from './ground.ts'
+} from './fixtures.ts'
 
 export function accepting({ store, reopen, open }: Ground): void {
   const stored = async (sourceId: string): Promise<unknown[]> => {

@@ -16,7 +16,7 @@ import {
   quietMoment,
   settle,
   track,
-} from './ground.ts'
+} from './fixtures.ts'
 
 const ANN: Actor = { id: 'tok_ann', name: 'Ann' }
 const BOB: Actor = { id: 'tok_bob', name: 'Bob \u{1f600}' }

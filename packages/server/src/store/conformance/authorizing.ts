@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import type { NewOAuthApp, OAuthApp, Store } from '../store.ts'
-import { accept, type Ground, NOW_MS, newDestination, newSource, settleAll, tracks } from './ground.ts'
+import { accept, type Ground, NOW_MS, newDestination, newSource, settleAll, tracks } from './fixtures.ts'
 
 const ACTOR = { id: 'tok_1', name: 'somebody' }
 

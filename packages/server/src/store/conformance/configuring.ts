@@ -21,7 +21,7 @@ import {
   track,
   tracks,
   until,
-} from './ground.ts'
+} from './fixtures.ts'
 
 export function configuring({ store, reopen, open }: Ground): void {
   test('sources and destinations are the same after the store is opened again', async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { StatQuery, StatRow, Store } from '../store.ts'
-import { accept, DAY_MS, type Ground, newDestination, newWay, settleAll, tracks } from './ground.ts'
+import { accept, DAY_MS, type Ground, newDestination, newWay, settleAll, tracks } from './fixtures.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

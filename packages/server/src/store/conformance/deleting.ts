@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { DeletionDetail, DeletionState, DeletionTarget, Store } from '../store.ts'
-import { detail, untilPurged, type WithTargets } from './deletion-ground.ts'
+import { detail, untilPurged, type WithTargets } from './deletion-fixtures.ts'
 import {
   accept,
   allPages,
@@ -24,7 +24,7 @@ import {
   track,
   tracks,
   until,
-} from './ground.ts'
+} from './fixtures.ts'
 
 export function deleting({ store, reopen, open }: Ground): void {
   const states = ({ targets }: WithTargets): string[] =>

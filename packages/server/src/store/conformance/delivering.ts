@@ -19,7 +19,7 @@ import {
   settlementOf,
   track,
   tracks,
-} from './ground.ts'
+} from './fixtures.ts'
 
 export function delivering({ store, reopen }: Ground): void {
   test('shipments that were left in the store are claimed in the order they came, once each', async () => {

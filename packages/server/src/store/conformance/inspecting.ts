@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accept, claim, type Ground, newDestination, newSource, newWay, settlementOf, tracks } from './ground.ts'
+import { accept, claim, type Ground, newDestination, newSource, newWay, settlementOf, tracks } from './fixtures.ts'
 
 const DEADLINE_MS = 60_000
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RowId, SegmentContent } from '../store.ts'
-import { detail, untilPurged } from './deletion-ground.ts'
+import { detail, untilPurged } from './deletion-fixtures.ts'
 import {
   accept,
   allPages,
@@ -19,7 +19,7 @@ import {
   settle,
   track,
   until,
-} from './ground.ts'
+} from './fixtures.ts'
 
 export function purging({ store, reopen, open }: Ground): void {
   test('a purge removes the messages of the user, by userId or previousId, and of nobody else', async () => {

@@ -26,7 +26,7 @@ import {
   settlementOf,
   track,
   tracks,
-} from './ground.ts'
+} from './fixtures.ts'
 
 const FIRST = { limit: 1_000, cursor: null }
 

@@ -18,8 +18,8 @@ import {
   type OpenStore,
   settlementOf,
   tracks,
-} from './ground.ts'
-import { createJob, doneOf, finish, listed, matching } from './replay-ground.ts'
+} from './fixtures.ts'
+import { createJob, doneOf, finish, listed, matching } from './replay-fixtures.ts'
 
 export function replaySequences({ open }: Ground): void {
   test('jobs in any sequence with everything else: each message is pending once, and the books agree', { timeout: 600_000 }, async () => {

@@ -27,8 +27,8 @@ import {
   track,
   tracks,
   until,
-} from './ground.ts'
-import { createJob, doneOf, ended, finish, listed, matching, OPERATOR, pendingMessages, replayAll, step } from './replay-ground.ts'
+} from './fixtures.ts'
+import { createJob, doneOf, ended, finish, listed, matching, OPERATOR, pendingMessages, replayAll, step } from './replay-fixtures.ts'
 
 const ALL = { limit: 1_000, cursor: null }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allPages, type Ground, newSource } from './ground.ts'
+import { allPages, type Ground, newSource } from './fixtures.ts'
 
 export function suppressing({ store, reopen, open }: Ground): void {
   test('users are suppressed by source until that is taken back', async () => {

@@ -1,6 +1,6 @@
 // Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
 
-import { grouped } from '../history/grouped.ts'
+import { grouped } from '../history/group-by.ts'
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
 import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import type { RowId } from '../port/model.ts'

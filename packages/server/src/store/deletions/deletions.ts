@@ -46,7 +46,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
   protected abstract write(change: Change, draft: DeletionDraft): Awaitable<Written>
   /** Called after the commit. Begins the purge, and lets the delete messages be claimed once no more messages of the users are sent. */
   protected abstract begin(written: Written, draft: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void>
-  /** See deletion-ends.ts. */
+  /** See deletion-completion.ts. */
   protected abstract endStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
 
   create: DeletionStore['create'] = async (wanted, audit) => {

@@ -1,6 +1,6 @@
 // The questions of the port about the books: the ledger, rejections, counts over time, and the inspection of the store.
 
-import { sealedKeyIds } from '../configuration/sealed-keys.ts'
+import { sealedKeyIds } from '../configuration/encryption-key-ids.ts'
 import type { BooksStore, LedgerRow, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
 import { seriesOf, storedStep } from './stats.ts'

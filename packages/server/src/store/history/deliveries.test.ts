@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { DeliveryFilter } from '../port/history.ts'
-import { SQLITE_ROWS } from '../sqlite/schema/ids.ts'
+import { SQLITE_ROWS } from '../sqlite/schema/row-ids.ts'
 import { listDeliveries } from './deliveries.ts'
 import type { DeliveryRows, PendingRow } from './delivery-rows.ts'
 

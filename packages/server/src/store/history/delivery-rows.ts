@@ -6,7 +6,7 @@ import type { LedgerRow } from '../port/books.ts'
 import type { DeliveryRow, FailureCause } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
 import type { TimeRange } from '../port/pages.ts'
-import type { NamedDelivery, OriginRows } from './named-deliveries.ts'
+import type { NamedDelivery, OriginRows } from './delivery-ids.ts'
 import type { SegmentRows } from './segment-rows.ts'
 
 /** The position of a pending shipment in the adapter's order. A cursor contains it. */

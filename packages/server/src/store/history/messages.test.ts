@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeStoredBody } from '../port/stored-messages.ts'
-import { SQLITE_ROWS } from '../sqlite/schema/ids.ts'
+import { SQLITE_ROWS } from '../sqlite/schema/row-ids.ts'
 import type { MessageRows } from './message-rows.ts'
 import { listMessages } from './messages.ts'
 

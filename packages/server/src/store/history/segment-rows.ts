@@ -6,7 +6,7 @@ import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import { readTrace } from '../encoding/trace-column.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
-import type { OriginRows } from './named-deliveries.ts'
+import type { OriginRows } from './delivery-ids.ts'
 
 /** A segment without its body and its routes. */
 export interface SegmentHead<Id extends RowId> {

@@ -17,7 +17,7 @@ import {
   settle,
   track,
   until,
-} from '../conformance/ground.ts'
+} from '../conformance/fixtures.ts'
 import type { DeletionDetail, DeletionSummary, Store } from '../store.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
 import { openAt } from './fixtures/temp-store.ts'

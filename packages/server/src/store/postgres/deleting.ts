@@ -5,7 +5,7 @@
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
-import { endStep } from '../deletions/deletion-ends.ts'
+import { endStep } from '../deletions/deletion-completion.ts'
 import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
 import { type SecretStore, StoreUnavailable } from '../store.ts'

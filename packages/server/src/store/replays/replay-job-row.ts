@@ -99,7 +99,7 @@ export function progressOf<Id extends RowId>(
   return {
     replayed,
     skipped: JSON.stringify(skipped),
-    // Rows that were committed only after the job's rows were counted also belong to the job: see replaying.ts.
+    // Rows that were committed only after the job's rows were counted also belong to the job: see common-replay-store.ts.
     total: Math.max(row.total, done()),
     state: isOver ? 'finished' : row.state,
     finishedAtMs: isOver ? atMs : null,

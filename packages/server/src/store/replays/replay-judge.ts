@@ -2,11 +2,11 @@
 // asks a few questions about all of them. This runs inside the transaction that acts on the answers. Until the commit, the rows of destinations
 // are locked against deletion, and those of segments against being dropped.
 
-import type { NamedDelivery, RowAndIndex } from '../history/named-deliveries.ts'
+import type { NamedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
 import type { Repeatable } from './replay-budget.ts'
-import { endsOf, type StoredMessages, storedMessages } from './replay-ends.ts'
+import { endsOf, type StoredMessages, storedMessages } from './replay-final-states.ts'
 import type { ReplayRows, SameMessage } from './replay-rows.ts'
 
 export interface ReplayCandidate<Id extends RowId> extends NamedDelivery<Id> {

@@ -2,7 +2,7 @@
 // that one transaction needs to owe deliveries again.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import type { NamedDelivery, OriginRows, RowAndIndex } from '../history/named-deliveries.ts'
+import type { NamedDelivery, OriginRows, RowAndIndex } from '../history/delivery-ids.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'

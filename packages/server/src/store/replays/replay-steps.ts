@@ -7,11 +7,11 @@
 // leader dies, another runner takes over after LEAD_MS. That is longer than the second in which a rate is counted, so the rate is not
 // exceeded then either. The runner decides when to make a step of which job.
 
-import { resolveNamed } from '../history/named-deliveries.ts'
+import { resolveNamed } from '../history/delivery-ids.ts'
 import type { RowId } from '../port/model.ts'
 import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
 import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
-import { endsOf, storedMessages } from './replay-ends.ts'
+import { endsOf, storedMessages } from './replay-final-states.ts'
 import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
 import type { JobStanding, OwedAgain, PartRow, ReplayReply, ReplayRows, StepRefusal, StepReply } from './replay-rows.ts'

@@ -2,11 +2,11 @@
 // size of a page and what to do with the deliveries.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
-import { resolveNamed } from '../history/named-deliveries.ts'
+import { resolveNamed } from '../history/delivery-ids.ts'
 import { portions } from '../history/paging.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
-import { endsOf } from './replay-ends.ts'
+import { endsOf } from './replay-final-states.ts'
 import { type ReplayDoc, type ReplayJobRow, replayDoc, rowRange } from './replay-job-row.ts'
 import type { ReplayCandidate } from './replay-judge.ts'
 import type { Place, ReplayRows } from './replay-rows.ts'

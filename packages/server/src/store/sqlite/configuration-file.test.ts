@@ -5,14 +5,14 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createSecretBox } from '../../secrets/secret-box.ts'
-import { Configuring } from '../configuration/configuring.ts'
+import { Configuring } from '../configuration/common-configuration-store.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
-import { destinationOf } from '../conformance/ground.ts'
+import { destinationOf } from '../conformance/fixtures.ts'
 import type { NewSource } from '../store.ts'
 import { ConfigurationFile } from './configuration-file.ts'
 import { tempFolder } from './fixtures/temp-store.ts'
 import { GroupCommit } from './threads/group-commit.ts'
-import { ReadingThread } from './threads/reading-thread.ts'
+import { ReadingThread } from './threads/reader-client.ts'
 
 const SOURCE: NewSource = { name: 'a source', enabled: true, writeKeys: [], requireOAuth: false }
 

@@ -5,14 +5,14 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../timing/serial-queue.ts'
 import type { ConfigurationChange, ConfigurationChanges, SettingRows } from '../configuration/configuration-rows.ts'
-import { KnownConfiguration } from '../configuration/known-configuration.ts'
+import { KnownConfiguration } from '../configuration/in-memory-configuration.ts'
 import { openDestination, type StoredDestination } from '../configuration/stored-destination.ts'
-import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../configuration/stored-things.ts'
+import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../configuration/resource-rows.ts'
 import type { Configuration, NewAuditEntry } from '../store.ts'
 import type { Kind as CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import { auditNote, type Noted } from './threads/protocol.ts'
-import type { ReadingThread } from './threads/reading-thread.ts'
+import type { ReadingThread } from './threads/reader-client.ts'
 
 export interface ConfigurationFileParts {
   writer: GroupCommit

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { accept, allPages, ledgerOf, newWay, track } from '../conformance/ground.ts'
+import { accept, allPages, ledgerOf, newWay, track } from '../conformance/fixtures.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
 test('everything that was acknowledged before a kill is there, owed once, and still a duplicate', { timeout: 60_000 }, async (t) => {

@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { accept, claim, claimOne, counts, ledgerOf, newWay, RecordingTaker, settle, track, tracks } from '../conformance/ground.ts'
+import { accept, claim, claimOne, counts, ledgerOf, newWay, RecordingTaker, settle, track, tracks } from '../conformance/fixtures.ts'
 import { type Store, StoreUnavailable } from '../store.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 

@@ -1,14 +1,14 @@
 // The SQLite store. One thread writes and one reads; the main thread has the configuration in memory and forms groups of
-// commands. See group-commit.ts, group-writer.ts and reader.ts in threads/.
+// commands. See group-commit.ts, group-writer.ts and reader-thread.ts in threads/.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { runInSteps } from '../../timing/run-in-steps.ts'
-import { Configuring } from '../configuration/configuring.ts'
-import { Delivering } from '../delivery/delivering.ts'
+import { Configuring } from '../configuration/common-configuration-store.ts'
+import { Delivering } from '../delivery/common-delivery-store.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
-import { Replaying } from '../replays/replaying.ts'
+import { Replaying } from '../replays/common-replay-store.ts'
 import type {
   ClaimedShipment,
   Configuration,
@@ -21,16 +21,16 @@ import type {
   Store,
 } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
-import { Deleting } from './deleting.ts'
-import { Accepting } from './messages/accepting.ts'
+import { Deleting } from './deletions.ts'
+import { Accepting } from './messages/ingest.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/write-settle.ts'
-import { replayJobRows } from './replaying.ts'
-import { PLAIN_CREDENTIALS, sealCredentials } from './schema/seal-credentials.ts'
+import { replayJobRows } from './replay-jobs.ts'
+import { PLAIN_CREDENTIALS, sealCredentials } from './schema/encrypt-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
 import { auditNote } from './threads/protocol.ts'
-import { ReadingThread } from './threads/reading-thread.ts'
+import { ReadingThread } from './threads/reader-client.ts'
 
 export interface SqliteStoreOptions {
   path: string

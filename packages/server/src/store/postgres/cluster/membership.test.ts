@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, claimOne, ledgerOf, newWay, RecordingTaker, settlementOf, tracks, until } from '../../conformance/ground.ts'
+import { accept, claim, claimOne, ledgerOf, newWay, RecordingTaker, settlementOf, tracks, until } from '../../conformance/fixtures.ts'
 import { NotHeld } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'

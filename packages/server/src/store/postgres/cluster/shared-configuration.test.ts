@@ -15,7 +15,7 @@ import {
   RecordingTaker,
   tracks,
   until,
-} from '../../conformance/ground.ts'
+} from '../../conformance/fixtures.ts'
 import {
   type Configuration,
   type NewSource,

@@ -1,12 +1,12 @@
 // The configuration that all nodes share. It is in the database, where any node may change it, and as a whole in the memory of each node,
 // for the hot paths. A change is made under a lock that all nodes take, is computed from what is stored, and is visible here after its
 // commit. A node reads the changes of others when they notify it, and once a second in case a notification was lost. The logic of the
-// changes is in ../../configuration/configuring.ts.
+// changes is in ../../configuration/common-configuration-store.ts.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { ConfigurationChanges } from '../../configuration/configuration-rows.ts'
-import { KnownConfiguration } from '../../configuration/known-configuration.ts'
+import { KnownConfiguration } from '../../configuration/in-memory-configuration.ts'
 import { type Configuration, StoreUnavailable } from '../../store.ts'
 import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'

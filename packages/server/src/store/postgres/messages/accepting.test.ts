@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { accept, DAY_MS, ledgerOf, newWay, RecordingTaker, track, tracks, until } from '../../conformance/ground.ts'
+import { accept, DAY_MS, ledgerOf, newWay, RecordingTaker, track, tracks, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'

@@ -6,13 +6,13 @@
 // same message at once meet at the key: one of them waits for the other's commit. Around midnight they might meet in
 // different days; so in the first minute of a day a key is put into the day before, too.
 
-import { type Accepted, handOver, lose, type Wanted } from '../../delivery/handing-over.ts'
+import { type Accepted, handOver, lose, type Wanted } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
-import { Tallies, type Tally } from '../../history/tallies.ts'
+import { Tallies, type Tally } from '../../history/deferred-counts.ts'
 import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { destinationOf } from '../../conformance/ground.ts'
+import { destinationOf } from '../../conformance/fixtures.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { Cancelling } from './cancelling.ts'

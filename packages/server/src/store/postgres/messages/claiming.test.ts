@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, newWay, track, until } from '../../conformance/ground.ts'
+import { accept, claim, newWay, track, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 

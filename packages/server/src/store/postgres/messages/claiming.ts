@@ -2,7 +2,7 @@
 // what others are taking at the same moment. What this node holds is known here, with the number of the claim under
 // which it is held. Questions of one moment are asked together.
 
-import type { HeldShipment } from '../../delivery/delivering.ts'
+import type { HeldShipment } from '../../delivery/common-delivery-store.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import { contentOf, type StoredContent } from '../../history/segment-rows.ts'

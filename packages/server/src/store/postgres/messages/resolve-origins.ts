@@ -3,7 +3,7 @@
 // row id. So its segment is among the last ones of the same node before the origin, and no index by delivery is needed.
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
-import type { NamedDelivery, Origin } from '../../history/named-deliveries.ts'
+import type { NamedDelivery, Origin } from '../../history/delivery-ids.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns } from '../session/row-parameters.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, ledgerOf, newWay, settlementOf, track, tracks, until } from '../../conformance/ground.ts'
+import { accept, claim, ledgerOf, newWay, settlementOf, track, tracks, until } from '../../conformance/fixtures.ts'
 import { NotHeld, type Shipment } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'

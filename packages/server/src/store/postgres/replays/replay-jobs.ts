@@ -2,7 +2,7 @@
 // counts of a job include outcomes that settling has appended and no step has added up yet, in one snapshot.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
-import { resolveNamed } from '../../history/named-deliveries.ts'
+import { resolveNamed } from '../../history/delivery-ids.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { allPages } from '../../conformance/ground.ts'
+import { allPages } from '../../conformance/fixtures.ts'
 import { type HistoryStore, InvalidCursor, type PageRequest } from '../../store.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks } from '../../conformance/ground.ts'
+import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks } from '../../conformance/fixtures.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'

@@ -3,7 +3,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { SettingRows } from '../../configuration/configuration-rows.ts'
-import { SECRET_PREFIX } from '../../configuration/stored-things.ts'
+import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 

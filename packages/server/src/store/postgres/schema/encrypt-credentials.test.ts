@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { createSecretBox } from '../../../secrets/secret-box.ts'
-import { accept, newDestination, newSource, settleAll, tracks } from '../../conformance/ground.ts'
+import { accept, newDestination, newSource, settleAll, tracks } from '../../conformance/fixtures.ts'
 import type { Destination } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'

@@ -1,8 +1,8 @@
-// Encrypts or removes credentials that earlier versions wrote to the database in plain text: see ../../configuration/plain-credentials.ts. Runs once, in the
+// Encrypts or removes credentials that earlier versions wrote to the database in plain text: see ../../configuration/unencrypted-credentials.ts. Runs once, in the
 // transaction of the schema step, while no node runs. PostgreSQL removes the old row versions later: see docs/operations/upgrade.md.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
+import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/unencrypted-credentials.ts'
 import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, newDestination, newSource, RecordingTaker, settlementOf, tracks, until } from '../../conformance/ground.ts'
+import { accept, claim, newDestination, newSource, RecordingTaker, settlementOf, tracks, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'

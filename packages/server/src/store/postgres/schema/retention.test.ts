@@ -1,5 +1,5 @@
 // Days that are dropped whole, what stays of them, and who has to wait for it. What holds for every adapter is in
-// ../../conformance/retaining.ts, where everything is of today and goes by rows.
+// ../../conformance/retention.ts, where everything is of today and goes by rows.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, mock, test } from 'node:test'
@@ -20,7 +20,7 @@ import {
   track,
   tracks,
   until,
-} from '../../conformance/ground.ts'
+} from '../../conformance/fixtures.ts'
 import type { Store } from '../../store.ts'
 import { Membership } from '../cluster/membership.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'

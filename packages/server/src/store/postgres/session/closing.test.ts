@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { accept, claimOne, newWay, settlementOf, tracks } from '../../conformance/ground.ts'
+import { accept, claimOne, newWay, settlementOf, tracks } from '../../conformance/fixtures.ts'
 import { createDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 

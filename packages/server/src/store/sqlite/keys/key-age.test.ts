@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowIdAt } from '../schema/ids.ts'
+import { rowIdAt } from '../schema/row-ids.ts'
 import { KeyAge } from './key-age.ts'
 
 const HOUR_MS = 3_600_000

@@ -3,7 +3,7 @@
 // for, and longer by the downtime of the service, which does no harm. Once an hour the newest segment is recorded; segments up to a
 // record that is old enough are old.
 
-import { msOfRowId, rowIdAt } from '../schema/ids.ts'
+import { msOfRowId, rowIdAt } from '../schema/row-ids.ts'
 
 const NOTE_EVERY_MS = 3_600_000
 

@@ -3,7 +3,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
-import type { Origin } from '../../history/named-deliveries.ts'
+import type { Origin } from '../../history/delivery-ids.ts'
 import { absentIndexes } from './read-claims.ts'
 
 export function resolveOrigins(database: DatabaseSync, names: readonly number[]): Map<number, Origin<number>> {

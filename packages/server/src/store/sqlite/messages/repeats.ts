@@ -4,7 +4,7 @@
 
 import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
-import { grouped } from '../../history/grouped.ts'
+import { grouped } from '../../history/group-by.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { Rows } from '../rows/rows.ts'
 

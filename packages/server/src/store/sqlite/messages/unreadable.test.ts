@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
-import { accept, claim, messageIdsOf, newWay, track, until } from '../../conformance/ground.ts'
+import { accept, claim, messageIdsOf, newWay, track, until } from '../../conformance/fixtures.ts'
 import { openAt, openFor, tempFolder } from '../fixtures/temp-store.ts'
 import type { SqliteStore } from '../store.ts'
 

@@ -2,12 +2,12 @@
 // A batch that brings nothing new writes nothing but that it came.
 
 import type { StatementSync } from 'node:sqlite'
-import type { Accepted } from '../../delivery/handing-over.ts'
+import type { Accepted } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import type { Routes } from '../../encoding/stored-parts.ts'
 import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 import { countRepeats } from './repeats.ts'
 
 export interface AcceptCommand {

@@ -2,7 +2,7 @@
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 import { absentIndexes, type ShipmentRow } from './read-claims.ts'
 
 /** Deliveries, each with a row of its own: some 5 ms of a commit that others wait for. */

@@ -9,7 +9,7 @@ import { storedParts } from '../../encoding/stored-parts.ts'
 import type { Settlement, ShipmentDraft } from '../../store.ts'
 import type { Rows } from '../rows/rows.ts'
 import { recordOutcome } from '../rows/write-replay-outcomes.ts'
-import type { RowIds } from '../schema/ids.ts'
+import type { RowIds } from '../schema/row-ids.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -1,7 +1,7 @@
 // The audit log in the file. An entry is written in the transaction of the change.
 
 import type { AuditRows } from '../../history/audit-rows.ts'
-import { type RowIds, rowIdAt, SQLITE_ROWS } from '../schema/ids.ts'
+import { type RowIds, rowIdAt, SQLITE_ROWS } from '../schema/row-ids.ts'
 import type { AuditNote } from '../threads/protocol.ts'
 import type { Rows } from './rows.ts'
 

@@ -3,7 +3,7 @@
 import { addStats } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 import { dropAudit } from './audit-rows.ts'
 import { dropStats, statRows } from './stat-rows.ts'
 

@@ -1,10 +1,10 @@
 // The writing thread's commands about the configuration and values stored beside it. Secrets are already encrypted: this thread has no key.
 
-import type { TABLES } from '../../configuration/stored-things.ts'
+import type { TABLES } from '../../configuration/resource-rows.ts'
 import type { UsedAssertion } from '../../store.ts'
 import { writeSetting } from '../schema/settings.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 
 export interface Row {
   table: (typeof TABLES)[keyof typeof TABLES]

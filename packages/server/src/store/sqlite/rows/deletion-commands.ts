@@ -1,9 +1,9 @@
 // The writing thread's commands about deletions of users.
 
-import { endStep } from '../../deletions/deletion-ends.ts'
+import { endStep } from '../../deletions/deletion-completion.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 import { deletionRows } from './deletion-rows.ts'
 import { createDeletion, Purges } from './write-deletions.ts'
 

@@ -2,7 +2,7 @@
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
-import { SQLITE_ROWS } from '../schema/ids.ts'
+import { SQLITE_ROWS } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
 type StoredDeletion = Omit<DeletionRow<number>, 'suppress' | 'isPurged'> & { suppress: number; isPurged: number }

@@ -1,10 +1,10 @@
 // Reads replay jobs, and counts the deliveries that a new job would have.
 
-import { resolveNamed } from '../../history/named-deliveries.ts'
+import { resolveNamed } from '../../history/delivery-ids.ts'
 import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { resolveOrigins } from '../messages/origins.ts'
-import { rowAndIndex } from '../schema/ids.ts'
+import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
 /** Whether a delivery of the same message came after it and is pending or was delivered. */

@@ -4,7 +4,7 @@ import type { JobSettings, NewJobRow } from '../../replays/replay-rows.ts'
 import { makeStep, replayOne } from '../../replays/replay-steps.ts'
 import type { ReplayStep } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 import { replayRows } from './replay-rows.ts'
 
 const JOBS_PER_STEP = 100

@@ -5,8 +5,8 @@ import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import { resolveOrigins } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import { rowAndIndex, SQLITE_ROWS } from '../schema/row-ids.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 import type { Rows } from './rows.ts'
 
 type Answer<Name extends keyof ReplayRows<number>> = ReplayRows<number>[Name] extends (...args: never) => infer A ? Awaited<A> : never
@@ -141,7 +141,7 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
 
 /**
  * The target of a delete message refers to the newest replay of the message, whichever delivery that repeats, unless the message was delivered
- * before. Owing it again also opens its deletion request again. For the end of requests see ../../deletions/deletion-ends.ts.
+ * before. Owing it again also opens its deletion request again. For the end of requests see ../../deletions/deletion-completion.ts.
  */
 function moveDeletionTarget(rows: Rows, from: number, to: number, segment: number, destination: number): void {
   const moved = rows.run(

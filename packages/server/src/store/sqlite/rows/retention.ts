@@ -7,7 +7,7 @@ import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import { GroupCounts } from '../messages/group-counts.ts'
 import { dropRepeats } from '../messages/repeats.ts'
-import { type RowIds, rowIdAt } from '../schema/ids.ts'
+import { type RowIds, rowIdAt } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
 const ROWS_PER_STEP = 300

@@ -2,7 +2,7 @@
 // this folder run their SQL through it.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { Names } from '../schema/names.ts'
+import { Names } from '../schema/row-numbers.ts'
 
 export class Rows {
   readonly database: DatabaseSync

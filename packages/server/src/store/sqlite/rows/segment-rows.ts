@@ -3,7 +3,7 @@
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentHead, SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import { rowAndIndex, SQLITE_ROWS } from '../schema/ids.ts'
+import { rowAndIndex, SQLITE_ROWS } from '../schema/row-ids.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { Rows } from './rows.ts'
 

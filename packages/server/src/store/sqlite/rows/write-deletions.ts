@@ -11,7 +11,7 @@ import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { overwriting } from '../schema/database.ts'
-import type { WriterParts } from '../threads/writer-parts.ts'
+import type { WriterParts } from '../threads/writer-context.ts'
 
 const SEGMENTS_PER_STEP = 500
 

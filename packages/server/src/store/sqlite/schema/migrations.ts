@@ -176,7 +176,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX audit_by_subject ON audit (subject, id);
 
-  -- How a deletion request ended, once it has; and whether its users stand in it by pseudonym: see deletion-ends.ts.
+  -- How a deletion request ended, once it has; and whether its users stand in it by pseudonym: see deletion-completion.ts.
   ALTER TABLE deletions ADD COLUMN ended TEXT;
   -- Asked for without naming sources: what came by sources that were deleted is purged too.
   ALTER TABLE deletions ADD COLUMN every_source INTEGER NOT NULL DEFAULT 0;
@@ -275,7 +275,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX stats_by_age ON stats (step, at);
   `,
   `
-  -- Receivers' credentials are sealed from here on. What is still plain is sealed at the next start that has the key: see seal-credentials.ts.
+  -- Receivers' credentials are sealed from here on. What is still plain is sealed at the next start that has the key: see encrypt-credentials.ts.
   INSERT INTO settings (name, value)
     SELECT 'plain_credentials', 'true' WHERE EXISTS (SELECT 1 FROM destinations);
   `,

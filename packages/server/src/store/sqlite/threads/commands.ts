@@ -7,7 +7,7 @@ import { configurationCommands } from '../rows/configuration-commands.ts'
 import { deletionCommands } from '../rows/deletion-commands.ts'
 import { replayCommands } from '../rows/replay-commands.ts'
 import type { Noted, WriterCommand } from './protocol.ts'
-import type { WriterParts } from './writer-parts.ts'
+import type { WriterParts } from './writer-context.ts'
 
 export function createCommands(parts: WriterParts) {
   const single = {

@@ -85,7 +85,7 @@ export class GroupCommit {
   }
 
   static async start(options: WriterOptions, onState: (problem: string | null) => void): Promise<GroupCommit> {
-    const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: options, name: 'switchyard-writer' })
+    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options, name: 'switchyard-writer' })
     // Listened for from the start: a thread that refuses ends at once, and may have ended when its word is read.
     const exited = new Promise((resolve) => worker.once('exit', resolve))
     const [start] = (await once(worker, 'message')) as [WriterStart]

@@ -6,7 +6,7 @@ import { tempFolder } from '../fixtures/temp-store.ts'
 import { writeSetting } from '../schema/settings.ts'
 import { GroupWriter } from './group-writer.ts'
 import type { Answered, Group, WriterCommand } from './protocol.ts'
-import { openParts } from './writer-parts.ts'
+import { openParts } from './writer-context.ts'
 
 type Order = [kind: string, name?: string]
 

@@ -5,7 +5,7 @@
 
 import { insertAudit } from '../rows/audit-rows.ts'
 import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
-import type { WriterParts } from './writer-parts.ts'
+import type { WriterParts } from './writer-context.ts'
 
 /** Answers of SQLite that say something about the disk and nothing about the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])

@@ -3,7 +3,7 @@ import { closeSync, copyFileSync, openSync, rmSync, statSync, writeFileSync, wri
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { accept, newWay, tracks } from '../../conformance/ground.ts'
+import { accept, newWay, tracks } from '../../conformance/fixtures.ts'
 import { openAt, tempFolder } from '../fixtures/temp-store.ts'
 import { inspectSqlite } from './inspect.ts'
 

@@ -10,7 +10,7 @@ import type { StoreInspection } from '../../store.ts'
 import { readLedger, recount } from '../rows/book-rows.ts'
 import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
-import { msOfRowId } from '../schema/ids.ts'
+import { msOfRowId } from '../schema/row-ids.ts'
 
 const MAX_PROBLEMS = 20
 
@@ -48,7 +48,7 @@ export type Told = { ok: true; inspection: StoreInspection } | { ok: false; mess
 
 /** Undefined when it is not over by the deadline. Rejects when the file cannot be read at all. */
 export async function inspectSqlite(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
-  const inspector = fork(new URL('./inspector.ts', import.meta.url), [path], {
+  const inspector = fork(new URL('./inspector-process.ts', import.meta.url), [path], {
     execArgv: [],
     // Nothing of ours is its business: the secret key may be in our environment.
     env: kept(['NODE_COMPILE_CACHE', 'PATH', 'SystemRoot', 'TMPDIR']),

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../store.ts'
-import { accept, allPages, newWay, settleAll, tracks } from './ground.ts'
+import { accept, allPages, newWay, settleAll, tracks } from './fixtures.ts'
 
 export const OPERATOR = { id: 'tok_1', name: 'an operator' }
 

@@ -20,8 +20,8 @@ import {
   track,
   tracks,
   until,
-} from './ground.ts'
-import { ended, matching, replayAll } from './replay-ground.ts'
+} from './fixtures.ts'
+import { ended, matching, replayAll } from './replay-fixtures.ts'
 
 /** By the last number of its name. */
 function byIndex(...fates: Fate[]): (delivery: string) => Fate {

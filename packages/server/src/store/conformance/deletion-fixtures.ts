@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { DeletionDetail, DeletionTarget, Store } from '../store.ts'
-import { allPages, until } from './ground.ts'
+import { allPages, until } from './fixtures.ts'
 
 export type WithTargets = DeletionDetail & { targets: DeletionTarget[] }
 

@@ -24,7 +24,7 @@ import {
   track,
   tracks,
   until,
-} from './ground.ts'
+} from './fixtures.ts'
 
 const FAR = (): number => Date.now() + 100 * DAY_MS
 

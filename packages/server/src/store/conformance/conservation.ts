@@ -22,7 +22,7 @@ import {
   settlementOf,
   track,
   until,
-} from './ground.ts'
+} from './fixtures.ts'
 
 const DESTINATIONS = 3
 

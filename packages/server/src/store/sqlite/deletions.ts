@@ -5,10 +5,10 @@ import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
 import type { SecretStore, Shipment, Taker } from '../store.ts'
 import type { Change, ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
-import { SQLITE_ROWS } from './schema/ids.ts'
+import { SQLITE_ROWS } from './schema/row-ids.ts'
 import type { ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import type { ReadingThread } from './threads/reading-thread.ts'
+import type { ReadingThread } from './threads/reader-client.ts'
 
 export interface DeletingParts {
   writer: GroupCommit

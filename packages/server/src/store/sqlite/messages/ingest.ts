@@ -1,11 +1,11 @@
 // Accepting, on the main thread: a batch becomes a command of the writing thread, and its shipments are handed to delivery after
 // the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
 
-import { handOver, lose } from '../../delivery/handing-over.ts'
+import { handOver, lose } from '../../delivery/hand-to-delivery.ts'
 import { type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { writeKeys } from '../../encoding/segment-keys.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
-import { Tallies } from '../../history/tallies.ts'
+import { Tallies } from '../../history/deferred-counts.ts'
 import type { AcceptBatch, AcceptResult, IngestStore, Taker } from '../../store.ts'
 import type { GroupCommit } from '../threads/group-commit.ts'
 

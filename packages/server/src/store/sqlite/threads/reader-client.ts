@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { InvalidCursor, StoreUnavailable } from '../../store.ts'
-import type { Answer, Question, Reads } from './reader.ts'
+import type { Answer, Question, Reads } from './reader-thread.ts'
 
 type Asked<Topic> = {
   [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
@@ -17,7 +17,7 @@ export class ReadingThread {
   #gone: Error | null = null
 
   constructor(path: string) {
-    this.#worker = new Worker(new URL('./reader.ts', import.meta.url), { workerData: { path }, name: 'switchyard-reader' })
+    this.#worker = new Worker(new URL('./reader-thread.ts', import.meta.url), { workerData: { path }, name: 'switchyard-reader' })
     this.#worker.on('message', (answer: Answer) => {
       const asked = this.#asked.get(answer.id)
       this.#asked.delete(answer.id)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
 import type { OpenStore } from '../conformance/conformance.ts'
-import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/ground.ts'
+import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/fixtures.ts'
 import type { ClaimedShipment } from '../store.ts'
 import { openAt, openFor, openTemp, tempFolder } from './fixtures/temp-store.ts'
 

@@ -21,7 +21,7 @@ import {
   track,
   tracks,
   until,
-} from './ground.ts'
+} from './fixtures.ts'
 
 const TRACE: TraceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { RowOrder } from '../encoding/row-port.ts'
 import type { CauseFilter, FailureCauses } from '../port/history.ts'
-import { failureCauses } from './causes.ts'
+import { failureCauses } from './failure-causes.ts'
 
 const row = (destinationId: string, failed: number, expired = 0) => ({
   destinationId,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { msOfRowId, RowIds, rowIdAt } from './ids.ts'
+import { msOfRowId, RowIds, rowIdAt } from './row-ids.ts'
 
 test('a number carries its time', () => {
   const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678)

@@ -13,7 +13,7 @@ import { SettleWriter } from '../messages/write-settle.ts'
 import { Retention } from '../rows/retention.ts'
 import { Rows } from '../rows/rows.ts'
 import { openWriter } from '../schema/database.ts'
-import { RowIds } from '../schema/ids.ts'
+import { RowIds } from '../schema/row-ids.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { WriterOptions } from './protocol.ts'
 

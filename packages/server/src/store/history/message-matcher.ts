@@ -5,7 +5,7 @@
 import { candidates } from '../encoding/segment-keys.ts'
 import type { DeliveryFilter } from '../port/history.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
-import { matches } from './content.ts'
+import { matches } from './message-content.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
 import { readSegments, userHashes } from './segment-rows.ts'
 

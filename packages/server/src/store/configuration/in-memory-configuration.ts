@@ -1,7 +1,7 @@
 // The whole configuration in memory, for the hot paths, and the listeners that are called when it changes.
 
 import type { Configuration } from '../port/model.ts'
-import { NOTHING } from './stored-things.ts'
+import { NOTHING } from './resource-rows.ts'
 
 type Listener = (configuration: Configuration) => void
 

@@ -1,10 +1,10 @@
-// Encrypts or removes credentials that earlier versions wrote to the file in plain text: see ../../configuration/plain-credentials.ts. Runs once, at the
+// Encrypts or removes credentials that earlier versions wrote to the file in plain text: see ../../configuration/unencrypted-credentials.ts. Runs once, at the
 // first start of a version that encrypts them, before anything else is done with the file. If it is interrupted, the next start does it again.
 // Afterwards the old texts are nowhere in the file: pages that SQLite has freed are overwritten too.
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/plain-credentials.ts'
+import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/unencrypted-credentials.ts'
 import { sealedSecrets } from '../rows/read-configuration.ts'
 import { Rows } from '../rows/rows.ts'
 import { openWriter } from './database.ts'
