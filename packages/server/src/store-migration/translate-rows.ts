@@ -2,8 +2,8 @@
 // secrets under the key of the nodes. A row has the same names each time, so that a move can be gone on with. Nothing is left
 // out but what only the file is concerned with.
 
-import { hiddenInAttempt, hiddenInAudit, sealedDoc } from '../store/configuration/unencrypted-credentials.ts'
 import { SECRET_PREFIX } from '../store/configuration/resource-rows.ts'
+import { hiddenInAttempt, hiddenInAudit, sealedDoc } from '../store/configuration/unencrypted-credentials.ts'
 import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
@@ -15,10 +15,10 @@ import { movedNum, movedRowId, rowIdAt } from '../store/postgres/schema/ids.ts'
 import { dayOf } from '../store/postgres/schema/partitions.ts'
 import { writeText } from '../store/postgres/session/text-columns.ts'
 import { KEY_AGE_SETTING } from '../store/sqlite/keys/key-age.ts'
-import { msOfRowId } from '../store/sqlite/schema/row-ids.ts'
+import { PLAIN_CREDENTIALS } from '../store/sqlite/schema/encrypt-credentials.ts'
 import type { LeavingRow, LeavingTable } from '../store/sqlite/schema/leaving.ts'
 import { MOVED_SETTING } from '../store/sqlite/schema/moved-mark.ts'
-import { PLAIN_CREDENTIALS } from '../store/sqlite/schema/encrypt-credentials.ts'
+import { msOfRowId } from '../store/sqlite/schema/row-ids.ts'
 import type { SecretsOnTheWay } from './secrets-on-the-way.ts'
 
 export interface Translation {

@@ -10,8 +10,8 @@ import type { Configuration, Source } from '../port/model.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
 import type { ConfigurationChanges, SettingRows } from './configuration-rows.ts'
 import { newId } from './new-id.ts'
-import { sealDestination, sealedCount } from './stored-destination.ts'
 import { type Kind, SECRET_PREFIX, type Things } from './resource-rows.ts'
+import { sealDestination, sealedCount } from './stored-destination.ts'
 
 const ID_PREFIXES: Record<Kind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok' }
 

@@ -7,8 +7,8 @@ import type { NewAuditEntry } from '../port/audit.ts'
 import type { ConfigurationStore } from '../port/configuration.ts'
 import type { Configuration } from '../port/model.ts'
 import type { OAuthStore } from '../port/secrets.ts'
-import type { StoredDestination } from './stored-destination.ts'
 import type { Kind, Things } from './resource-rows.ts'
+import type { StoredDestination } from './stored-destination.ts'
 
 export interface ConfigurationChanges {
   /**

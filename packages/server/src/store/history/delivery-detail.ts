@@ -3,10 +3,10 @@
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
 import type { DeliveryDetail, GatheredPart } from '../port/history.ts'
 import type { Part, RequestRecord, RowId } from '../port/model.ts'
-import { namesOf, only } from './message-content.ts'
+import { type NamedDelivery, resolveNamed } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { grouped } from './group-by.ts'
-import { type NamedDelivery, resolveNamed } from './delivery-ids.ts'
+import { namesOf, only } from './message-content.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 
 /** Segments that one answer may read for what a batch carried: a batch may take one message of each of a thousand large calls. */

@@ -5,8 +5,8 @@
 import { candidates } from '../encoding/segment-keys.ts'
 import type { DeliveryFilter } from '../port/history.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
-import { matches } from './message-content.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
+import { matches } from './message-content.ts'
 import { readSegments, userHashes } from './segment-rows.ts'
 
 /** Of keys and bodies, some 200 ms of parsing. */

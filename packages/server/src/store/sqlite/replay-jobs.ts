@@ -5,8 +5,8 @@ import type { ReplayJobRows } from '../replays/replay-rows.ts'
 import { SQLITE_ROWS } from './schema/row-ids.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import { auditNote } from './threads/protocol.ts'
-import type { Reads } from './threads/reader-thread.ts'
 import type { ReadingThread } from './threads/reader-client.ts'
+import type { Reads } from './threads/reader-thread.ts'
 
 export function replayJobRows(writer: GroupCommit, reader: ReadingThread, nowMs: () => number): ReplayJobRows<number> {
   const writes: Omit<ReplayJobRows<number>, keyof Reads['replays']> = {

@@ -4,8 +4,8 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
-import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../../configuration/resource-rows.ts'
+import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../../store.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
 import { readSecrets, writeSetting } from '../rows/settings.ts'

@@ -4,8 +4,8 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
-import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
 import { NOTHING } from '../../configuration/resource-rows.ts'
+import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
 import type { IdMap } from '../schema/id-map.ts'
 import type { Ask } from '../session/database.ts'

@@ -1,8 +1,8 @@
 // The writing thread's commands that accept, claim, settle and count messages.
 
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
-import type { FoundKey } from '../../history/message-rows.ts'
 import type { Tally } from '../../history/deferred-counts.ts'
+import type { FoundKey } from '../../history/message-rows.ts'
 import type { ClaimRequest } from '../../store.ts'
 import { KEY_AGE_SETTING } from '../keys/key-age.ts'
 import { writeSetting } from '../schema/settings.ts'

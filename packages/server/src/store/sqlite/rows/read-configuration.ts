@@ -1,7 +1,7 @@
 // What the store keeps in memory and reads at its start: the configuration, and work that a crash left in the middle.
 
-import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
+import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { Rows } from './rows.ts'

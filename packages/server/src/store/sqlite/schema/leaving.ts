@@ -6,8 +6,8 @@ import type { LedgerRow } from '../../store.ts'
 import { readLedger, recount } from '../rows/book-rows.ts'
 import { Rows } from '../rows/rows.ts'
 import { lockStore, openProblem, openWriter } from './database.ts'
-import { msOfRowId, rowIdAt } from './row-ids.ts'
 import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
+import { msOfRowId, rowIdAt } from './row-ids.ts'
 import { readSetting } from './settings.ts'
 
 /** By what each table is walked. In this order things come before what refers to them. */

@@ -10,8 +10,8 @@ import { fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.t
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { NO_FILTER } from '../../store.ts'
 import { openAt, tempFolder } from '../fixtures/temp-store.ts'
-import { rowIdAt } from './row-ids.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { rowIdAt } from './row-ids.ts'
 
 const AT_MS = Date.now() - 60_000
 const SEGMENT = rowIdAt(AT_MS)

@@ -6,8 +6,8 @@ import { lockStore, openProblem, StoreProblem } from '../schema/database.ts'
 import { readSetting } from '../schema/settings.ts'
 import { createCommands } from './commands.ts'
 import { GroupWriter } from './group-writer.ts'
-import { openLogIndex } from './wal-index.ts'
 import type { Answered, AnsweredGroup, Group, WriterCommand, WriterOptions, WriterStart } from './protocol.ts'
+import { openLogIndex } from './wal-index.ts'
 import { openParts } from './writer-context.ts'
 
 /** Pages in the log, 8 MB: enough to copy a page that is written often only once, few enough not to be felt. */
