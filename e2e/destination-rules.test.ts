@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { creationOf, type Draft, newDraft, problemsOf } from '../packages/dashboard/src/pages/destinations/draft.ts'
+import { createBodyOf, type Draft, newDraft, problemsOf } from '../packages/dashboard/src/pages/destinations/draft.ts'
 import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
 
 const GOOD: Draft = { ...newDraft(), name: 'Hook', urls: ['https://example.com/hook'] }
@@ -131,7 +131,7 @@ for (const [what, drafts] of Object.entries(DRAFTS)) {
 function isTaken(draft: Draft): boolean {
   try {
     // As it comes over the wire: a header that is there twice in the same letters is one.
-    NEW_DESTINATION.parse(JSON.parse(JSON.stringify(creationOf(draft))), '')
+    NEW_DESTINATION.parse(JSON.parse(JSON.stringify(createBodyOf(draft))), '')
     return true
   } catch {
     return false

@@ -13,7 +13,7 @@ import { useSearchState } from '../../url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
 import { StateAndUser, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
-import { listed, plural, toldBy } from './users.ts'
+import { joinNames, notifiedDestinations, plural } from './users.ts'
 
 export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {
   const [params] = useSearchState()
@@ -52,7 +52,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
               },
               { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
               { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
-              { label: 'Sources', cell: ({ sourceIds }) => listed(sourceIds.map((id) => names.sources.get(id) ?? id)) },
+              { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
               { label: 'From then on', cell: ({ suppress }) => (suppress ? 'new messages are dropped' : 'taken as ever') },
               { label: 'Removed', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
             ]}
@@ -92,14 +92,14 @@ function NewDeletion({ opened, onClose }: { opened: boolean; onClose: () => void
 function WhatItDoes({ request: { userIds, sourceIds, suppress } }: { request: UserRequest }) {
   const destinations = useApi('GET /api/destinations', { query: { limit: 1_000 } })
   const names = useNames()
-  const told = destinations.data === undefined ? null : toldBy(destinations.data.data, sourceIds)
-  const from = sourceIds === null ? 'all sources' : listed(sourceIds.map((id) => names.sources.get(id) ?? id))
+  const told = destinations.data === undefined ? null : notifiedDestinations(destinations.data.data, sourceIds)
+  const from = sourceIds === null ? 'all sources' : joinNames(sourceIds.map((id) => names.sources.get(id) ?? id))
   return (
     <List size="sm" spacing="xs">
       <List.Item>
         Every stored message of{' '}
         <Text span size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {listed(userIds)}
+          {joinNames(userIds)}
         </Text>{' '}
         ({plural(userIds.length, 'user')}) in {from} is removed. This cannot be undone.
       </List.Item>
@@ -112,7 +112,7 @@ function WhatItDoes({ request: { userIds, sourceIds, suppress } }: { request: Us
           ? 'Every enabled destination of these sources is told.'
           : told.length === 0
             ? 'No enabled destination gets anything of these sources, so nobody is told.'
-            : `${plural(told.length, 'destination')} ${told.length === 1 ? 'is' : 'are'} told: ${listed(told.map(({ name }) => name))}.`}
+            : `${plural(told.length, 'destination')} ${told.length === 1 ? 'is' : 'are'} told: ${joinNames(told.map(({ name }) => name))}.`}
       </List.Item>
       <List.Item>
         {suppress

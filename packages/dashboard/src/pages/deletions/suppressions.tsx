@@ -14,7 +14,7 @@ import { useSession } from '../../session.tsx'
 import { useSearchState } from '../../url-state.ts'
 import { UserField, useUser } from './filter-bar.tsx'
 import { UserForm } from './user-form.tsx'
-import { listed, plural } from './users.ts'
+import { joinNames, plural } from './users.ts'
 
 /** One user of one source, or of all. */
 type Removal = { userId: string; sourceId: string | null }
@@ -110,9 +110,9 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         verb="Suppress"
         sentence={({ userIds, sourceIds }) => (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            Messages of {listed(userIds)} ({plural(userIds.length, 'user')}) to{' '}
-            {sourceIds === null ? 'the sources that there are now' : listed(sourceIds.map(nameOf))} are dropped from now on, until you take
-            them again. They cannot be got back later.
+            Messages of {joinNames(userIds)} ({plural(userIds.length, 'user')}) to{' '}
+            {sourceIds === null ? 'the sources that there are now' : joinNames(sourceIds.map(nameOf))} are dropped from now on, until you
+            take them again. They cannot be got back later.
           </Text>
         )}
         onConfirm={async ({ userIds, sourceIds }) => {

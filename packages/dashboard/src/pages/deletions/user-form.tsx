@@ -4,7 +4,7 @@ import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textar
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { plural, userIdsOf, usersProblem } from './users.ts'
+import { parseUserIds, plural, usersProblem } from './users.ts'
 
 export interface UserRequest {
   userIds: string[]
@@ -47,7 +47,7 @@ export function UserForm({
   const [suppress, setSuppress] = useState(false)
   const [isConfirming, setConfirming] = useState(false)
   const sources = useApi('GET /api/sources', { query: { limit: 1_000 }, enabled: opened })
-  const userIds = userIdsOf(text)
+  const userIds = parseUserIds(text)
   const problem = usersProblem(userIds)
   const request: UserRequest = { userIds, sourceIds: sourceIds.length === 0 ? null : sourceIds, suppress }
   const close = (): void => {

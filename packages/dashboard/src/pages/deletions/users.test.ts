@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listed, MAX_USERS, plural, toldBy, userIdsOf, usersProblem } from './users.ts'
+import { joinNames, MAX_USERS, notifiedDestinations, parseUserIds, plural, usersProblem } from './users.ts'
 
 test('users are one in each line, each once, whatever surrounds them', () => {
-  assert.deepEqual(userIdsOf(' u-1\r\n\nu-2, really \nu-1\n'), ['u-1', 'u-2, really'])
-  assert.deepEqual(userIdsOf('  \n'), [])
+  assert.deepEqual(parseUserIds(' u-1\r\n\nu-2, really \nu-1\n'), ['u-1', 'u-2, really'])
+  assert.deepEqual(parseUserIds('  \n'), [])
 })
 
 test('too many users for one request are told before it is sent', () => {
@@ -13,9 +13,9 @@ test('too many users for one request are told before it is sent', () => {
   assert.match(usersProblem(users) ?? '', /at most/)
 })
 
-test('names are listed as people list them', () => {
+test('joins names with commas and "and", and counts the rest', () => {
   assert.deepEqual(
-    [listed([]), listed(['a']), listed(['a', 'b']), listed(['a', 'b', 'c']), listed(['a', 'b', 'c', 'd', 'e'])],
+    [joinNames([]), joinNames(['a']), joinNames(['a', 'b']), joinNames(['a', 'b', 'c']), joinNames(['a', 'b', 'c', 'd', 'e'])],
     ['', 'a', 'a and b', 'a, b and c', 'a, b, c and 2 more'],
   )
   assert.deepEqual([plural(1, 'user'), plural(2, 'user'), plural(0, 'copy', 'copies')], ['1 user', '2 users', '0 copies'])
@@ -28,6 +28,6 @@ test('told are the enabled destinations of the chosen sources', () => {
     { id: 'c', enabled: true, sourceIds: ['s2'] },
     { id: 'd', enabled: true, sourceIds: [] },
   ]
-  const ids = (sourceIds: string[] | null): string[] => toldBy(destinations, sourceIds).map(({ id }) => id)
+  const ids = (sourceIds: string[] | null): string[] => notifiedDestinations(destinations, sourceIds).map(({ id }) => id)
   assert.deepEqual([ids(null), ids(['s1']), ids(['s3'])], [['a', 'c'], ['a'], []])
 })

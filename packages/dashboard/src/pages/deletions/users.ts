@@ -1,7 +1,7 @@
 // Users as they are typed or pasted, one in each line, and what a request for them will do, in words.
 
 /** Each once, in their order. Blanks around them are no part of an id that anybody meant. */
-export function userIdsOf(text: string): string[] {
+export function parseUserIds(text: string): string[] {
   return [
     ...new Set(
       text
@@ -21,7 +21,7 @@ export function usersProblem(userIds: readonly string[]): string | null {
 }
 
 /** `u-1, u-2 and 3 more`. */
-export function listed(names: readonly string[], most = 3): string {
+export function joinNames(names: readonly string[], most = 3): string {
   if (names.length <= most) return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
   return `${names.slice(0, most).join(', ')} and ${(names.length - most).toLocaleString()} more`
 }
@@ -37,6 +37,6 @@ interface Receiver {
 }
 
 /** The destinations that are told: the enabled ones that get something of these sources. Null is all sources. */
-export function toldBy<T extends Receiver>(destinations: readonly T[], sourceIds: readonly string[] | null): T[] {
+export function notifiedDestinations<T extends Receiver>(destinations: readonly T[], sourceIds: readonly string[] | null): T[] {
   return destinations.filter(({ enabled, sourceIds: of }) => enabled && of.some((id) => sourceIds === null || sourceIds.includes(id)))
 }

@@ -9,7 +9,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { useSession } from '../../session.tsx'
-import type { Hold } from '../destinations/standing.ts'
+import type { Hold } from '../destinations/destination-status.ts'
 
 export interface ReplayButtonProps {
   delivery: { id: string; state: string; replayedBy: string | null }

@@ -8,9 +8,9 @@ import { useApi, useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../../components/icons.tsx'
 import { exactCount } from '../../text/format.ts'
+import { holdOf } from './destination-status.ts'
 import type { Destination } from './draft.ts'
-import { holdOf } from './standing.ts'
-import { BAD } from './standing-view.tsx'
+import { BAD } from './status-view.tsx'
 
 const DONE = { resume: { paused: false }, enable: { enabled: true } } as const
 

@@ -7,7 +7,7 @@ import { type Answer, useApi } from '../../api/queries.ts'
 import { Loaded } from '../../components/query-states.tsx'
 import { count, duration } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
-import { lastOf } from './draft.ts'
+import { findLast } from './draft.ts'
 
 /** Each 60 steps long, but for the week. */
 const RANGES = {
@@ -113,7 +113,7 @@ function Outcomes({ points, range }: { points: readonly Point[]; range: Range })
 }
 
 function Latencies({ points, range }: { points: readonly Point[]; range: Range }) {
-  const last = lastOf(points, ({ latencyMs }) => latencyMs != null)?.latencyMs
+  const last = findLast(points, ({ latencyMs }) => latencyMs != null)?.latencyMs
   const words =
     last == null ? 'no attempt in this time' : `last p50 ${duration(last.p50)}, p95 ${duration(last.p95)}, p99 ${duration(last.p99)}`
   return (

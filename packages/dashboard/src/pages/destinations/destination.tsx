@@ -11,12 +11,12 @@ import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-state
 import { useSession } from '../../session.tsx'
 import { usePathPart, useSearchState } from '../../url-state.ts'
 import { DestinationActions } from './actions.tsx'
-import { changeOf, type Destination, draftOf } from './draft.ts'
-import { DestinationForm } from './form.tsx'
+import { DestinationForm } from './destination-form.tsx'
+import { statusOf } from './destination-status.ts'
+import { type Destination, draftOf, patchBodyOf } from './draft.ts'
 import { HealthView } from './health.tsx'
 import { NewDestination } from './new-destination.tsx'
-import { standingOf } from './standing.ts'
-import { StandingBadge } from './standing-view.tsx'
+import { StatusBadge } from './status-view.tsx'
 import { TestPanel } from './test-panel.tsx'
 
 const TABS = ['health', 'test', 'settings'] as const
@@ -62,7 +62,7 @@ function Shown({ destination }: { destination: Destination }) {
   const asked = params.get('tab')
   const tab = TABS.find((each) => each === asked) ?? 'health'
   const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
-  const word = health.data === undefined ? null : standingOf(destination, health.data, health.dataUpdatedAt)
+  const word = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   return (
     <Page
       title={name}
@@ -77,7 +77,7 @@ function Shown({ destination }: { destination: Destination }) {
       }
     >
       <Group gap="sm">
-        {word !== null && <StandingBadge standing={word} size="lg" />}
+        {word !== null && <StatusBadge standing={word} size="lg" />}
         <Copyable text={id} label="the id" />
       </Group>
       {params.get('created') === 'yes' && (
@@ -154,7 +154,7 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
         signingSecretCount={base.signingSecretCount}
         isReadOnly={!isAdmin}
         onSave={async (draft) => {
-          const body = changeOf(base, draft)
+          const body = patchBodyOf(base, draft)
           // The same in other words: nothing to save, and the form shows how it is spelled.
           const saved = body === null ? base : await save.mutateAsync({ params: { id: base.id }, body })
           notifications.show({ color: 'teal', message: 'Saved.' })

@@ -11,10 +11,10 @@ import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
+import { byUrgency, holdOf, STATUS_NAMES, type Standing as StandingWord, statusOf } from './destination-status.ts'
 import type { Destination } from './draft.ts'
-import { byNeed, holdOf, STANDINGS, type Standing as StandingWord, standingOf } from './standing.ts'
-import { BacklogView, BreakerView, Latency, StandingBadge, Success } from './standing-view.tsx'
-import type { Standing } from './use-backlog.ts'
+import { BacklogView, BreakerView, Latency, StatusBadge, Success } from './status-view.tsx'
+import type { Standing } from './use-backlog-forecast.ts'
 
 const SHOWN_AT_FIRST = 50
 
@@ -50,11 +50,11 @@ export default function DestinationsPage() {
   const standings = new Map(health.data?.data.map(({ destinationId, ...standing }) => [destinationId, standing]))
   const rows = destinations.flatMap((destination): Row[] => {
     const standing = standings.get(destination.id) ?? NOTHING_SEEN
-    return [{ destination, standing, word: standingOf(destination, standing, health.dataUpdatedAt), seenAtMs: health.dataUpdatedAt }]
+    return [{ destination, standing, word: statusOf(destination, standing, health.dataUpdatedAt), seenAtMs: health.dataUpdatedAt }]
   })
   const found = rows
     .filter(({ destination, word }) => matches(destination, text) && (state === '' || word.name === state))
-    .sort((a, b) => byNeed(a.word.name, b.word.name))
+    .sort((a, b) => byUrgency(a.word.name, b.word.name))
   const isNarrow = useMediaQuery('(max-width: 62em)', undefined, { getInitialValueInEffect: false })
 
   return (
@@ -82,7 +82,7 @@ export default function DestinationsPage() {
               label="State"
               placeholder="Any"
               clearable
-              data={[...STANDINGS]}
+              data={[...STATUS_NAMES]}
               value={state === '' ? null : state}
               onChange={(value) => change({ state: value })}
               w={160}
@@ -180,7 +180,7 @@ function Rows({ rows }: { rows: readonly Row[] }) {
               <NameLink destination={destination} />
             </Table.Td>
             <Table.Td>
-              <StandingBadge standing={word} />
+              <StatusBadge standing={word} />
             </Table.Td>
             <Table.Td style={{ whiteSpace: 'nowrap' }}>
               <Success success={standing.success} />
@@ -209,7 +209,7 @@ function Cards({ rows }: { rows: readonly Row[] }) {
           <Stack gap={6}>
             <Group justify="space-between" align="flex-start" wrap="nowrap">
               <NameLink destination={destination} />
-              <StandingBadge standing={word} />
+              <StatusBadge standing={word} />
             </Group>
             {word.name !== 'healthy' && <Text size="sm">{word.says}</Text>}
             <Group gap="lg" style={{ rowGap: 4 }}>

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  changeOf,
-  creationOf,
+  createBodyOf,
   type Destination,
   type Draft,
   draftOf,
+  formFieldOf,
   isChanged,
+  messageAtField,
   newDraft,
-  placeOf,
+  patchBodyOf,
   problemsOf,
-  refusalAt,
   signingSecretOf,
 } from './draft.ts'
 
@@ -39,22 +39,22 @@ const good = (changes: Partial<Draft> = {}): Draft => ({ ...newDraft(), name: 'H
 test('what is saved has no problems and nothing to change', () => {
   const draft = draftOf(SAVED)
   assert.deepEqual([...problemsOf(draft)], [])
-  assert.equal(changeOf(SAVED, draft), null)
+  assert.equal(patchBodyOf(SAVED, draft), null)
   assert.equal(isChanged(draftOf(SAVED), draft), false)
 })
 
 test('only what was changed is sent, and secrets only where they are replaced or removed', () => {
-  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), name: 'Lake' }), { name: 'Lake' })
-  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), batchSize: 20 }), { batch: { size: 20, bytes: 512_000, lingerMs: 1_000 } })
-  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), retryWindow: '240 min' }), null, 'the same in other words')
-  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), headers: [] }), { headers: {} })
-  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'remove' }, signingSecrets: { kind: 'remove' } }), {
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), name: 'Lake' }), { name: 'Lake' })
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), batchSize: 20 }), { batch: { size: 20, bytes: 512_000, lingerMs: 1_000 } })
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryWindow: '240 min' }), null, 'the same in other words')
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), headers: [] }), { headers: {} })
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'remove' }, signingSecrets: { kind: 'remove' } }), {
     sharedSecret: null,
     signingSecrets: [],
   })
-  assert.deepEqual(changeOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'set', values: ['s'] } }), { sharedSecret: 's' })
-  assert.deepEqual(creationOf(good({ signingSecrets: { kind: 'set', values: ['whsec_AAAA'] } })).signingSecrets, ['whsec_AAAA'])
-  assert.ok(!('sharedSecret' in creationOf(good())))
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'set', values: ['s'] } }), { sharedSecret: 's' })
+  assert.deepEqual(createBodyOf(good({ signingSecrets: { kind: 'set', values: ['whsec_AAAA'] } })).signingSecrets, ['whsec_AAAA'])
+  assert.ok(!('sharedSecret' in createBodyOf(good())))
 })
 
 test('a problem stands at its field', () => {
@@ -98,13 +98,13 @@ test("the API's refusal is shown at its field", () => {
     ['somethingNew', null],
     [null, null],
   ] as const)
-    assert.equal(placeOf(field, draft), place, String(field))
+    assert.equal(formFieldOf(field, draft), place, String(field))
 })
 
 test('the sentence of a refusal reads at its field', () => {
-  assert.equal(refusalAt('sourceIds[0]', 'sourceIds[0] is not the id of a source.'), 'Is not the id of a source.')
-  assert.equal(refusalAt('urls[0]', 'Something else.'), 'Something else.')
-  assert.equal(refusalAt(null, 'the store is away.'), 'The store is away.')
+  assert.equal(messageAtField('sourceIds[0]', 'sourceIds[0] is not the id of a source.'), 'Is not the id of a source.')
+  assert.equal(messageAtField('urls[0]', 'Something else.'), 'Something else.')
+  assert.equal(messageAtField(null, 'the store is away.'), 'The store is away.')
 })
 
 test('a secret that is made is one', () => {

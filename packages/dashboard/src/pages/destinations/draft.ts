@@ -15,7 +15,7 @@ import {
   sharedSecretProblem,
   signingSecretProblems,
   urlProblems,
-} from './rules.ts'
+} from './validation.ts'
 
 export type Destination = Schemas['Destination']
 export type NewDestination = Operations['POST /api/destinations']['body']
@@ -146,7 +146,7 @@ export function durationProblem(text: string, { min, max }: { min: number; max: 
 }
 
 /** The whole of it. Only of a draft without problems. */
-export function creationOf(draft: Draft): NewDestination {
+export function createBodyOf(draft: Draft): NewDestination {
   const { sharedSecret, signingSecrets } = draft
   return {
     ...settingsOf(draft),
@@ -156,7 +156,7 @@ export function creationOf(draft: Draft): NewDestination {
 }
 
 /** What differs from what is saved; null when nothing does. Only of a draft without problems. */
-export function changeOf(saved: Destination, draft: Draft): DestinationChange | null {
+export function patchBodyOf(saved: Destination, draft: Draft): DestinationChange | null {
   const before = settingsOf(draftOf(saved))
   const after = settingsOf(draft)
   const changed = (Object.keys(after) as (keyof typeof after)[]).filter(
@@ -195,7 +195,7 @@ export function isChanged(saved: Draft, draft: Draft): boolean {
 }
 
 /** Where in the form the API's refusal belongs: its field by the names of `Problems`; null where no field shows it. */
-export function placeOf(field: string | null, draft: Draft): string | null {
+export function formFieldOf(field: string | null, draft: Draft): string | null {
   if (field === null) return null
   if (field.startsWith('headers.')) {
     const at = draft.headers.findIndex(({ name }) => name === field.slice('headers.'.length))
@@ -209,7 +209,7 @@ export function placeOf(field: string | null, draft: Draft): string | null {
 }
 
 /** The API's sentence as it reads at the field: without the field's name at its beginning. */
-export function refusalAt(field: string | null, message: string): string {
+export function messageAtField(field: string | null, message: string): string {
   const rest = field !== null && message.startsWith(`${field} `) ? message.slice(field.length + 1) : message
   return rest.charAt(0).toUpperCase() + rest.slice(1)
 }
@@ -235,10 +235,10 @@ export function signingSecretOf(bytes: Uint8Array): string {
 }
 
 /** The last that is so. */
-export function lastOf<T>(list: readonly T[], isSo: (value: T) => boolean): T | undefined {
+export function findLast<T>(list: readonly T[], isSo: (value: T) => boolean): T | undefined {
   return list.reduce<T | undefined>((found, value) => (isSo(value) ? value : found), undefined)
 }
 
-export function replaced<T>(list: readonly T[], at: number, value: T): T[] {
+export function replaceAt<T>(list: readonly T[], at: number, value: T): T[] {
   return list.map((before, index) => (index === at ? value : before))
 }

@@ -11,18 +11,18 @@ import { Time } from '../../components/time.tsx'
 import { count, dateTime, duration, exactCount, share } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { deliveriesAddress } from '../deliveries/filters.ts'
-import { type Destination, lastOf } from './draft.ts'
-import { forecastWords } from './forecast.ts'
-import { holdOf, standingOf } from './standing.ts'
-import { BAD, Latency, Success } from './standing-view.tsx'
-import { useForecast } from './use-backlog.ts'
+import { forecastText } from './backlog-forecast.ts'
+import { holdOf, statusOf } from './destination-status.ts'
+import { type Destination, findLast } from './draft.ts'
+import { BAD, Latency, Success } from './status-view.tsx'
+import { useForecast } from './use-backlog-forecast.ts'
 
 const DestinationChart = lazy(() => import('./chart.tsx'))
 
 type Health = Answer<'GET /api/destinations/{id}/health'>
 
 export function HealthView({ destination, health, seenAtMs }: { destination: Destination; health: Health; seenAtMs: number }) {
-  const word = standingOf(destination, health, seenAtMs)
+  const word = statusOf(destination, health, seenAtMs)
   const isIll = word.name === 'failing' || word.name === 'struggling' || word.name === 'behind'
   return (
     <Stack gap="lg">
@@ -94,7 +94,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
       </Card>
       <Card title="Backlog">
         <Big>{count(pending)}</Big>
-        <Small isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastWords(forecast)}</Small>
+        <Small isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</Small>
         {oldestPendingAt !== null && (
           <Small>
             oldest from <Time at={oldestPendingAt} relative size="xs" />
@@ -167,7 +167,7 @@ function LastFailure({ destination: { id }, oldestPendingAt }: { destination: De
   })
   const chosen = tried ?? failed.data?.data[0] ?? expired.data?.data[0]
   const detail = useApi('GET /api/deliveries/{id}', { params: { id: chosen?.id ?? '' }, everyMs: 10_000, enabled: chosen !== undefined })
-  const attempt = lastOf(detail.data?.attempts ?? [], ({ reason }) => reason !== null)
+  const attempt = findLast(detail.data?.attempts ?? [], ({ reason }) => reason !== null)
   return (
     <Stack gap={4}>
       {attempt?.reason != null && (

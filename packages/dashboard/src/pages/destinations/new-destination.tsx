@@ -6,8 +6,8 @@ import { useApi, useChange } from '../../api/queries.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
-import { creationOf, newDraft } from './draft.ts'
-import { DestinationForm } from './form.tsx'
+import { DestinationForm } from './destination-form.tsx'
+import { createBodyOf, newDraft } from './draft.ts'
 
 export function NewDestination() {
   const { isAdmin } = useSession()
@@ -36,7 +36,7 @@ export function NewDestination() {
               signingSecretCount={0}
               isReadOnly={false}
               onSave={async (draft) => {
-                const { id } = await create.mutateAsync({ body: creationOf(draft) })
+                const { id } = await create.mutateAsync({ body: createBodyOf(draft) })
                 navigate(`/destinations/${encodeURIComponent(id)}?tab=test&created=yes`)
               }}
             />

@@ -10,9 +10,9 @@ import { ErrorAlert } from '../../components/query-states.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSearchState } from '../../url-state.ts'
 import { RequestView } from '../deliveries/request.tsx'
+import { holdOf } from './destination-status.ts'
 import type { Destination } from './draft.ts'
-import { MESSAGE_TYPES } from './rules.ts'
-import { holdOf } from './standing.ts'
+import { MESSAGE_TYPES } from './validation.ts'
 
 const TYPES = [...MESSAGE_TYPES, 'delete'] as const
 type SampleType = (typeof TYPES)[number]

@@ -3,7 +3,7 @@
 
 import type { Answer, Schemas } from '../../api/client.ts'
 import { duration, exactCount, share } from '../../text/format.ts'
-import { holdOf } from '../destinations/standing.ts'
+import { holdOf } from '../destinations/destination-status.ts'
 import { deliveriesPath, type LedgerEntry, missingFrom } from './ledger.ts'
 import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'
 

@@ -8,7 +8,7 @@ import { Link } from 'wouter'
 import { Empty } from '../../components/query-states.tsx'
 import { exactCount } from '../../text/format.ts'
 import { changeSearch } from '../../url-state.ts'
-import type { Holdable } from '../destinations/standing.ts'
+import type { HoldSettings } from '../destinations/destination-status.ts'
 import {
   deliveriesPath,
   LEDGER_STATES,
@@ -29,7 +29,7 @@ export function LedgerBooks({
   isAll,
 }: {
   entries: LedgerEntry[]
-  destinations: (Holdable & { id: string; name: string })[]
+  destinations: (HoldSettings & { id: string; name: string })[]
   isAll: boolean
 }) {
   const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })

@@ -1,7 +1,7 @@
 // The books as an equation: what a destination is owed is what became of it, state by state. Pure.
 
 import type { Answer } from '../../api/client.ts'
-import { type Hold, type Holdable, holdOf } from '../destinations/standing.ts'
+import { type Hold, type HoldSettings, holdOf } from '../destinations/destination-status.ts'
 
 export type LedgerEntry = Answer<'GET /api/ledger'>['data'][number]
 
@@ -23,7 +23,7 @@ export function missingFrom(entry: Omit<LedgerEntry, 'destinationId'>): number {
 /** What does not add up comes first, then what has most that did not arrive, then what is owed most; the deleted last. */
 export function ledgerLines(
   entries: readonly LedgerEntry[],
-  destinations: readonly (Holdable & { id: string; name: string })[],
+  destinations: readonly (HoldSettings & { id: string; name: string })[],
 ): LedgerLine[] {
   const known = new Map(destinations.map((destination) => [destination.id, destination]))
   return entries

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { donePercent, isMoving, leftMs, rateWords, selectionWords, shares } from './progress.ts'
+import { canStillChange, donePercent, rateText, remainingMs, selectionText, shares } from './progress.ts'
 
 const OUTCOMES = { pending: 10, delivered: 30, failed: 5, expired: 0, cancelled: 0 }
 
@@ -15,19 +15,19 @@ test('shares are of the total, in one order, and nothing that is none', () => {
 })
 
 test('a job moves while it runs or what it replayed is pending', () => {
-  assert.ok(isMoving({ state: 'finished', outcomes: OUTCOMES }))
-  assert.ok(!isMoving({ state: 'finished', outcomes: { ...OUTCOMES, pending: 0 } }))
-  assert.ok(isMoving({ state: 'running', outcomes: { ...OUTCOMES, pending: 0 } }))
+  assert.ok(canStillChange({ state: 'finished', outcomes: OUTCOMES }))
+  assert.ok(!canStillChange({ state: 'finished', outcomes: { ...OUTCOMES, pending: 0 } }))
+  assert.ok(canStillChange({ state: 'running', outcomes: { ...OUTCOMES, pending: 0 } }))
 })
 
 test('what is left is told where a rate says so', () => {
-  assert.equal(leftMs({ state: 'running', total: 1_000, done: 500, ratePerSecond: 50 }), 10_000)
-  assert.equal(leftMs({ state: 'running', total: 1_000, done: 500, ratePerSecond: null }), null)
-  assert.equal(leftMs({ state: 'paused', total: 1_000, done: 500, ratePerSecond: 50 }), null)
+  assert.equal(remainingMs({ state: 'running', total: 1_000, done: 500, ratePerSecond: 50 }), 10_000)
+  assert.equal(remainingMs({ state: 'running', total: 1_000, done: 500, ratePerSecond: null }), null)
+  assert.equal(remainingMs({ state: 'paused', total: 1_000, done: 500, ratePerSecond: 50 }), null)
 })
 
 test('in words', () => {
-  assert.equal(rateWords(null), 'as fast as the destinations take them')
-  assert.equal(selectionWords({ states: ['failed', 'expired'], reason: 'timeout', total: 3 }), 'failed or expired with timeout')
-  assert.equal(selectionWords({ states: null, reason: null, total: 1 }), 'one delivery by its id')
+  assert.equal(rateText(null), 'as fast as the destinations take them')
+  assert.equal(selectionText({ states: ['failed', 'expired'], reason: 'timeout', total: 3 }), 'failed or expired with timeout')
+  assert.equal(selectionText({ states: null, reason: null, total: 1 }), 'one delivery by its id')
 })

@@ -9,7 +9,7 @@ export const OUTCOMES = ['delivered', 'pending', 'failed', 'expired', 'cancelled
 
 export const JOB_STATE_COLORS = { running: 'blue', paused: 'yellow', finished: 'teal', cancelled: 'gray' } as const
 
-export const SKIPS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
+export const SKIP_REASONS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
   already_replayed: 'pending at the destination again, or delivered there since',
   not_found: 'no delivery has this id',
   still_pending: 'has not come to an end yet',
@@ -18,11 +18,11 @@ export const SKIPS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
 }
 
 /** Whether something may still change without anybody's doing. */
-export function isMoving({ state, outcomes }: Pick<Job, 'state' | 'outcomes'>): boolean {
+export function canStillChange({ state, outcomes }: Pick<Job, 'state' | 'outcomes'>): boolean {
   return state === 'running' || outcomes.pending > 0
 }
 
-export function isOver({ state }: Pick<Job, 'state'>): boolean {
+export function hasEnded({ state }: Pick<Job, 'state'>): boolean {
   return state === 'finished' || state === 'cancelled'
 }
 
@@ -41,16 +41,16 @@ export function donePercent({ total, done }: Pick<Job, 'total' | 'done'>): numbe
 }
 
 /** How long the rest takes at its rate; null when nobody can say. */
-export function leftMs({ state, total, done, ratePerSecond }: Pick<Job, 'state' | 'total' | 'done' | 'ratePerSecond'>): number | null {
+export function remainingMs({ state, total, done, ratePerSecond }: Pick<Job, 'state' | 'total' | 'done' | 'ratePerSecond'>): number | null {
   return state !== 'running' || ratePerSecond === null ? null : (Math.max(0, total - done) / ratePerSecond) * 1_000
 }
 
-export function rateWords(ratePerSecond: number | null): string {
+export function rateText(ratePerSecond: number | null): string {
   return ratePerSecond === null ? 'as fast as the destinations take them' : `at most ${ratePerSecond.toLocaleString()} a second`
 }
 
 /** What the job was made for, in a line. */
-export function selectionWords({ states, reason, total }: Pick<Job, 'states' | 'reason' | 'total'>): string {
+export function selectionText({ states, reason, total }: Pick<Job, 'states' | 'reason' | 'total'>): string {
   if (states === null) return total === 1 ? 'one delivery by its id' : `${total.toLocaleString()} deliveries by their ids`
   return `${states.join(' or ')}${reason === null ? '' : ` with ${reason}`}`
 }

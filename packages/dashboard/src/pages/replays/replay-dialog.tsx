@@ -9,7 +9,7 @@ import { useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { duration, exactCount } from '../../text/format.ts'
 import type { ReplayBody } from '../deliveries/filters.ts'
-import { rateWords } from './progress.ts'
+import { rateText } from './progress.ts'
 
 interface Count {
   total: number
@@ -99,7 +99,7 @@ function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody
           <Text size="sm">
             {isRate ? (
               <>
-                <b>{exactCount(toSend)}</b> will be sent, {rateWords(ratePerSecond)}
+                <b>{exactCount(toSend)}</b> will be sent, {rateText(ratePerSecond)}
                 {ratePerSecond !== null && `: about ${duration(Math.max(1_000, (toSend / ratePerSecond) * 1_000))}`}. The job can be paused,
                 made slower or faster, and cancelled.
               </>

@@ -17,7 +17,7 @@ import { usePathPart } from '../../url-state.ts'
 import { useDestinationNames } from '../deliveries/destination-names.ts'
 import { deliveriesAddress } from '../deliveries/filters.ts'
 import { JobBar } from './job-bar.tsx'
-import { donePercent, isMoving, isOver, JOB_STATE_COLORS, leftMs, rateWords, SKIPS } from './progress.ts'
+import { canStillChange, donePercent, hasEnded, JOB_STATE_COLORS, rateText, remainingMs, SKIP_REASONS } from './progress.ts'
 
 type Job = Answer<'GET /api/replays/{id}'>
 
@@ -28,7 +28,7 @@ export default function ReplayPage() {
   // While it runs as often as one may ask; a paused one may be led on by somebody else.
   const query = useApi('GET /api/replays/{id}', {
     params: { id },
-    everyMs: (job) => (job === undefined || !isMoving(job) ? (job?.state === 'paused' ? 5_000 : undefined) : 2_000),
+    everyMs: (job) => (job === undefined || !canStillChange(job) ? (job?.state === 'paused' ? 5_000 : undefined) : 2_000),
   })
   if (query.error?.code === 'replay_not_found' && query.data === undefined)
     return (
@@ -49,7 +49,7 @@ function Actions({ job }: { job: Job }) {
   const { isAdmin } = useSession()
   const change = useChange('PATCH /api/replays/{id}', 'GET /api/replays/{id}', 'GET /api/replays')
   const [isAsking, setAsking] = useState(false)
-  if (isOver(job)) return null
+  if (hasEnded(job)) return null
   const params = { id: job.id }
   const left = job.total - job.done
   return (
@@ -106,7 +106,7 @@ function Actions({ job }: { job: Job }) {
 
 function Shown({ job }: { job: Job }) {
   const { nameOf } = useDestinationNames()
-  const left = leftMs(job)
+  const left = remainingMs(job)
   const lost = job.outcomes.failed + job.outcomes.expired
   return (
     <>
@@ -129,7 +129,7 @@ function Shown({ job }: { job: Job }) {
           </Group>
           <JobBar job={job} withLegend />
           <Text size="sm" c="dimmed">
-            {saysOf(job)}
+            {statusText(job)}
           </Text>
           {lost > 0 && (
             <ViewLink
@@ -152,7 +152,7 @@ function Shown({ job }: { job: Job }) {
           <List size="sm" spacing={4}>
             {Object.entries(job.skippedReasons).map(([reason, count]) => (
               <List.Item key={reason}>
-                {exactCount(count ?? 0)}: {SKIPS[reason as keyof typeof SKIPS] ?? reason}
+                {exactCount(count ?? 0)}: {SKIP_REASONS[reason as keyof typeof SKIP_REASONS] ?? reason}
               </List.Item>
             ))}
           </List>
@@ -203,7 +203,7 @@ function Shown({ job }: { job: Job }) {
   )
 }
 
-function saysOf({ state, outcomes, total, done }: Job): string {
+function statusText({ state, outcomes, total, done }: Job): string {
   if (total === 0) return 'There was nothing to send.'
   if (state === 'paused')
     return `Nothing more is handed on until it goes on. ${outcomes.pending > 0 ? 'What was handed on before is still delivered.' : ''}`
@@ -225,8 +225,8 @@ function Rate({ job }: { job: Job }) {
       <Title order={2} size="h4">
         Rate
       </Title>
-      {isOver(job) ? (
-        <Text size="sm">It was sent {rateWords(job.ratePerSecond)}.</Text>
+      {hasEnded(job) ? (
+        <Text size="sm">It was sent {rateText(job.ratePerSecond)}.</Text>
       ) : (
         <form
           onSubmit={(event) => {

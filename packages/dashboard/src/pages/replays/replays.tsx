@@ -11,7 +11,7 @@ import { exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
 import { useDestinationNames } from '../deliveries/destination-names.ts'
 import { JobBar } from './job-bar.tsx'
-import { donePercent, JOB_STATE_COLORS, type Job, rateWords, selectionWords } from './progress.ts'
+import { donePercent, JOB_STATE_COLORS, type Job, rateText, selectionText } from './progress.ts'
 
 const STATES = ['running', 'paused', 'finished', 'cancelled'] as const
 
@@ -93,7 +93,7 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
         <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
           {donePercent(job)} % done · {exactCount(job.outcomes.delivered)} delivered
           {job.outcomes.failed + job.outcomes.expired > 0 && `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} not again`} ·{' '}
-          {selectionWords(job)} · {rateWords(job.ratePerSecond)}
+          {selectionText(job)} · {rateText(job.ratePerSecond)}
           {job.createdBy !== null && ` · by ${job.createdBy.name}`}
         </Text>
       </Stack>

@@ -14,7 +14,7 @@ import { useSession } from '../../session.tsx'
 import { bytes, duration } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
 import { plural } from '../deletions/users.ts'
-import { byUrgency, type CheckState, checkName, summaryOf } from './checks.ts'
+import { byUrgency, type CheckState, checkName, summaryOf } from './diagnostics.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
 
 type Installation = Answer<'GET /api/installation'>

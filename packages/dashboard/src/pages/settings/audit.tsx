@@ -8,9 +8,9 @@ import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore } from '../../components/responsive-table.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSearchState } from '../../url-state.ts'
-import { ACTIONS, sentenceOf, subjectPath } from './actions.ts'
+import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
+import { fromDateTimeField, isoTimeOrUndefined, toDateTimeField } from './datetime-field.ts'
 import { differences } from './difference.ts'
-import { fromField, timeOf, toField } from './moments.ts'
 
 type Entry = Schemas['AuditEntry']
 
@@ -26,8 +26,8 @@ export default function Audit() {
     action: params.get('action') || undefined,
     subject: subject || undefined,
     userId: userId || undefined,
-    from: timeOf(params.get('from')),
-    to: timeOf(params.get('to')),
+    from: isoTimeOrUndefined(params.get('from')),
+    to: isoTimeOrUndefined(params.get('to')),
   }
   const list = useList('GET /api/audit', { query, everyMs: 15_000 })
   const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
@@ -80,14 +80,14 @@ export default function Audit() {
         <TextInput
           label="From"
           type="datetime-local"
-          value={toField(params.get('from'))}
-          onChange={(event) => change({ from: fromField(event.currentTarget.value) }, { replace: true })}
+          value={toDateTimeField(params.get('from'))}
+          onChange={(event) => change({ from: fromDateTimeField(event.currentTarget.value) }, { replace: true })}
         />
         <TextInput
           label="To"
           type="datetime-local"
-          value={toField(params.get('to'))}
-          onChange={(event) => change({ to: fromField(event.currentTarget.value) }, { replace: true })}
+          value={toDateTimeField(params.get('to'))}
+          onChange={(event) => change({ to: fromDateTimeField(event.currentTarget.value) }, { replace: true })}
         />
       </SimpleGrid>
       {isFiltered && (
@@ -133,7 +133,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
         <Group justify="space-between" gap="xs" align="flex-start">
           <Stack gap={2} miw={0} style={{ flex: '1 1 220px' }}>
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              <b>{actor.name}</b> {sentenceOf(action)}
+              <b>{actor.name}</b> {actionText(action)}
               {name !== null && (
                 <>
                   {' '}

@@ -16,9 +16,9 @@ import { useSession } from '../../session.tsx'
 import { useSearchState } from '../../url-state.ts'
 import { plural } from '../deletions/users.ts'
 import { FormModal } from './form-modal.tsx'
-import { type KeyDraft, KeyFields, keyOf, NO_KEY } from './key-fields.tsx'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
-import { judgePublicKey } from './public-key.ts'
+import { checkPublicKey } from './public-key.ts'
+import { type KeyDraft, KeyFields, keyOf, NO_KEY } from './public-key-fields.tsx'
 
 type App = Schemas['OAuthApp']
 type Key = Schemas['OAuthKey']
@@ -234,7 +234,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
 }
 
 function kindOf(publicKeyPem: string): string {
-  const judged = judgePublicKey(publicKeyPem)
+  const judged = checkPublicKey(publicKeyPem)
   return judged.ok ? judged.kind : 'of another kind'
 }
 

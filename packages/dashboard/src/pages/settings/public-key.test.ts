@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
-import { judgePublicKey } from './public-key.ts'
+import { checkPublicKey } from './public-key.ts'
 
 const publicPem = ({ publicKey }: { publicKey: KeyObject }, type: 'spki' | 'pkcs1' = 'spki'): string =>
   publicKey.export({ type, format: 'pem' }).toString()
 
 test('the keys that the service takes are named', () => {
   const ed = publicPem(generateKeyPairSync('ed25519'))
-  assert.deepEqual(judgePublicKey(ed), { ok: true, kind: 'Ed25519' })
-  assert.deepEqual(judgePublicKey(`\n  ${ed.replaceAll('\n', '\r\n')}\n`), { ok: true, kind: 'Ed25519' })
-  assert.deepEqual(judgePublicKey(publicPem(generateKeyPairSync('ec', { namedCurve: 'P-256' }))), { ok: true, kind: 'EC on P-256' })
+  assert.deepEqual(checkPublicKey(ed), { ok: true, kind: 'Ed25519' })
+  assert.deepEqual(checkPublicKey(`\n  ${ed.replaceAll('\n', '\r\n')}\n`), { ok: true, kind: 'Ed25519' })
+  assert.deepEqual(checkPublicKey(publicPem(generateKeyPairSync('ec', { namedCurve: 'P-256' }))), { ok: true, kind: 'EC on P-256' })
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   for (const type of ['spki', 'pkcs1'] as const)
-    assert.deepEqual(judgePublicKey(publicPem(rsa, type)), { ok: true, kind: 'RSA of 2048 bits' })
+    assert.deepEqual(checkPublicKey(publicPem(rsa, type)), { ok: true, kind: 'RSA of 2048 bits' })
 })
 
 test('a private key is told to stay where it is', () => {
   const pair = generateKeyPairSync('ed25519')
   const privatePem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   for (const text of [privatePem, `${publicPem(pair)}${privatePem}`]) {
-    const judged = judgePublicKey(text)
+    const judged = checkPublicKey(text)
     assert.ok(!judged.ok && judged.problem.includes('was not sent'))
   }
 })
 
 test('other keys and other texts are told by what they are', () => {
   const problem = (text: string): string => {
-    const judged = judgePublicKey(text)
+    const judged = checkPublicKey(text)
     return judged.ok ? 'good' : judged.problem
   }
   assert.match(problem(publicPem(generateKeyPairSync('rsa', { modulusLength: 1_024 }))), /2048 to 8192/)

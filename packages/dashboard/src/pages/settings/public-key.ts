@@ -1,7 +1,7 @@
 // A public key as it is pasted: judged before it is sent, so that a private key never leaves the browser. The rules are those of the
 // service (oauth/keys.ts), which judges again. Reads as much of DER as it takes to name the kind of a key.
 
-export type JudgedKey = { ok: true; kind: string } | { ok: false; problem: string }
+export type PublicKeyCheck = { ok: true; kind: string } | { ok: false; problem: string }
 
 const FORM = 'Paste one public key in PEM: it begins with -----BEGIN PUBLIC KEY-----.'
 const KINDS = 'It must be an RSA key of 2048 to 8192 bits, an EC key on P-256, or an Ed25519 key.'
@@ -9,7 +9,7 @@ const ONE_KEY = /^\s*-----BEGIN ((?:RSA )?PUBLIC KEY)-----\s([A-Za-z0-9+/=\s]+)-
 
 const OID = { rsa: '2a864886f70d010101', ec: '2a8648ce3d0201', p256: '2a8648ce3d030107', ed25519: '2b6570' } as const
 
-export function judgePublicKey(text: string): JudgedKey {
+export function checkPublicKey(text: string): PublicKeyCheck {
   if (/PRIVATE\s+KEY/i.test(text))
     return {
       ok: false,

@@ -1,6 +1,6 @@
 // An example that is valid: signed here and now, with a secret that is made for it.
 
-import { base64, hex, hmac, standardDigest, utf8 } from './schemes.ts'
+import { base64, hex, hmac, standardDigest, utf8 } from './verify-schemes.ts'
 
 export async function exampleRequest(nowMs: number): Promise<{ body: string; headers: string; secret: string }> {
   const at = new Date(nowMs).toISOString()

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { type CheckResult, check } from './explain.ts'
-import { parseHeaders } from './headers.ts'
-import { hex, hmac, signingKey, utf8, verifyStandard, verifyX } from './schemes.ts'
+import { type CheckResult, check } from './find-mistakes.ts'
+import { parseHeaders } from './parse-headers.ts'
+import { hex, hmac, signingKey, utf8, verifyStandard, verifyX } from './verify-schemes.ts'
 
 interface Signed {
   note: string
@@ -215,7 +215,7 @@ test('with both signatures sent, the one of the other secret is not called wrong
   const headers = `x-signature: ${'0'.repeat(40)}\nwebhook-id: ${id}\nwebhook-timestamp: ${timestamp}\nwebhook-signature: ${signature}`
   const { schemes } = await check({ body: utf8(body), headers, secret: SECRET, nowMs: NOW_MS })
   assert.deepEqual(
-    schemes.map(({ scheme, isOfOtherSecret }) => [scheme, isOfOtherSecret]),
+    schemes.map(({ scheme, needsOtherSecret }) => [scheme, needsOtherSecret]),
     [
       ['x-signature', true],
       ['standard-webhooks', false],
@@ -223,7 +223,7 @@ test('with both signatures sent, the one of the other secret is not called wrong
   )
   const others = async (change: { body?: string; secret?: string }): Promise<string[]> => {
     const found = await check({ body: utf8(change.body ?? body), headers, secret: change.secret ?? SECRET, nowMs: NOW_MS })
-    return found.schemes.filter(({ isOfOtherSecret }) => isOfOtherSecret).map(({ scheme }) => scheme)
+    return found.schemes.filter(({ needsOtherSecret }) => needsOtherSecret).map(({ scheme }) => scheme)
   }
   assert.deepEqual(await others({ body: `${body}\n` }), ['x-signature'])
   assert.deepEqual(await others({ secret: `whsec_${btoa('another key of some length')}` }), ['x-signature'])

@@ -23,8 +23,8 @@ import { Page } from '../../components/page.tsx'
 import { Empty } from '../../components/query-states.tsx'
 import { bytes as byteCount } from '../../text/format.ts'
 import { exampleRequest } from './example.ts'
-import { type Checked, type CheckResult, check } from './explain.ts'
-import { canCompute, isBatchOfSeveral, utf8 } from './schemes.ts'
+import { type Checked, type CheckResult, check } from './find-mistakes.ts'
+import { canCompute, isBatchOfSeveral, utf8 } from './verify-schemes.ts'
 
 interface ChosenFile {
   name: string
@@ -221,8 +221,8 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
   )
 }
 
-function SchemeResult({ checked: { scheme, verdict, mistakes, isOfOtherSecret }, body }: { checked: Checked; body: Uint8Array }) {
-  if (isOfOtherSecret)
+function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }, body }: { checked: Checked; body: Uint8Array }) {
+  if (needsOtherSecret)
     return (
       <Alert color="gray" variant="outline" title={`${NAMES[scheme]}: made with another secret`}>
         The secret that you gave is that of the other signature.{' '}

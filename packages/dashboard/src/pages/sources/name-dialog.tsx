@@ -3,7 +3,7 @@
 import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
-import { nameProblem } from './rules.ts'
+import { nameProblem } from './validation.ts'
 
 export interface NameDialogProps {
   opened: boolean

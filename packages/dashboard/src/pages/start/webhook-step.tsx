@@ -11,7 +11,7 @@ import { ErrorAlert } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
 import { useSearchState } from '../../url-state.ts'
-import { nameProblem, urlAdvice, urlProblem } from '../destinations/rules.ts'
+import { nameProblem, urlAdvice, urlProblem } from '../destinations/validation.ts'
 import { listenCommand } from './progress.ts'
 
 type Destination = Schemas['Destination']

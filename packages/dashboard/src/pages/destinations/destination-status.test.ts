@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { byNeed, holdOf, type Seen, type StandingName, standingOf } from './standing.ts'
+import { byUrgency, holdOf, type Seen, type StatusName, statusOf } from './destination-status.ts'
 
 const NOW = Date.parse('2026-11-15T12:00:00.000Z')
 const SEEN: Seen = { breaker: 'closed', success: 1, pending: 0, oldestPendingAt: null }
 const of = (seen: Partial<Seen>, destination = {}): string =>
-  standingOf({ enabled: true, paused: false, sourceIds: ['src_1'], ...destination }, { ...SEEN, ...seen }, NOW).name
+  statusOf({ enabled: true, paused: false, sourceIds: ['src_1'], ...destination }, { ...SEEN, ...seen }, NOW).name
 
 test('a word for each way that a destination can do', () => {
   assert.equal(of({}), 'healthy')
@@ -25,7 +25,7 @@ test('a word for each way that a destination can do', () => {
 
 test('what is disabled skips new messages, and what is paused keeps them', () => {
   const says = (destination: { enabled: boolean; paused: boolean }, pending: number): string =>
-    standingOf({ sourceIds: [], ...destination }, { ...SEEN, pending }, NOW).says
+    statusOf({ sourceIds: [], ...destination }, { ...SEEN, pending }, NOW).says
   assert.equal(says({ enabled: false, paused: false }, 2), 'Disabled. What it is owed is held; new messages skip it.')
   assert.equal(says({ enabled: true, paused: true }, 2), 'Paused. What it is owed is held; new messages are kept for it too.')
   assert.equal(says({ enabled: true, paused: true }, 0), 'Paused. Nothing is held yet; new messages are kept for it too.')
@@ -33,7 +33,7 @@ test('what is disabled skips new messages, and what is paused keeps them', () =>
 })
 
 test('who needs help comes first', () => {
-  assert.deepEqual((['healthy', 'paused', 'failing', 'behind'] satisfies StandingName[]).sort(byNeed), [
+  assert.deepEqual((['healthy', 'paused', 'failing', 'behind'] satisfies StatusName[]).sort(byUrgency), [
     'failing',
     'behind',
     'paused',

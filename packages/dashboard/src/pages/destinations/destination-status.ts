@@ -1,15 +1,15 @@
 // How a destination does, in one word with a colour, a sentence, and a place in the order of who needs help first. Pure.
 
-export const STANDINGS = ['failing', 'struggling', 'behind', 'unconnected', 'paused', 'disabled', 'idle', 'healthy'] as const
-export type StandingName = (typeof STANDINGS)[number]
+export const STATUS_NAMES = ['failing', 'struggling', 'behind', 'unconnected', 'paused', 'disabled', 'idle', 'healthy'] as const
+export type StatusName = (typeof STATUS_NAMES)[number]
 
 export interface Standing {
-  name: StandingName
+  name: StatusName
   color: string
   says: string
 }
 
-export const STANDING_COLORS: Readonly<Record<StandingName, string>> = {
+export const STATUS_COLORS: Readonly<Record<StatusName, string>> = {
   failing: 'red',
   struggling: 'orange',
   behind: 'orange',
@@ -23,16 +23,16 @@ export const STANDING_COLORS: Readonly<Record<StandingName, string>> = {
 /** What keeps everything from being sent: disabled, new messages skip it; paused, they are kept for it too. */
 export type Hold = 'disabled' | 'paused'
 
-export interface Holdable {
+export interface HoldSettings {
   enabled: boolean
   paused: boolean
 }
 
-export function holdOf({ enabled, paused }: Holdable): Hold | null {
+export function holdOf({ enabled, paused }: HoldSettings): Hold | null {
   return !enabled ? 'disabled' : paused ? 'paused' : null
 }
 
-export interface Standable extends Holdable {
+export interface StatusSettings extends HoldSettings {
   sourceIds: readonly string[]
 }
 
@@ -48,8 +48,8 @@ const WELL = 0.95
 /** The same as the service's own diagnostics take. */
 const BEHIND_MS = 3_600_000
 
-export function standingOf(
-  { enabled, paused, sourceIds }: Standable,
+export function statusOf(
+  { enabled, paused, sourceIds }: StatusSettings,
   { breaker, success, pending, oldestPendingAt }: Seen,
   nowMs: number,
 ): Standing {
@@ -69,11 +69,11 @@ export function standingOf(
   return standing('healthy', 'It takes what it is sent.')
 }
 
-function standing(name: StandingName, says: string): Standing {
-  return { name, color: STANDING_COLORS[name], says }
+function standing(name: StatusName, says: string): Standing {
+  return { name, color: STATUS_COLORS[name], says }
 }
 
 /** Those that need somebody first. */
-export function byNeed(a: StandingName, b: StandingName): number {
-  return STANDINGS.indexOf(a) - STANDINGS.indexOf(b)
+export function byUrgency(a: StatusName, b: StatusName): number {
+  return STATUS_NAMES.indexOf(a) - STATUS_NAMES.indexOf(b)
 }

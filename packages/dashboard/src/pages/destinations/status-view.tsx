@@ -3,15 +3,15 @@
 import { Badge, Group, Stack, Text } from '@mantine/core'
 import { Countdown, useNow } from '../../components/countdown.tsx'
 import { count, duration, share } from '../../text/format.ts'
+import { forecastText } from './backlog-forecast.ts'
+import type { Standing as StandingWord } from './destination-status.ts'
 import type { Destination } from './draft.ts'
-import { forecastWords } from './forecast.ts'
-import type { Standing as StandingWord } from './standing.ts'
-import { type Standing, useForecast } from './use-backlog.ts'
+import { type Standing, useForecast } from './use-backlog-forecast.ts'
 
 /** Of small text that says that something is not well: dark enough on white, light enough on dark. */
 export const BAD = 'light-dark(var(--mantine-color-red-9), var(--mantine-color-red-4))'
 
-export function StandingBadge({ standing, size = 'sm' }: { standing: StandingWord; size?: string }) {
+export function StatusBadge({ standing, size = 'sm' }: { standing: StandingWord; size?: string }) {
   return (
     <Badge color={standing.color} variant="light" size={size} tt="none" style={{ flexShrink: 0, minWidth: 'max-content' }}>
       {standing.name}
@@ -71,7 +71,7 @@ export function BacklogView({ destination, standing, seenAtMs }: { destination: 
         {oldestPendingAt !== null && `, oldest ${duration(Math.max(0, nowMs - Date.parse(oldestPendingAt)))}`}
       </Text>
       <Text size="xs" c={isWorse ? BAD : 'dimmed'}>
-        {forecastWords(forecast)}
+        {forecastText(forecast)}
       </Text>
     </Stack>
   )

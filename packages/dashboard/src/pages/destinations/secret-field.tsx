@@ -2,7 +2,7 @@
 // is saved, and nowhere else.
 
 import { Badge, Button, CopyButton, Group, PasswordInput, Stack, Text, Title } from '@mantine/core'
-import { replaced, type SecretChange, signingSecretOf } from './draft.ts'
+import { replaceAt, type SecretChange, signingSecretOf } from './draft.ts'
 import type { FieldState } from './field-state.ts'
 
 interface SecretFieldProps {
@@ -52,7 +52,7 @@ export function SecretField({ title, about, field, setCount, most, canMake = fal
             label={most === 1 ? `New ${title.toLowerCase()}` : `New signing secret ${at + 1}`}
             value={value}
             onChange={(event) =>
-              set(replaced(values, at, field === 'sharedSecret' ? event.currentTarget.value : event.currentTarget.value.trim()), place(at))
+              set(replaceAt(values, at, field === 'sharedSecret' ? event.currentTarget.value : event.currentTarget.value.trim()), place(at))
             }
             error={state.problem(place(at))}
             autoComplete="new-password"
@@ -65,7 +65,7 @@ export function SecretField({ title, about, field, setCount, most, canMake = fal
               <Button
                 size="compact-xs"
                 variant="default"
-                onClick={() => set(replaced(values, at, signingSecretOf(crypto.getRandomValues(new Uint8Array(32)))), place(at))}
+                onClick={() => set(replaceAt(values, at, signingSecretOf(crypto.getRandomValues(new Uint8Array(32)))), place(at))}
               >
                 Make one
               </Button>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sentenceOf, subjectPath } from './actions.ts'
-import { byUrgency, checkName, summaryOf } from './checks.ts'
+import { actionText, subjectPath } from './audit-actions.ts'
+import { byUrgency, checkName, summaryOf } from './diagnostics.ts'
 
 test('checks are told the most urgent first, and in a sentence', () => {
   const checks = [{ state: 'good' }, { state: 'warning' }, { state: 'bad' }, { state: 'unknown' }] as const
@@ -15,7 +15,7 @@ test('checks are told the most urgent first, and in a sentence', () => {
 })
 
 test('actions are told in words, and lead to what there still is', () => {
-  assert.deepEqual([sentenceOf('source.update'), sentenceOf('thing.turn')], ['changed the source', 'did thing.turn'])
+  assert.deepEqual([actionText('source.update'), actionText('thing.turn')], ['changed the source', 'did thing.turn'])
   assert.deepEqual(
     [subjectPath('source.update', 'a/b'), subjectPath('source.delete', 'a'), subjectPath('token.create', 'a')],
     ['/sources/a%2Fb', null, null],

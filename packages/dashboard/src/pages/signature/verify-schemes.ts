@@ -1,7 +1,7 @@
 // Both signatures as packages/webhook checks them, with WebCrypto instead of node:crypto: the same headers are asked for, the same forms
 // taken, the same codes given. The vectors of that package hold the two together. Nothing here guesses; explain.ts does.
 
-import type { SignatureHeader } from './headers.ts'
+import type { SignatureHeader } from './parse-headers.ts'
 
 export type Headers = ReadonlyMap<string, readonly string[]>
 

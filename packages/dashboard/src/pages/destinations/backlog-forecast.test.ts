@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Backlog, forecast, forecastWords, rateOf } from './forecast.ts'
+import { type Backlog, forecast, forecastText, rateOf } from './backlog-forecast.ts'
 
 const BACKLOG: Backlog = {
   enabled: true,
@@ -13,7 +13,7 @@ const BACKLOG: Backlog = {
   rate: { settled: 600, attempts: 600, overMs: 120_000 },
   earlier: null,
 }
-const words = (changes: Partial<Backlog>): string => forecastWords(forecast({ ...BACKLOG, ...changes }))
+const words = (changes: Partial<Backlog>): string => forecastText(forecast({ ...BACKLOG, ...changes }))
 
 test('says when a backlog is gone at the present rate', () => {
   assert.equal(words({}), 'about 4 min at the present rate')

@@ -21,12 +21,12 @@ import {
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
-import { type Draft, isChanged, placeOf, problemsOf, refusalAt } from './draft.ts'
+import { type Draft, formFieldOf, isChanged, messageAtField, problemsOf } from './draft.ts'
 import type { FieldState } from './field-state.ts'
-import { HeaderFields, UrlFields } from './form-lists.tsx'
-import { SecretField } from './form-secrets.tsx'
-import { LIMITS, MESSAGE_TYPES } from './rules.ts'
-import { BAD } from './standing-view.tsx'
+import { SecretField } from './secret-field.tsx'
+import { BAD } from './status-view.tsx'
+import { HeaderFields, UrlFields } from './url-and-header-fields.tsx'
+import { LIMITS, MESSAGE_TYPES } from './validation.ts'
 
 export interface FormProps {
   /** As it is saved, or as a new one begins. */
@@ -98,8 +98,8 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
       setTouched(new Set())
     } catch (error) {
       const { message, field } = error instanceof ApiProblem ? error : { message: (error as Error).message, field: null }
-      const place = placeOf(field, draft)
-      setRefusal({ place, message: place === null ? message : refusalAt(field, message) })
+      const place = formFieldOf(field, draft)
+      setRefusal({ place, message: place === null ? message : messageAtField(field, message) })
       if (place !== null) lead([place])
     } finally {
       setBusy(false)

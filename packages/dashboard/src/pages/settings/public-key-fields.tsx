@@ -1,7 +1,7 @@
 // A public key to be added: its PEM, judged while it is typed, and the id that clients sign with.
 
 import { Code, Stack, Text, Textarea, TextInput } from '@mantine/core'
-import { judgePublicKey } from './public-key.ts'
+import { checkPublicKey } from './public-key.ts'
 
 export interface KeyDraft {
   id: string
@@ -14,12 +14,12 @@ const KEY_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/
 
 /** As the API takes it; null while it is not good. */
 export function keyOf({ id, pem }: KeyDraft): { id?: string; publicKeyPem: string } | null {
-  if (!judgePublicKey(pem).ok || (id !== '' && !KEY_ID.test(id))) return null
+  if (!checkPublicKey(pem).ok || (id !== '' && !KEY_ID.test(id))) return null
   return id === '' ? { publicKeyPem: pem } : { id, publicKeyPem: pem }
 }
 
 export function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; onChange: (draft: KeyDraft) => void; isRequired: boolean }) {
-  const judged = draft.pem.trim() === '' ? null : judgePublicKey(draft.pem)
+  const judged = draft.pem.trim() === '' ? null : checkPublicKey(draft.pem)
   return (
     <Stack gap="sm">
       <Textarea

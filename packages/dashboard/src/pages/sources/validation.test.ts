@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nameProblem, writeKeyProblem } from './rules.ts'
+import { nameProblem, writeKeyProblem } from './validation.ts'
 
 test('names', () => {
   for (const name of ['web', 'Ünïcode 🎉', '<b>', 'x'.repeat(100)]) assert.equal(nameProblem(name), null, name)

@@ -32,7 +32,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 export const ACTIONS: readonly string[] = Object.keys(SENTENCES)
 
 /** Of one that is not known here, its name. */
-export function sentenceOf(action: string): string {
+export function actionText(action: string): string {
   return SENTENCES[action] ?? `did ${action}`
 }
 

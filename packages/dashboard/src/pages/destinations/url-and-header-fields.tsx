@@ -2,9 +2,9 @@
 
 import { ActionIcon, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
 import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
-import { type Draft, replaced } from './draft.ts'
+import { type Draft, replaceAt } from './draft.ts'
 import type { FieldState } from './field-state.ts'
-import { LIMITS, urlAdvice } from './rules.ts'
+import { LIMITS, urlAdvice } from './validation.ts'
 
 interface FieldsProps {
   draft: Draft
@@ -29,7 +29,7 @@ export function UrlFields({ draft, state }: FieldsProps) {
               inputMode="url"
               autoComplete="off"
               value={url}
-              onChange={(event) => set(replaced(urls, at, event.currentTarget.value.trim()), `urls[${at}]`)}
+              onChange={(event) => set(replaceAt(urls, at, event.currentTarget.value.trim()), `urls[${at}]`)}
               error={state.problem(`urls[${at}]`)}
               readOnly={state.isReadOnly}
               required
@@ -72,7 +72,7 @@ export function HeaderFields({ draft, state }: FieldsProps) {
             label={`Name of header ${at + 1}`}
             placeholder="Authorization"
             value={name}
-            onChange={(event) => set(replaced(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
+            onChange={(event) => set(replaceAt(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
             error={state.problem(`headers[${at}].name`)}
             readOnly={state.isReadOnly}
             autoComplete="off"
@@ -81,7 +81,7 @@ export function HeaderFields({ draft, state }: FieldsProps) {
           <TextInput
             label={`Value of header ${at + 1}`}
             value={value}
-            onChange={(event) => set(replaced(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
+            onChange={(event) => set(replaceAt(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
             error={state.problem(`headers[${at}].value`)}
             readOnly={state.isReadOnly}
             autoComplete="off"

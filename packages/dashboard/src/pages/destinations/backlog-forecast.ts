@@ -2,9 +2,9 @@
 // whether the breaker lets it, and how the backlog moved while somebody looked. Says no number where there is none to say. Pure.
 
 import { count } from '../../text/format.ts'
-import { type Hold, type Holdable, holdOf } from './standing.ts'
+import { type Hold, type HoldSettings, holdOf } from './destination-status.ts'
 
-export interface Backlog extends Holdable {
+export interface Backlog extends HoldSettings {
   breaker: 'closed' | 'open' | 'probing'
   pending: number
   /** Share of the recent attempts that succeeded; null when there was none. */
@@ -64,7 +64,7 @@ const STUCK_WORDS = {
   waiting: 'nothing was due in the last minutes',
 } as const
 
-export function forecastWords(forecast: Forecast): string {
+export function forecastText(forecast: Forecast): string {
   switch (forecast.kind) {
     case 'empty':
       return 'nothing waits'

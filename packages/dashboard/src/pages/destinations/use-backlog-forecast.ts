@@ -3,8 +3,8 @@
 
 import { useEffect, useState } from 'react'
 import { type Answer, useApi } from '../../api/queries.ts'
+import { type Forecast, forecast, rateOf } from './backlog-forecast.ts'
 import type { Destination } from './draft.ts'
-import { type Forecast, forecast, rateOf } from './forecast.ts'
 
 export type HealthRow = Answer<'GET /api/destinations/health'>['data'][number]
 export type Standing = Omit<HealthRow, 'destinationId'>

@@ -1,7 +1,7 @@
 // Why a signature does not match: the usual mistakes are tried one by one, and the one that makes the signature match is the one that was
 // made. What cannot be tried is told as what to look at. Secrets and bodies never leave this page, and no sentence quotes a secret.
 
-import { type PastedHeaders, parseHeaders, type SignatureHeader } from './headers.ts'
+import { type PastedHeaders, parseHeaders, type SignatureHeader } from './parse-headers.ts'
 import {
   base64,
   fromBase64,
@@ -19,9 +19,9 @@ import {
   verifyStandard,
   verifyX,
   xDigest,
-} from './schemes.ts'
+} from './verify-schemes.ts'
 
-export interface Given {
+export interface CheckInput {
   body: Uint8Array
   /** As pasted. */
   headers: string
@@ -45,7 +45,7 @@ export interface Checked {
   verdict: Verdict
   mistakes: readonly Mistake[]
   /** Both signatures were sent, and this secret is that of the other one: so this one is not told as wrong. */
-  isOfOtherSecret: boolean
+  needsOtherSecret: boolean
 }
 
 export interface CheckResult {
@@ -53,7 +53,7 @@ export interface CheckResult {
   schemes: readonly Checked[]
 }
 
-export async function check({ body, headers: pasted, secret, nowMs }: Given): Promise<CheckResult> {
+export async function check({ body, headers: pasted, secret, nowMs }: CheckInput): Promise<CheckResult> {
   const headers = parseHeaders(pasted)
   const { values } = headers
   const schemes: Checked[] = []
@@ -61,13 +61,13 @@ export async function check({ body, headers: pasted, secret, nowMs }: Given): Pr
   if (valuesOf(values, 'x-signature').length > 0) {
     const verdict = await verifyX(values, body, secret, isStandard)
     const mistakes = verdict.code === 'valid' ? [] : await explainX(values, body, secret, verdict)
-    schemes.push({ scheme: 'x-signature', verdict, mistakes, isOfOtherSecret: false })
+    schemes.push({ scheme: 'x-signature', verdict, mistakes, needsOtherSecret: false })
   }
   if (isStandard) {
     const key = signingKey(secret)
     const verdict = await verifyStandard(values, body, key === null ? [] : [key], nowMs)
     const mistakes = verdict.code === 'valid' ? [] : await explainStandard(values, body, secret, verdict)
-    schemes.push({ scheme: 'standard-webhooks', verdict, mistakes, isOfOtherSecret: false })
+    schemes.push({ scheme: 'standard-webhooks', verdict, mistakes, needsOtherSecret: false })
   }
   // With both sent, one secret can be right for one of them only: the one it fits, or else the one that it has the form for.
   const fitting = schemes.find(isFitting)?.scheme ?? (secret.trim().startsWith('whsec_') ? 'standard-webhooks' : 'x-signature')
@@ -75,7 +75,7 @@ export async function check({ body, headers: pasted, secret, nowMs }: Given): Pr
     headers,
     schemes: schemes.map((each) => {
       const { scheme, verdict, mistakes } = each
-      return { scheme, verdict, mistakes, isOfOtherSecret: schemes.length > 1 && scheme !== fitting && !isFitting(each) }
+      return { scheme, verdict, mistakes, needsOtherSecret: schemes.length > 1 && scheme !== fitting && !isFitting(each) }
     }),
   }
 }
@@ -96,10 +96,10 @@ async function explainX(values: PastedHeaders['values'], body: Uint8Array, secre
   const { digest, mistakes } = readXHeader(header)
   if (verdict.code === 'header_repeated') mistakes.push(REPEATED('x-signature'))
   if (verdict.matches) return [...mistakes, ...payloadMistakes(verdict)]
-  const isRight = (candidate: string | null): boolean => candidate !== null && (candidate === digest || isCut(digest, candidate))
+  const isRight = (candidate: string | null): boolean => candidate !== null && (candidate === digest || isTruncated(digest, candidate))
   const found = await search(body, secret, X_KEYS, async (bytes, key) => {
     const candidate = await xDigest(bytes, key)
-    return isRight(candidate) ? cutMistake(digest, candidate as string, 'x-signature') : null
+    return isRight(candidate) ? truncationMistake(digest, candidate as string, 'x-signature') : null
   })
   if (found !== null) return [...proved(mistakes), ...found]
   if (isBatch(body) && hex(await hmac('SHA-1', utf8(secret), body)) === digest)
@@ -111,7 +111,7 @@ async function explainX(values: PastedHeaders['values'], body: Uint8Array, secre
         isProved: true,
       },
     ]
-  return [...mistakes, ...payloadMistakes(verdict), ...(verdict.code === 'signature_invalid' ? unproved(body, 'x-signature') : [])]
+  return [...mistakes, ...payloadMistakes(verdict), ...(verdict.code === 'signature_invalid' ? possibleCauses(body, 'x-signature') : [])]
 }
 
 /** The digest in the form it should have, and what is wrong with the form it has. */
@@ -126,7 +126,7 @@ function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
     )
     digest = digest.replace(/^sha\d+=/i, '')
   }
-  const bytes = /^[A-Za-z0-9+/_-]{27}=?$/.test(digest) ? fromBase64(unurl(digest)) : null
+  const bytes = /^[A-Za-z0-9+/_-]{27}=?$/.test(digest) ? fromBase64(fromBase64Url(digest)) : null
   if (bytes?.length === 20) {
     wrong('The digest is base64, not hex', "X-Signature is hex in lower case. Take the digest as hex: digest('hex').")
     return { digest: hex(bytes), mistakes }
@@ -182,7 +182,7 @@ async function explainStandard(values: PastedHeaders['values'], body: Uint8Array
   const found = await search(body, secret, STANDARD_KEYS, async (bytes, key) => {
     const candidate = await standardDigest(key, id, seconds, bytes)
     for (const digest of read.digests)
-      if (digest === candidate || isCut(digest, candidate)) return cutMistake(digest, candidate, 'webhook-signature')
+      if (digest === candidate || isTruncated(digest, candidate)) return truncationMistake(digest, candidate, 'webhook-signature')
     return null
   })
   if (found !== null) return [...proved(read.mistakes), ...found, ...time]
@@ -196,7 +196,9 @@ async function explainStandard(values: PastedHeaders['values'], body: Uint8Array
     ...read.mistakes,
     ...time,
     ...payloadMistakes(verdict),
-    ...(verdict.code === 'signature_invalid' || verdict.code === 'timestamp_outside_tolerance' ? unproved(body, 'standard-webhooks') : []),
+    ...(verdict.code === 'signature_invalid' || verdict.code === 'timestamp_outside_tolerance'
+      ? possibleCauses(body, 'standard-webhooks')
+      : []),
   ]
 }
 
@@ -248,7 +250,7 @@ function readStandardHeader(header: string): { digests: string[]; mistakes: Mist
       digests.push(base64(Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))))
     } else if (/[-_]/.test(text)) {
       wrong('The digest is base64url', 'webhook-signature is plain base64, with + and / and padding.')
-      digests.push(padded(unurl(text)))
+      digests.push(padded(fromBase64Url(text)))
     } else if (text.length === 43) {
       wrong('The padding is missing', 'The digest ends with =. Something cut it off, or read the header as a query.')
       digests.push(padded(text))
@@ -276,7 +278,7 @@ type Keys = (secret: string) => Variant<Uint8Array>[]
 
 const X_KEYS: Keys = (secret) => [
   { value: utf8(secret), mistake: null },
-  ...retyped(secret).map(({ value, mistake }) => ({ value: utf8(value), mistake })),
+  ...secretVariants(secret).map(({ value, mistake }) => ({ value: utf8(value), mistake })),
   ...withKey(signingKey(secret), {
     title: 'The secret was decoded before it was used',
     advice: 'X-Signature is made with the shared secret as it stands, as UTF-8 text. Whoever signed this decoded it from base64 first.',
@@ -285,7 +287,7 @@ const X_KEYS: Keys = (secret) => [
 
 const STANDARD_KEYS: Keys = (secret) => [
   ...withKey(signingKey(secret), null),
-  ...retyped(secret).flatMap(({ value, mistake }) => withKey(signingKey(value), mistake)),
+  ...secretVariants(secret).flatMap(({ value, mistake }) => withKey(signingKey(value), mistake)),
   ...[secret, secret.replace(/^whsec_/, '')].map((text) => ({
     value: utf8(text),
     mistake: {
@@ -300,7 +302,7 @@ function withKey(key: Uint8Array | null, mistake: Variant<Uint8Array>['mistake']
 }
 
 /** What comes along when a secret is copied. */
-function retyped(secret: string): Variant<string>[] {
+function secretVariants(secret: string): Variant<string>[] {
   const variants: Variant<string>[] = []
   const add = (value: string, title: string, advice: string): void => {
     if (value !== '' && value !== secret && !variants.some((known) => known.value === value))
@@ -388,12 +390,12 @@ async function search(
 
 // ── Words ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function isCut(received: string, whole: string): boolean {
+function isTruncated(received: string, whole: string): boolean {
   return received.length >= 6 && received.length < whole.length && whole.startsWith(received)
 }
 
-function cutMistake(received: string, whole: string, header: SignatureHeader): Mistake[] {
-  if (!isCut(received, whole)) return []
+function truncationMistake(received: string, whole: string, header: SignatureHeader): Mistake[] {
+  if (!isTruncated(received, whole)) return []
   return [
     {
       title: `${header} is cut`,
@@ -445,7 +447,7 @@ function payloadMistakes({ code }: Verdict): Mistake[] {
 }
 
 /** Nothing that was tried helps: what is left, the most usual first. */
-function unproved(body: Uint8Array, scheme: Scheme): Mistake[] {
+function possibleCauses(body: Uint8Array, scheme: Scheme): Mistake[] {
   const guesses: Omit<Mistake, 'isProved'>[] = [
     {
       title: 'Another secret',
@@ -477,7 +479,7 @@ function words(seconds: number): string {
   return `${Math.round(seconds / 86_400)} days`
 }
 
-function unurl(text: string): string {
+function fromBase64Url(text: string): string {
   return text.replaceAll('-', '+').replaceAll('_', '/')
 }
 
