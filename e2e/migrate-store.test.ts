@@ -1,5 +1,5 @@
-// A SQLite installation that has everything in it is moved to PostgreSQL by `switchyard migrate-store`: what people see is the
-// same on both, what was owed is delivered, and what was in the middle goes on.
+// `switchyard migrate-store` migrates a SQLite installation that contains some of everything to PostgreSQL. Afterwards the API shows the
+// same data, pending deliveries are delivered, and unfinished work resumes.
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
@@ -22,12 +22,12 @@ import type { Reachable } from './wiring.ts'
 const SHARED_SECRET = 'SECRET-shared-é'
 const SIGNING_SECRET = generateSecret()
 
-/** As long as there is one, the server that the tests share goes on. */
-let held: TestDatabase
+/** Keeps the PostgreSQL server that the tests share running. */
+let serverUser: TestDatabase
 before(async () => {
-  held = await createDatabase()
+  serverUser = await createDatabase()
 })
-after(() => held.drop())
+after(() => serverUser.drop())
 
 interface Paged {
   data: { id: string }[]
@@ -46,7 +46,7 @@ async function all(service: Reachable, path: string): Promise<{ id: string; [fie
   }
 }
 
-/** Everything that people can ask for. Uses of tokens are left out: asking is one. */
+/** Everything that the API returns. The last use of tokens is left out, because reading it is a use. */
 async function everything(service: Reachable): Promise<Record<string, unknown>> {
   const [messages, deliveries, deletions] = [
     await all(service, '/messages'),
@@ -75,7 +75,8 @@ async function everything(service: Reachable): Promise<Record<string, unknown>> 
     deletionDetails: await each('/deletions', deletions),
     targets: await Promise.all(deletions.map(({ id }) => all(service, `/deletions/${id}/targets`))),
   }
-  // When the next attempt is due is told by the clock of the process, to a millisecond more or less; the delivery's name is signed, too.
+  // The time of the next attempt depends on the process's clock and can differ by a millisecond. The signature covers the delivery id,
+  // which changes.
   return JSON.parse(JSON.stringify(found), (key, value: unknown) => {
     if (key === 'webhook-signature') return 'v1,…'
     const { nextAttemptAt, what } = (value ?? {}) as { nextAttemptAt?: unknown; what?: unknown }
@@ -84,7 +85,7 @@ async function everything(service: Reachable): Promise<Record<string, unknown>> 
   }) as Record<string, unknown>
 }
 
-/** With the names that rows have after the move. */
+/** Replaces row ids by those after the migration. */
 function moved<T>(value: T): T {
   const text = JSON.stringify(value).replaceAll(
     /(?<![\w-])(\d{16})(-\d+)?(?![\w-])/g,
@@ -104,11 +105,11 @@ interface Filled {
   failing: string
   deleted: string
   token: string
-  /** A replay that is paused. */
+  /** A paused replay. */
   job: string
 }
 
-/** Of everything some, by the ways that users go. */
+/** Creates some of everything, through the public APIs. */
 async function fill(service: Service, good: Receiver, failing: Receiver): Promise<Filled> {
   const settings = { sharedSecret: SHARED_SECRET, signingSecrets: [SIGNING_SECRET] }
   const ids: Filled = {
@@ -121,7 +122,7 @@ async function fill(service: Service, good: Receiver, failing: Receiver): Promis
   await service.destination({ urls: [good.url], name: 'batches', batch: { size: 5, lingerMs: 50 } })
   await service.destination({ urls: [good.url], name: 'paused', sourceIds: [], paused: true })
   failing.answer = ({ messages }) => ({ status: messages.some(({ messageId }) => messageId?.startsWith('refused')) ? 404 : 500 })
-  // First: what fails again and again makes a destination wait.
+  // First, because repeated failures make a destination back off.
   await service.send([track('refused-1'), track('refused-2')])
   await eventually(
     () => service.deliveries(`destinationId=${ids.failing}&state=failed`),
@@ -135,7 +136,7 @@ async function fill(service: Service, good: Receiver, failing: Receiver): Promis
       },
     )
   }
-  // Nothing new, and once more; something new and something old; something that is no message; a text that PostgreSQL refuses.
+  // Only duplicates, twice; a new message and a duplicate; an invalid message; text that PostgreSQL cannot store.
   for (let nth = 0; nth < 2; nth++) await service.send([track('m-1-0'), track('m-1-1')])
   await service.send([track('m-1-1'), track('new-1'), track('new-1')])
   await service.send([{ type: 'track', messageId: 'wrong', userId: 'u', event: '' }, track('nul', { userId: 'a\0b', event: '\ud800' })])
@@ -152,7 +153,7 @@ async function fill(service: Service, good: Receiver, failing: Receiver): Promis
   const [delivered] = await service.deliveries(`destinationId=${ids.good}&state=delivered`)
   await service.api(`/deliveries/${delivered?.id}/replay`, { method: 'POST' })
   await service.api('/replays', { method: 'POST', body: { destinationId: ids.failing, states: ['failed'] } })
-  // One that is in the middle.
+  // An unfinished replay.
   const some = (await service.deliveries(`destinationId=${ids.good}&state=delivered`)).slice(-5)
   const body = { deliveryIds: some.map(({ id }) => id), ratePerSecond: 1 }
   ids.job = (await service.api<{ id: string }>('/replays', { method: 'POST', body })).id
@@ -180,17 +181,17 @@ async function fill(service: Service, good: Receiver, failing: Receiver): Promis
   return ids
 }
 
-/** Nothing happens any more: the failing destination is held, and everything else is delivered. */
+/** Waits until nothing changes any more: the failing destination is paused, and everything else is delivered. */
 async function still(service: Service, { failing }: Filled): Promise<void> {
   await service.api(`/destinations/${failing}`, { method: 'PATCH', body: { enabled: false } })
   await eventually(
     () => service.ledger(),
     (ledger) => ledger.every(({ destinationId, pending }) => destinationId === failing || pending === 0),
-    { what: 'all else delivered' },
+    { what: 'everything else delivered' },
   )
 }
 
-test('everything is there after the move, and what was owed is delivered', { skip: SQLITE_ONLY }, async () => {
+test('all data is there after the migration, and pending deliveries are delivered', { skip: SQLITE_ONLY }, async () => {
   const database = await createDatabase({ isEmpty: true })
   await using good = await startReceiver()
   await using failing = await startReceiver()
@@ -200,7 +201,7 @@ test('everything is there after the move, and what was owed is delivered', { ski
     await still(service, ids)
     const before = await everything(service)
     const pending = (await service.deliveries('state=pending')).map(({ messageId }) => messageId)
-    assert.ok(pending.length >= 20, 'there is work left to do')
+    assert.ok(pending.length >= 20, 'some deliveries are still pending')
     const arrivedBefore = good.arrivals.length
 
     const busy = await migrateStore(service.file, database.url)
@@ -218,36 +219,39 @@ test('everything is there after the move, and what was owed is delivered', { ski
     assert.equal(done.code, 0, done.stdout + done.stderr)
     assert.match(
       done.stdout,
-      new RegExp(`^${counted.rows} rows with \\d+ messages are in 127\\.0\\.0\\.1:\\d+/\\w+: \\d+ rows per second\\.$`, 'm'),
+      new RegExp(`^Migrated ${counted.rows} rows \\(\\d+ messages\\) to 127\\.0\\.0\\.1:\\d+/\\w+, at \\d+ rows per second\\.$`, 'm'),
     )
-    assert.match(done.stdout, /every table has as many rows, and the ledger and its recount are the same on both sides/)
+    assert.match(
+      done.stdout,
+      /the row counts of all tables, and the ledgers of \d+ destinations \(stored and recounted\), are the same in both stores/,
+    )
     for (const text of [done.stdout, done.stderr]) assert.doesNotMatch(text, /switchyard-test|SECRET-/)
     const bytes = (await database.bytes()).toString('latin1')
     for (const secret of [SIGNING_SECRET, 'SECRET-shared', 'SECRET-gone']) assert.ok(!bytes.includes(secret), secret)
 
     const refused = await runService({ env: { SWITCHYARD_STORE: `sqlite:${service.file}`, SWITCHYARD_PORT: '0' } }).ended
     assert.notEqual(refused.code, 0)
-    assert.match(refused.stderr + refused.stdout, /was moved to PostgreSQL at 127\.0\.0\.1:\d+.*migrate-store --from sqlite:.* --undo/)
+    assert.match(refused.stderr + refused.stdout, /was migrated to PostgreSQL at 127\.0\.0\.1:\d+.*migrate-store --from sqlite:.* --undo/)
     const again = await migrateStore(service.file, database.url)
     assert.equal(again.code, 0, again.stderr)
-    assert.match(again.stdout, /was moved to .* before/)
+    assert.match(again.stdout, /was already migrated to/)
 
     const node = await startNode(database.url)
     try {
       const after = await everything(node)
       const { audit, ...rest } = before as { audit: { id: string; subject: string }[] }
       for (const [name, value] of Object.entries(moved(rest))) assert.deepEqual(after[name], value, name)
-      // What was said then stays as it was said.
+      // The audit log keeps the ids of the time.
       assert.deepEqual(
         after['audit'],
         audit.map((entry) => Object.assign(entry, { id: moved(entry.id), subject: moved(entry.subject) })),
       )
       const { data: tokens } = await node.api<{ data: { name: string; lastUsedAt: string | null }[] }>('/tokens')
-      assert.ok(tokens.find(({ name }) => name === 'ops')?.lastUsedAt, 'when it was used last is known')
+      assert.ok(tokens.find(({ name }) => name === 'ops')?.lastUsedAt, 'the time of its last use is migrated')
       await callControl(node.url, ids.token, '/sources')
       await assert.rejects(callControl(node.url, ids.token, '/sources', { method: 'POST', body: { name: 'no' } }), /: 403 /)
 
-      // Names from before are still known.
+      // Lookups by old ids still work.
       const [old] = before['deliveries'] as { id: string }[]
       assert.equal(
         (await node.api<{ id: string }>(`/deliveries/${old?.id}`)).id,
@@ -261,7 +265,7 @@ test('everything is there after the move, and what was owed is delivered', { ski
       const [message] = before['messages'] as { id: string; messageId: string }[]
       assert.equal((await node.api<{ messageId: string }>(`/messages/${message?.id}`)).messageId, message?.messageId)
 
-      // What came before is a duplicate still; who was kept out still is.
+      // Earlier messages are still recognised as duplicates, and suppressed users are still suppressed.
       const totals = async () =>
         (await node.api<{ data: { sourceId: string; duplicates: number; suppressed: number }[] }>('/stats/totals')).data.find(
           ({ sourceId }) => sourceId === service.sourceId,
@@ -273,15 +277,15 @@ test('everything is there after the move, and what was owed is delivered', { ski
           headers: { authorization: `Basic ${btoa(`${service.writeKey}:`)}`, 'content-type': 'application/json' },
           body: JSON.stringify({ batch: messages }),
         })
-      assert.equal((await send([track('m-3-1'), track('after the move'), track('kept out too', { userId: 'v' })])).status, 200)
-      await good.until(() => good.byMessageId.has('after the move'))
+      assert.equal((await send([track('m-3-1'), track('after the migration'), track('kept out too', { userId: 'v' })])).status, 200)
+      await good.until(() => good.byMessageId.has('after the migration'))
       await eventually(
         totals,
         (now) => now?.duplicates === (counts?.duplicates ?? 0) + 1 && now.suppressed === (counts?.suppressed ?? 0) + 1,
       )
 
-      // Secrets sign as before.
-      const [arrival] = good.byMessageId.get('after the move')?.filter(({ path }) => path === '/a') ?? []
+      // Secrets still sign requests.
+      const [arrival] = good.byMessageId.get('after the migration')?.filter(({ path }) => path === '/a') ?? []
       assert.equal(
         arrival?.headers['x-signature'],
         createHmac('sha1', SHARED_SECRET)
@@ -290,7 +294,7 @@ test('everything is there after the move, and what was owed is delivered', { ski
       )
       assert.ok(verifyWebhook({ body: arrival?.bytes ?? '', headers: arrival?.headers ?? {} }, { signingSecrets: [SIGNING_SECRET] }).ok)
 
-      // What was owed arrives, and what was replayed goes on.
+      // Pending deliveries arrive, and the replay resumes.
       failing.answer = () => undefined
       await node.api(`/destinations/${ids.failing}`, { method: 'PATCH', body: { enabled: true } })
       await failing.until(() =>
@@ -312,18 +316,18 @@ test('everything is there after the move, and what was owed is delivered', { ski
         () => all(node, '/replays'),
         (jobs) => jobs.every(({ state }) => state === 'finished'),
       )
-      // A job is finished when everything is owed again; the deliveries come after it.
+      // A job finishes when it has queued all deliveries; they are sent after that.
       await nothingPending()
       const recount = await node.api('/ledger?recount=true')
       assert.deepEqual(recount, await node.api('/ledger'))
       assert.ok(good.arrivals.length > arrivedBefore)
       const twice = [...good.byMessageId].filter(([id, arrivals]) =>
-        arrivals.some(({ number, headers }) => number > arrivedBefore && id !== 'after the move' && headers['x-replay'] === undefined),
+        arrivals.some(({ number, headers }) => number > arrivedBefore && id !== 'after the migration' && headers['x-replay'] === undefined),
       )
       assert.deepEqual(
         twice.map(([id]) => id),
         [],
-        'nothing that was delivered before is sent again',
+        'nothing that was delivered before the migration is sent again',
       )
     } finally {
       await node.close()
@@ -333,7 +337,7 @@ test('everything is there after the move, and what was owed is delivered', { ski
   }
 })
 
-test('a database that is not empty, is not known or runs is refused, with words and without its password', {
+test('a database that is not empty, unreachable or in use is rejected with an error that does not contain the password', {
   skip: SQLITE_ONLY,
 }, async () => {
   const database = await createDatabase({ isEmpty: true })
@@ -342,12 +346,12 @@ test('a database that is not empty, is not known or runs is refused, with words 
     await service.stop()
     const node = await startNode(database.url)
     const busy = await migrateStore(service.file, database.url)
-    assert.match(busy.stderr, /Nodes run on this database/)
+    assert.match(busy.stderr, /Nodes are running on this database/)
     await node.close()
     const full = await migrateStore(service.file, database.url)
-    assert.match(full.stderr, /The database is not empty: .*DROP SCHEMA switchyard CASCADE/)
+    assert.match(full.stderr, /The database already contains a Switchyard store\. .*DROP SCHEMA switchyard CASCADE/)
     assert.deepEqual([busy.code, full.code], [1, 1])
-    // Nothing keeps the service from starting on the file.
+    // The service can still start on the file.
     const next = await service.restart()
     await next.stop()
 
@@ -356,9 +360,9 @@ test('a database that is not empty, is not known or runs is refused, with words 
       assert.equal(code, 2, stderr)
       return stderr
     }
-    assert.match(await usage('--from', `sqlite:${service.file}`), /Where to\?/)
-    assert.match(await usage('--from', `sqlite:${service.file}`, '--to', 'sqlite:other.db'), /must be postgres/)
-    assert.match(await usage('--from', 'postgres://a:SECRET@b/c', '--to', 'postgres://a:SECRET@b/c'), /must be sqlite:PATH/)
+    assert.match(await usage('--from', `sqlite:${service.file}`), /The target database is missing/)
+    assert.match(await usage('--from', `sqlite:${service.file}`, '--to', 'sqlite:other.db'), /--to must be a PostgreSQL address/)
+    assert.match(await usage('--from', 'postgres://a:SECRET@b/c', '--to', 'postgres://a:SECRET@b/c'), /--from must be a SQLite store/)
     assert.doesNotMatch(await usage('--from', 'x:SECRET', '--to', 'postgres://a:SECRET@b/c'), /SECRET/)
     const missing = await migrateStore(`${service.file}.none`, database.url)
     assert.deepEqual([missing.code, /There is no store at/.test(missing.stderr)], [1, true])
@@ -369,7 +373,7 @@ test('a database that is not empty, is not known or runs is refused, with words 
   }
 })
 
-test('--keep-usable leaves no mark, and --undo takes it away', { skip: SQLITE_ONLY }, async () => {
+test('--keep-usable leaves no mark, and --undo removes it', { skip: SQLITE_ONLY }, async () => {
   const [one, two] = [await createDatabase({ isEmpty: true }), await createDatabase({ isEmpty: true })]
   await using service = await startService({ log: 'error' })
   try {
@@ -382,14 +386,14 @@ test('--keep-usable leaves no mark, and --undo takes it away', { skip: SQLITE_ON
     assert.deepEqual(JSON.parse(undone.stdout), { from: service.file, undone: true })
     await (await service.restart()).stop()
     const again = await migrateStore(service.file, two.url)
-    assert.match(again.stderr, /moved into that database before/)
+    assert.match(again.stderr, /already migrated to that database/)
   } finally {
     await one.drop()
     await two.drop()
   }
 })
 
-test("a file of an earlier version is moved, and receivers' credentials that are plain in it are readable nowhere in the database", async (t) => {
+test('a file of an earlier version is migrated, and its plain-text credentials of receivers are stored encrypted', async (t) => {
   const fixture = join(import.meta.dirname, 'fixtures', 'schema-2-credentials')
   const facts = JSON.parse(readFileSync(`${fixture}.json`, 'utf8')) as {
     key: string
@@ -410,5 +414,5 @@ test("a file of an earlier version is moved, and receivers' credentials that are
   const node = await startNode(database.url)
   t.after(() => node.close())
   const { urls, headers } = await node.api<{ urls: string[]; headers: object }>(`/destinations/${facts.destinations.good}`)
-  for (const text of facts.credentials) assert.ok(JSON.stringify([urls, headers]).includes(text), 'the node has it')
+  for (const text of facts.credentials) assert.ok(JSON.stringify([urls, headers]).includes(text), 'the node can decrypt it')
 })

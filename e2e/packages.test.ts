@@ -21,8 +21,8 @@ import { buildServer, SITES } from '../scripts/build-server.ts'
 import { BUNDLER, compile, ES_MODULES } from './compile.ts'
 import { installIn, PACKAGES, type PackageName, pack, readJson, repository, runtime } from './installed-packages.ts'
 import { IS_LONG } from './long-tests.ts'
-import { migrate } from './migrate.ts'
 import { startReceiver } from './receiver.ts'
+import { runProgram } from './run-migrated-program.ts'
 import { run } from './run-program.ts'
 import { requireSandboxed } from './sandboxed-require.ts'
 import { ACCESS_TOKEN, createTrackingEndpoint } from './tracking-endpoint.ts'
@@ -288,7 +288,7 @@ test('a program for the public client compiles and runs with another import, and
   await compile(workspace, [theirs], { ...ES_MODULES, skipLibCheck: true })
   await compile(projectOf('node'), [ours], ES_MODULES)
   await compile(projectOf('node'), [ours], BUNDLER)
-  const [before, now] = [await migrate(theirs), await migrate(ours)]
+  const [before, now] = [await runProgram(theirs), await runProgram(ours)]
   assert.equal(before.messages.length, 12)
   assert.deepEqual(now, before)
 })

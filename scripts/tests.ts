@@ -40,7 +40,7 @@ const FIRST = [
   'e2e/command-line-resources.test.ts',
   'e2e/on-postgresql.test.ts',
   'e2e/packages.test.ts',
-  'packages/server/src/store-migration/move-store.test.ts',
+  'packages/server/src/store-migration/migrate-store.test.ts',
 ]
 
 const { values, positionals } = parseArgs({

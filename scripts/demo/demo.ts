@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { buildDashboard } from '../build-dashboard.ts'
-import { closeBooks, count, type LedgerRow, type Parts, untilSettled } from './books.ts'
+import { closeBooks, count, type LedgerRow, type Parts, untilSettled } from './final-report.ts'
 import { openBrowser } from './open-browser.ts'
 import { HELP, MAX_RATE, type Options, parseOptions } from './options.ts'
 import { flaky, Receiver } from './receivers.ts'

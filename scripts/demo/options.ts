@@ -1,7 +1,7 @@
 // What can be asked of the demo on its command line.
 
 import { parseArgs } from 'node:util'
-import { durationMs } from '../../packages/server/src/commands/line/moment.ts'
+import { durationMs } from '../../packages/server/src/commands/line/times.ts'
 
 export interface Options {
   /** Messages a second. */

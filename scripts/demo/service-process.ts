@@ -1,6 +1,6 @@
 // The service, as a process of its own and as `npm start` runs it: on a file in the demo's folder, on loopback. It is not in the
 // terminal's process group, so that Ctrl-C reaches the demo alone, which first ends the traffic; should the demo be killed, the service
-// ends by itself (ends-with-demo.ts).
+// ends by itself (exit-with-demo.ts).
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const CLI = join(import.meta.dirname, '..', '..', 'packages', 'server', 'src', 'cli.ts')
-const GUARD = pathToFileURL(join(import.meta.dirname, 'ends-with-demo.ts'))
+const GUARD = pathToFileURL(join(import.meta.dirname, 'exit-with-demo.ts'))
 const STOP_DEADLINE_MS = 12_000
 
 /** What a person can do something about: one sentence, no stack. */

@@ -2,10 +2,10 @@
 
 import { apply } from './configuration/apply.ts'
 import { exportCommand } from './configuration/export.ts'
-import { BOOK_COMMANDS } from './history/books.ts'
 import { DELIVERY_COMMANDS } from './history/deliveries.ts'
 import { MESSAGE_COMMANDS } from './history/messages.ts'
 import { REPLAY_COMMANDS } from './history/replay.ts'
+import { REPORT_COMMANDS } from './history/reports.ts'
 import { tail } from './history/tail.ts'
 import { importCommand } from './import/import.ts'
 import { backup } from './installation/backup.ts'
@@ -31,7 +31,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Messages',
-    commands: [send, listen, importCommand, tail, ...MESSAGE_COMMANDS, ...DELIVERY_COMMANDS, ...REPLAY_COMMANDS, ...BOOK_COMMANDS],
+    commands: [send, listen, importCommand, tail, ...MESSAGE_COMMANDS, ...DELIVERY_COMMANDS, ...REPLAY_COMMANDS, ...REPORT_COMMANDS],
   },
   {
     title: 'Configuration',

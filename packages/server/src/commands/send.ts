@@ -2,12 +2,12 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
-import { showStory } from './history/story.ts'
+import { showTimeline } from './history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from './line/command.ts'
 import { readJsonObject } from './line/input.ts'
 import { cell } from './line/listing.ts'
-import { parseDuration, parseMoment } from './line/moment.ts'
 import { at, idOf } from './line/references.ts'
+import { parseDuration, parseTimeFlag } from './line/times.ts'
 import { pause } from './service/api.ts'
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
@@ -108,7 +108,7 @@ async function messageOf(call: Call): Promise<JsonObject> {
     message[name] = await readJsonObject(`--${name}`, text)
   }
   const timestamp = flag('timestamp')
-  if (timestamp !== undefined) message['timestamp'] = parseMoment('timestamp', timestamp)
+  if (timestamp !== undefined) message['timestamp'] = parseTimeFlag('timestamp', timestamp)
   if (whole === undefined) {
     if (message['userId'] === undefined && message['anonymousId'] === undefined) message['userId'] = 'user-1'
     if (type === 'track') message['event'] ??= 'Test Event'
@@ -187,7 +187,7 @@ async function follow(call: Call, messageId: string, waitMs: number): Promise<Ex
       continue
     }
     if (json) out.json(message)
-    else showStory(out, message)
+    else showTimeline(out, message)
     if (signal.aborted) return EXIT.interrupted
     if (pending.length > 0) out.remark(`Not delivered within ${waitMs / 1_000} s. It is tried on.`)
     else if (deliveries.length === 0) out.remark('It goes to no webhook.')

@@ -18,10 +18,10 @@ import {
   type StoreInspection,
   StoreUnavailable,
 } from '../store/store.ts'
-import type { Moved, MoveOptions } from '../store-migration/move-store.ts'
+import type { MigrationOptions, MigrationResult } from '../store-migration/migrate-store.ts'
 
 export type { StoreInspection } from '../store/store.ts'
-export type { Moved } from '../store-migration/move-store.ts'
+export type { MigrationResult } from '../store-migration/migrate-store.ts'
 
 /** What a person can mend. */
 export class MaintenanceProblem extends Error {
@@ -123,15 +123,15 @@ function reseal({ secrets }: Pick<Store, 'secrets'>, key: string, endTokens: boo
   return secrets.reseal(createSecretBox(key), audit, endTokens ? names.filter((name) => STORED_SECRETS[name].letsIn) : [])
 }
 
-export interface MigrateOptions extends Pick<MoveOptions, 'path' | 'url' | 'keepUsable' | 'dryRun' | 'onProgress' | 'signal'> {
-  /** SWITCHYARD_SECRET_KEY: of the nodes, or of the file as well where it had one. Null: not given. */
+export interface MigrateOptions extends Pick<MigrationOptions, 'path' | 'url' | 'keepUsable' | 'dryRun' | 'onProgress' | 'signal'> {
+  /** SWITCHYARD_SECRET_KEY: the key of the nodes, and possibly of the file as well. Null if it is not set. */
   secretKey: string | null
-  /** SWITCHYARD_NEW_SECRET_KEY: of the nodes, where the file's is another. */
+  /** SWITCHYARD_NEW_SECRET_KEY: the key of the nodes, if it differs from that of the file. */
   newKey: string | null
 }
 
-/** Moves a SQLite installation to PostgreSQL; interrupted, the same call goes on. See store-migration. */
-export async function migrateStore({ secretKey, newKey, ...options }: MigrateOptions): Promise<Moved> {
+/** Migrates a SQLite installation to PostgreSQL. If interrupted, running it again resumes. See store-migration. */
+export async function migrateStore({ secretKey, newKey, ...options }: MigrateOptions): Promise<MigrationResult> {
   const key = newKey ?? secretKey
   if (key === null) {
     throw new MaintenanceProblem(
@@ -139,15 +139,15 @@ export async function migrateStore({ secretKey, newKey, ...options }: MigrateOpt
     )
   }
   return inWords(async () => {
-    const { moveStore } = await import('../store-migration/move-store.ts')
+    const migration = await import('../store-migration/migrate-store.ts')
     const oldKeys = [...(secretKey === null ? [] : [secretKey]), ...keysBeside(options.path)]
-    return moveStore({ ...options, oldKeys, newKey: key })
+    return migration.migrateStore({ ...options, oldKeys, newKey: key })
   })
 }
 
-/** Takes the mark of a move away: services start on the file again. False when there was none. */
+/** Removes the migration mark, so that a service can start on the file again. Returns false if there was no mark. */
 export async function undoMigration(path: string): Promise<boolean> {
-  return inWords(async () => (await import('../store-migration/move-store.ts')).undoMove(path))
+  return inWords(async () => (await import('../store-migration/migrate-store.ts')).undoMigration(path))
 }
 
 /** Without a login. */
@@ -190,8 +190,8 @@ function openStore(path: string, key: string): Promise<SqliteStore> {
   return createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays: 7 })
 }
 
-/** By name: whoever moves nothing does not load what throws them, PostgreSQL's driver among it. */
-const OF_A_MOVE = new Set(['MoveProblem', 'ArrivalProblem', 'SchemaProblem'])
+/** Compared by name, so that commands other than migrate-store need not load the modules that throw them, such as PostgreSQL's driver. */
+const MIGRATION_PROBLEMS = new Set(['MigrationProblem', 'MigrationTargetProblem', 'SchemaProblem'])
 
 async function inWords<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -202,7 +202,7 @@ async function inWords<T>(work: () => Promise<T>): Promise<T> {
     }
     if (
       [SecretBoxError, KeyFileProblem, StoreProblem, AddressProblem].some((known) => error instanceof known) ||
-      OF_A_MOVE.has((error as Error).name)
+      MIGRATION_PROBLEMS.has((error as Error).name)
     ) {
       throw new MaintenanceProblem((error as Error).message, { cause: error })
     }

@@ -1,40 +1,41 @@
-// Whether everything has arrived: as many rows in every table, and on both sides the same ledger, kept and counted.
+// Verifies a migration: both stores must have the same number of rows in every table, the same ledger, and the same ledger when it is
+// recounted from the rows.
 
-import type { Arriving } from '../store/postgres/schema/arriving.ts'
-import { LEAVING_TABLES, type Leaving, type LeavingTable } from '../store/sqlite/schema/leaving.ts'
+import type { MigrationTarget } from '../store/postgres/schema/migration-target.ts'
+import { type MigrationSource, SQLITE_TABLES, type SqliteTable } from '../store/sqlite/schema/migration-source.ts'
 import type { LedgerRow } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
-export interface Compared {
-  /** What does not agree, as sentences. */
+export interface Comparison {
+  /** One sentence for each difference. */
   problems: string[]
-  counts: Record<LeavingTable, number>
+  counts: Record<SqliteTable, number>
   destinations: number
 }
 
-/** `staying`: settings that are not moved. */
-export async function compareStores(leaving: Leaving, arriving: Arriving, staying: number): Promise<Compared> {
+/** `skippedSettings` is the number of settings that are not migrated. */
+export async function compareStores(source: MigrationSource, target: MigrationTarget, skippedSettings: number): Promise<Comparison> {
   const problems: string[] = []
-  const counts = {} as Compared['counts']
-  for (const table of LEAVING_TABLES) {
-    const left = leaving.count(table) - (table === 'settings' ? staying : 0)
-    // How far the move is is a setting, too.
-    const arrived = (await arriving.count(table)) - (table === 'settings' ? 1 : 0)
-    if (left !== arrived) problems.push(`${table}: ${left} rows in the file, ${arrived} in PostgreSQL`)
-    counts[table] = arrived
+  const counts = {} as Comparison['counts']
+  for (const table of SQLITE_TABLES) {
+    const expected = source.count(table) - (table === 'settings' ? skippedSettings : 0)
+    // The state of the migration is a setting of the target.
+    const found = (await target.count(table)) - (table === 'settings' ? 1 : 0)
+    if (expected !== found) problems.push(`${table}: ${expected} rows in the file, ${found} in PostgreSQL`)
+    counts[table] = found
   }
-  const ledger = leaving.ledger()
-  problems.push(...differences('the ledger', ledger, await arriving.ledger()))
-  problems.push(...differences('the recount', leaving.recount(), await arriving.recount()))
+  const ledger = source.ledger()
+  problems.push(...differences('the ledger', ledger, await target.ledger()))
+  problems.push(...differences('the recount', source.recount(), await target.recount()))
   return { problems, counts, destinations: ledger.length }
 }
 
-/** A destination that has no row has only zeros. */
-export function differences(what: string, here: readonly LedgerRow[], there: readonly LedgerRow[]): string[] {
-  const ids = new Set([...here, ...there].map(({ destinationId }) => destinationId))
+/** A destination without a row counts as all zeros. */
+export function differences(what: string, inFile: readonly LedgerRow[], inPostgres: readonly LedgerRow[]): string[] {
+  const ids = new Set([...inFile, ...inPostgres].map(({ destinationId }) => destinationId))
   return [...ids].flatMap((id) => {
-    const [left, right] = [here, there].map((rows) => rows.find(({ destinationId }) => destinationId === id))
+    const [left, right] = [inFile, inPostgres].map((rows) => rows.find(({ destinationId }) => destinationId === id))
     return COUNTS.filter((name) => (left?.[name] ?? 0) !== (right?.[name] ?? 0)).map(
       (name) => `${what} of ${id}: ${name} is ${left?.[name] ?? 0} in the file and ${right?.[name] ?? 0} in PostgreSQL`,
     )

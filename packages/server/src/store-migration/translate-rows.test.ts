@@ -34,7 +34,7 @@ const deletion = (change: object) => ({
   ...change,
 })
 
-test('a purge in the middle goes on where it was; one with suppression has the tail that it has there', () => {
+test('an unfinished purge resumes where it stopped; one with suppression gets the tail that PostgreSQL adds', () => {
   const end = BigInt(movedRowId(ROW))
   const purgeOf = (change: object) => {
     const { purge_cursor: cursor, purge_end: until } = translate.deletions(deletion(change)) ?? {}
@@ -48,11 +48,11 @@ test('a purge in the middle goes on where it was; one with suppression has the t
   assert.equal(translate.deletions(deletion({}))?.['sources'], JSON.stringify([movedNum(1), movedNum(2)]))
 })
 
-test('deletions and jobs are named by their time, in the order they were made whatever the clock did', () => {
+test('deletions and jobs get ids from their creation time, in their original order even if the clock went back', () => {
   const [first, second] = [1, 2].map((num) => translate.deletions(deletion({ num }))?.['num'] as string)
   assert.equal(first, rowIdAt(1_800_000_000_000))
   assert.ok((second ?? '') > first)
-  // A row may name a job that was dropped: that is nobody else.
+  // A row may refer to a job that was dropped; its id must not become that of another job.
   const replay = { origin: ROW, idx: 0, destination: 1, segment: ROW, replay_of: `${ROW}-3`, at: 1, state: null }
   assert.equal(translate.replays({ ...replay, job: 2 })?.['job'], second)
   assert.notEqual(translate.replays({ ...replay, job: 7 })?.['job'], second)
@@ -60,14 +60,14 @@ test('deletions and jobs are named by their time, in the order they were made wh
   assert.equal(translate.replays({ ...replay, job: null })?.['replay_of'], `${movedRowId(ROW)}-3`)
 })
 
-test('where a replay stands is a row, or a place among the deliveries that it names', () => {
+test('the position of a replay is a row id, or an index into the deliveries that it lists', () => {
   const part = { job: 1, destination: 0, state: 0, place: 0, over: 0, waiting: 0, turn: 0 }
   assert.equal(translate.replay_parts({ ...part, next: 12 })?.['next'], '12')
   assert.equal(translate.replay_parts({ ...part, next: ROW })?.['next'], movedRowId(ROW))
   assert.equal(translate.replay_parts({ ...part, next: 0 })?.['destination'], '0')
 })
 
-test('texts that PostgreSQL refuses are written so that it takes them, and rows in JSON become texts', () => {
+test('text that PostgreSQL cannot store is escaped, and row ids in JSON become strings', () => {
   assert.equal(translate.suppressions({ source: 1, user_id: 'a\0b', since: 1 })?.['user_id'], '\\a\\u0000b')
   const shipment = { id: ROW, destination: 1, class: 1, due: 5, count: 1, attempt: 1, first_attempt: 3, unit: 1, replay: 0, urls: null }
   const moved = translate.shipments({ ...shipment, parts: `[[${ROW + 1},${ROW},[0,2]]]` })
@@ -102,7 +102,7 @@ test('texts that PostgreSQL refuses are written so that it takes them, and rows 
   ])
 })
 
-test('secrets are sealed anew for what they are of, and those of deleted destinations stay behind', () => {
+test('secrets are re-encrypted with their context, and those of deleted destinations are dropped', () => {
   const secrets = { id: 'dst_1', type: 'webhook', sharedSecret: 's', signingSecrets: ['a', 'b'] }
   const docOf = (parts: object, deleted = 0) => {
     const row = translate.destinations({ num: 1, id: 'dst_1', deleted, doc: JSON.stringify({ ...secrets, ...parts }) })
@@ -119,7 +119,7 @@ test('secrets are sealed anew for what they are of, and those of deleted destina
   assert.deepEqual(
     docOf(plain),
     { ...resealed, sealedUrls: ['u sealed for dst_1.urls.0'], sealedHeaders: { H: 'h sealed for dst_1.headers.H' } },
-    'what an earlier version wrote in plain text',
+    'stored in plain text by an earlier version',
   )
   const emptied = { id: 'dst_1', type: 'webhook', sharedSecret: null, signingSecrets: [], sealedUrls: [], sealedHeaders: {} }
   for (const parts of [sealed, plain]) assert.deepEqual(docOf(parts, 1), emptied)

@@ -1,6 +1,6 @@
-// What each row of a SQLite file is in PostgreSQL: other names for rows, ids as texts in JSON, texts as PostgreSQL takes them,
-// secrets under the key of the nodes. A row has the same names each time, so that a move can be gone on with. Nothing is left
-// out but what only the file is concerned with.
+// Translates each row of a SQLite file to its PostgreSQL form: row ids are converted and become strings in JSON, text is escaped where
+// PostgreSQL cannot store it, and secrets are encrypted with the nodes' key. A row gets the same ids each time, so that an interrupted
+// migration can be resumed. Only settings that concern the file alone are left out.
 
 import { SECRET_PREFIX } from '../store/configuration/resource-rows.ts'
 import { hiddenInAttempt, hiddenInAudit, sealedDoc } from '../store/configuration/unencrypted-credentials.ts'
@@ -9,47 +9,50 @@ import type { Seed } from '../store/encoding/fingerprint.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
 import { keyBytes, SEED_SETTING } from '../store/postgres/messages/message-keys.ts'
 import { TAIL } from '../store/postgres/rows/purging.ts'
-import type { MessageKey } from '../store/postgres/schema/arriving.ts'
-import type { ArrivingRow } from '../store/postgres/schema/arriving-columns.ts'
 import { movedNum, movedRowId, rowIdAt } from '../store/postgres/schema/ids.ts'
+import type { MessageKey } from '../store/postgres/schema/migration-target.ts'
+import type { PostgresRow } from '../store/postgres/schema/migration-target-columns.ts'
 import { dayOf } from '../store/postgres/schema/partitions.ts'
 import { writeText } from '../store/postgres/session/text-columns.ts'
 import { KEY_AGE_SETTING } from '../store/sqlite/keys/key-age.ts'
 import { PLAIN_CREDENTIALS } from '../store/sqlite/schema/encrypt-credentials.ts'
-import type { LeavingRow, LeavingTable } from '../store/sqlite/schema/leaving.ts'
-import { MOVED_SETTING } from '../store/sqlite/schema/moved-mark.ts'
+import { MIGRATION_MARK_SETTING } from '../store/sqlite/schema/migration-mark.ts'
+import type { SqliteRow, SqliteTable } from '../store/sqlite/schema/migration-source.ts'
 import { msOfRowId } from '../store/sqlite/schema/row-ids.ts'
-import type { SecretsOnTheWay } from './secrets-on-the-way.ts'
+import type { SecretReencryption } from './reencrypt-secrets.ts'
 
 export interface Translation {
-  secrets: Pick<SecretsOnTheWay, 'seal' | 'reseal'>
+  secrets: Pick<SecretReencryption, 'seal' | 'reseal'>
   bodyBytes: (segment: number) => number
-  /** By number, when each was made. */
+  /** Every deletion and replay job, ordered by num. */
   deletions: readonly { num: number; created_at: number }[]
   replayJobs: readonly { num: number; created_at: number }[]
 }
 
-/** Undefined: it stays behind. */
-export type Translate = (row: LeavingRow) => ArrivingRow | undefined
+/** Returns undefined for a row that is not migrated. */
+export type Translate = (row: SqliteRow) => PostgresRow | undefined
 
-/** Only SQLite has these: the last number that it assigned, the age of its keys, the mark of this migration, and whether credentials still have to be encrypted, which the migration does. */
-const STAYING = new Set(['last_id', KEY_AGE_SETTING, MOVED_SETTING, PLAIN_CREDENTIALS])
+/**
+ * Settings that only SQLite has: the last id that it assigned, the age of its keys, the mark of this migration, and whether credentials
+ * still have to be encrypted, which the migration does.
+ */
+const SQLITE_ONLY = new Set(['last_id', KEY_AGE_SETTING, MIGRATION_MARK_SETTING, PLAIN_CREDENTIALS])
 const SEED = 'dedup_seed'
 const SCHEDULE = 'schedule_ms'
-/** Numbers from here on are of rows; below they count, or are a place in a list. */
-const FIRST_ROW = 1e15
+/** Numbers from here on are row ids; smaller ones are counts or indexes. */
+const FIRST_ROW_ID = 1e15
 const LARGEST_INTEGER = 2 ** 31 - 1
 
-export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }: Translation): Record<LeavingTable, Translate> {
+export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }: Translation): Record<SqliteTable, Translate> {
   const deletionNum = timedNums(deletions)
   const jobNum = timedNums(replayJobs)
 
   return {
     settings: ({ name, value }) => {
       const [key, text] = [name as string, value as string]
-      if (STAYING.has(key)) return undefined
+      if (SQLITE_ONLY.has(key)) return undefined
       if (key === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(text) as Seed) }
-      // Compared as an integer there.
+      // PostgreSQL compares it as an integer.
       if (key === SCHEDULE) return { name: key, value: String(Math.floor(Number(text))) }
       return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? secrets.reseal(text, key) : writeText(text) }
     },
@@ -84,8 +87,8 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
         parts: JSON.stringify(parts.map(part)),
       }
     },
-    attempts: (row) => ({ ...named(row), id: rowId(row['id']), doc: attemptDoc(row['doc'] as string) }),
-    failures: (row) => ({ ...named(row), id: rowId(row['id']), reason: text(row['reason']) }),
+    attempts: (row) => ({ ...withRowIds(row), id: rowId(row['id']), doc: attemptDoc(row['doc'] as string) }),
+    failures: (row) => ({ ...withRowIds(row), id: rowId(row['id']), reason: text(row['reason']) }),
     replays: (row) => ({
       ...row,
       origin: rowId(row['origin']),
@@ -121,7 +124,7 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
       ...row,
       job: jobNum(row['job'] as number),
       destination: num(row['destination']),
-      // A row, or a place among the deliveries that the job names.
+      // A row id, or an index into the deliveries that the job lists.
       next: rowId(row['next']),
       over: row['over'] === 1,
     }),
@@ -129,15 +132,15 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
       ...row,
       id: rowId(row['id']),
       actor_name: text(row['actor_name']),
-      subject: text(subject(row['subject'])),
+      subject: text(auditSubject(row['subject'])),
       ...auditDocs(row),
     }),
     stats: (row) => ({ ...row, subject: text(row['subject']) }),
   }
 }
 
-/** The keys of a segment's messages: what a duplicate is recognised by, and what finds a message by its messageId. */
-export function messageKeys(row: LeavingRow): MessageKey[] {
+/** The keys of a segment's messages: they identify duplicates, and find a message by its messageId. */
+export function messageKeys(row: SqliteRow): MessageKey[] {
   const words = new Uint32Array(new Uint8Array(row['keys'] as Uint8Array).buffer)
   const day = dayOf(msOfRowId(row['seq'] as number))
   const segment = rowId(row['seq'])
@@ -146,7 +149,7 @@ export function messageKeys(row: LeavingRow): MessageKey[] {
   return keys
 }
 
-// ── Names ──
+// ── Ids ──
 
 function num(value: unknown): string {
   return movedNum(value as number)
@@ -154,10 +157,10 @@ function num(value: unknown): string {
 
 function rowId(value: unknown): string {
   const number = value as number
-  return number < FIRST_ROW ? String(number) : movedRowId(number)
+  return number < FIRST_ROW_ID ? String(number) : movedRowId(number)
 }
 
-/** Numbered from 1 there, and named by their time here. In their order, whatever the clock did. */
+/** SQLite numbers these from 1; PostgreSQL derives their ids from the creation time. Their order is kept even if the clock went back. */
 function timedNums(rows: Translation['deletions']): (number: number) => string {
   const nums = new Map<number, string>()
   let last = 0n
@@ -166,11 +169,11 @@ function timedNums(rows: Translation['deletions']): (number: number) => string {
     last = ofTime > last ? ofTime : last + 1n
     nums.set(row.num, String(last))
   }
-  // Of what is no more: rows may still name it, and it must not become another's.
+  // A row may still refer to a deleted one, and that id must not belong to another.
   return (number) => nums.get(number) ?? movedNum(number)
 }
 
-function named(row: LeavingRow): ArrivingRow {
+function withRowIds(row: SqliteRow): PostgresRow {
   return {
     ...row,
     origin: rowId(row['origin']),
@@ -185,12 +188,12 @@ function deliveryId(id: string): string {
   return at === -1 ? id : `${rowId(Number(id.slice(0, at)))}${id.slice(at)}`
 }
 
-/** By a delivery's name what was done to it is looked up. What was said before and after stays as it was said. */
-function subject(value: unknown): unknown {
+/** The audit log is searched by a delivery's id, so a subject that is one is converted. `before` and `after` keep the ids they had. */
+function auditSubject(value: unknown): unknown {
   return typeof value === 'string' && /^[1-9]\d{15}-\d{1,4}$/.test(value) ? deliveryId(value) : value
 }
 
-// ── Columns that hold more than a value ──
+// ── Columns with structured values ──
 
 type StoredPart = [origin: number, segment: number, indexes: readonly number[] | 0]
 
@@ -208,7 +211,7 @@ function routes(column: string): string {
 
 function attemptDoc(stored: string): string {
   const column = stored.includes('?') ? (hiddenInAttempt(stored) ?? stored) : stored
-  // Nearly all attempts carry the messages of one segment alone, and name no other row.
+  // Nearly all attempts carry the messages of a single segment and refer to no other row.
   if (!column.includes('"g":')) return column
   const doc = JSON.parse(column) as AttemptDoc
   if (doc.g === undefined) return column
@@ -224,14 +227,14 @@ function jobDoc(column: string): string {
     : JSON.stringify({ ...doc, selection: { ...doc.selection, deliveryIds: deliveryIds.map(deliveryId) } })
 }
 
-/** With suppression, a purge there goes on for a while after its mark: see purging.ts. */
-function purge(row: LeavingRow): ArrivingRow {
+/** In PostgreSQL, a purge with suppression continues for a while past its end: see purging.ts. */
+function purge(row: SqliteRow): PostgresRow {
   const end = BigInt(rowId(row['purge_end'])) + (row['suppress'] === 1 ? TAIL : 0n)
   const isOver = (row['purge_cursor'] as number) >= (row['purge_end'] as number)
   return { purge_end: String(end), purge_cursor: isOver ? String(end) : rowId(row['purge_cursor']) }
 }
 
-function auditDocs(row: LeavingRow): ArrivingRow {
+function auditDocs(row: SqliteRow): PostgresRow {
   if (!(row['action'] as string).startsWith('destination.')) return {}
   const hidden = (column: string): string | null =>
     row[column] === null ? null : (hiddenInAudit(row[column] as string) ?? (row[column] as string))
@@ -242,7 +245,7 @@ function text(value: unknown): string | null {
   return value === null ? null : writeText(value as string)
 }
 
-/** As message-keys.ts reads it. */
+/** The format that message-keys.ts reads. */
 function seedText(seed: Seed): string {
   const bytes = Buffer.alloc(16)
   for (const [at, word] of seed.entries()) bytes.writeUInt32BE(word, at * 4)

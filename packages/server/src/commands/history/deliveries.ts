@@ -4,7 +4,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { type Command, EXIT } from '../line/command.ts'
 import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
 import { at, namesOf, optionalId } from '../line/references.ts'
-import { showAttempt } from './story.ts'
+import { showAttempt } from './message-timeline.ts'
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled']
 

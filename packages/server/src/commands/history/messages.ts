@@ -3,7 +3,7 @@
 import { type Command, EXIT } from '../line/command.ts'
 import { type Column, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showNewest, time } from '../line/listing.ts'
 import { at, optionalId } from '../line/references.ts'
-import { showStory } from './story.ts'
+import { showTimeline } from './message-timeline.ts'
 
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
@@ -28,7 +28,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     async run({ api, arguments: [id = ''], json, out }) {
       const message = await api.get(at`/api/messages/${id}`)
       if (json) out.json(message)
-      else showStory(out, message)
+      else showTimeline(out, message)
       return EXIT.ok
     },
   },

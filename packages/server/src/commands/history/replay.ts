@@ -5,8 +5,8 @@ import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { readText } from '../line/input.ts'
 import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
-import { parseCount, parseDuration } from '../line/moment.ts'
 import { at, optionalId } from '../line/references.ts'
+import { parseCount, parseDuration } from '../line/times.ts'
 import { pause } from '../service/api.ts'
 
 const JOB: Argument = { name: 'REPLAY_ID', sentence: 'As `switchyard replay list` shows it.' }

@@ -3,9 +3,9 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { type Command, EXIT } from '../line/command.ts'
 import { cell } from '../line/listing.ts'
-import { parseCount, shownDuration } from '../line/moment.ts'
 import type { Output } from '../line/output.ts'
 import { namesOf, optionalId } from '../line/references.ts'
+import { formatDuration, parseCount } from '../line/times.ts'
 
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
@@ -69,7 +69,7 @@ export function lineOf(out: Output, event: string, data: JsonObject, names: Read
         verdict === 'temporary' ? ', tried again later' : '',
       ].join('')
       const several = typeof messages === 'number' && messages > 1 ? ` and ${messages - 1} more` : ''
-      return `${clock}  ${word}  ${cell(messageId)}${several}  to ${names.get(destinationId) ?? cell(destinationId)} ${cell(url)}: ${result} after ${shownDuration(Number(totalMs))}${remarks}`
+      return `${clock}  ${word}  ${cell(messageId)}${several}  to ${names.get(destinationId) ?? cell(destinationId)} ${cell(url)}: ${result} after ${formatDuration(Number(totalMs))}${remarks}`
     }
     case 'dropped':
       return `${clock}  ${out.paint('yellow', 'dropped  ')}  ${cell(data['count'])} events came too fast to be shown`

@@ -1,47 +1,59 @@
-// `switchyard migrate-store`: moves a SQLite installation to PostgreSQL while neither runs. The work is store-migration's.
+// `switchyard migrate-store`: migrates a SQLite installation to PostgreSQL while the service is stopped. The work is done by store-migration.
 
 import { SETTINGS, type StoreAddress } from '../../config.ts'
-import type { Moved } from '../../installation/maintenance.ts'
+import type { MigrationResult } from '../../installation/maintenance.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 
 export const migrateStore: Command = {
   name: 'migrate-store',
-  summary: 'Moves a SQLite installation to PostgreSQL, with nothing lost; the service must be stopped',
+  summary: 'Migrate a SQLite installation to PostgreSQL without losing data (stop the service first)',
   details:
-    'Everything goes: configuration and secrets, tokens, messages, what is still owed, attempts, replays, deletions, suppressions, the audit log, counts. The database must be empty. At the end both are compared, table by table, and the ledger with its recount. Interrupted at any moment, the same call goes on.\n\n' +
-    "Secrets are encrypted with the key in SWITCHYARD_SECRET_KEY from then on, which every node needs (`switchyard rotate-key --generate` prints a good one). They are opened with the key beside the file, or with that same key. Where the file's key is another that was given in SWITCHYARD_SECRET_KEY, leave it there and put the nodes' key in SWITCHYARD_NEW_SECRET_KEY.\n\n" +
-    'The file stays as it is, with a mark: no service starts on it until --undo takes that away. The ids of messages and deliveries change; the old ones still find them. docs/operations/postgresql.md says more.',
+    'Copies everything: configuration and secrets, tokens, messages, pending deliveries, attempts, replays, deletions, suppressions, the audit log and counts. The PostgreSQL database must be empty. At the end the row counts of every table, the ledger, and the ledger recounted from the rows are compared between the two stores. If the command is interrupted, run it again to resume.\n\n' +
+    "In PostgreSQL, secrets are encrypted with the key in SWITCHYARD_SECRET_KEY, which every node needs (`switchyard rotate-key --generate` prints a new one). To decrypt the secrets of the file, the command tries the .key file next to it and the key in SWITCHYARD_SECRET_KEY. If the file uses one key from SWITCHYARD_SECRET_KEY and the nodes will use another, keep the file's key there and set SWITCHYARD_NEW_SECRET_KEY to the nodes' key.\n\n" +
+    'The rows stay in the file, and the file is marked as migrated: no service starts on it until you remove the mark with --undo. Messages and deliveries get new ids; lookups by the old ids still work. See docs/operations/postgresql.md.',
   flags: {
-    from: { placeholder: 'ADDRESS', sentence: 'The file.', usual: SETTINGS.store.usual },
+    from: { placeholder: 'ADDRESS', sentence: 'The SQLite file to migrate.', usual: SETTINGS.store.usual },
     to: {
       placeholder: 'ADDRESS',
-      sentence: 'The database: postgres://… Others on this machine can read the flags of a process: rather use the variable.',
+      sentence:
+        'The PostgreSQL database to migrate to: postgres://… Other users of this machine can see the flags of a process, so prefer the environment variable.',
       variable: 'SWITCHYARD_STORE',
     },
-    'dry-run': { placeholder: null, sentence: 'Looks at both and counts; moves nothing.' },
-    'keep-usable': { placeholder: null, sentence: 'Leaves no mark in the file. Two services would then go on from the same past.' },
-    undo: { placeholder: null, sentence: 'Takes the mark away, so that a service starts on the file again. The database is left alone.' },
+    'dry-run': { placeholder: null, sentence: 'Check both stores and count the rows, without changing anything.' },
+    'keep-usable': {
+      placeholder: null,
+      sentence: 'Do not mark the file as migrated. Make sure that no service starts on it: the two stores would diverge.',
+    },
+    undo: {
+      placeholder: null,
+      sentence: 'Remove the mark, so that a service can start on the file again. Does not change the PostgreSQL database.',
+    },
   },
   examples: [
     'SWITCHYARD_STORE=postgres://switchyard@db.internal/switchyard switchyard migrate-store --from sqlite:./data/switchyard.db',
     'switchyard migrate-store --from sqlite:./data/switchyard.db --undo',
   ],
-  run: (call) => (call.has('undo') ? undo(call) : move(call)),
+  run: (call) => (call.has('undo') ? undo(call) : migrate(call)),
 }
 
-async function move(call: Call): Promise<ExitCode> {
+async function migrate(call: Call): Promise<ExitCode> {
   const { out, env, signal } = call
   const path = fileOf(call)
   const to = call.flag('to') ?? (env['SWITCHYARD_STORE'] || undefined)
-  if (to === undefined) throw new CommandProblem('Where to? Set SWITCHYARD_STORE to postgres://…, or give it with --to.', EXIT.usage)
+  if (to === undefined)
+    throw new CommandProblem('The target database is missing. Set SWITCHYARD_STORE to postgres://…, or use --to.', EXIT.usage)
   const address = parsed(to, call.flag('to') === undefined ? 'SWITCHYARD_STORE' : '--to')
-  if (address.kind !== 'postgres') throw new CommandProblem('The store to move to must be postgres://…', EXIT.usage)
+  if (address.kind !== 'postgres')
+    throw new CommandProblem(
+      `${call.flag('to') === undefined ? 'SWITCHYARD_STORE' : '--to'} must be a PostgreSQL address (postgres://…).`,
+      EXIT.usage,
+    )
   const dryRun = call.has('dry-run')
-  const { MaintenanceProblem, migrateStore: migrate } = await import('../../installation/maintenance.ts')
-  const progress = out.progress('Moving, in rows')
-  let moved: Moved
+  const { MaintenanceProblem, migrateStore: runMigration } = await import('../../installation/maintenance.ts')
+  const progress = out.progress('Migrating rows')
+  let result: MigrationResult
   try {
-    moved = await migrate({
+    result = await runMigration({
       path,
       url: address.url,
       secretKey: env['SWITCHYARD_SECRET_KEY'] || null,
@@ -57,51 +69,54 @@ async function move(call: Call): Promise<ExitCode> {
   } finally {
     progress.end()
   }
-  if (call.json) out.json(asJson(moved, path, dryRun, call.has('keep-usable')))
-  else tell(call, moved, path, dryRun)
+  if (call.json) out.json(asJson(result, path, dryRun, call.has('keep-usable')))
+  else printResult(call, result, path, dryRun)
   return EXIT.ok
 }
 
-function tell(call: Call, moved: Moved, path: string, dryRun: boolean): void {
+function printResult(call: Call, result: MigrationResult, path: string, dryRun: boolean): void {
   const { out } = call
-  const { rows, before, messages, destinations, to, already } = moved
+  const { rows, earlierRows, messages, destinations, to, wasComplete } = result
   if (dryRun) {
-    out.line(`${rows} rows would be moved, with ${messages} messages${before > 0 ? `; ${before} of them are there already` : ''}.`)
+    out.line(`Would migrate ${rows} rows (${messages} messages)${earlierRows > 0 ? `; ${earlierRows} rows are already migrated` : ''}.`)
     return
   }
-  if (already) out.line(`${path} was moved to ${to} before: ${rows} rows.`)
+  if (wasComplete) out.line(`${path} was already migrated to ${to}: ${rows} rows.`)
   else {
     out.line(
-      `${rows} rows with ${messages} messages are in ${to}${before > 0 ? `, ${before} of them from before` : ''}: ${rate(moved)} rows per second.`,
+      `Migrated ${rows} rows (${messages} messages) to ${to}${earlierRows > 0 ? `, ${earlierRows} of them by an earlier run` : ''}, at ${rate(result)} rows per second.`,
     )
     out.line(
-      `Compared: every table has as many rows, and the ledger and its recount are the same on both sides, for ${destinations} destinations.`,
+      `Verified: the row counts of all tables, and the ledgers of ${destinations} destinations (stored and recounted), are the same in both stores.`,
     )
   }
-  if (call.has('keep-usable')) out.remark('The file can still be used: take care that no service starts on it.')
-  else out.line(`No service starts on ${path} any more; switchyard migrate-store --from sqlite:${path} --undo changes that.`)
+  if (call.has('keep-usable')) out.remark('The file is not marked as migrated: make sure that no service starts on it.')
+  else
+    out.line(
+      `${path} is marked as migrated, and no service will start on it. To remove the mark: switchyard migrate-store --from sqlite:${path} --undo`,
+    )
   out.remark(
-    'Start the nodes with that address in SWITCHYARD_STORE and the key in SWITCHYARD_SECRET_KEY. Keep the key: nothing else opens the secrets.',
+    'Next: start the nodes with this address in SWITCHYARD_STORE and the key in SWITCHYARD_SECRET_KEY. Keep the key safe: without it the secrets cannot be decrypted.',
   )
 }
 
-function rate({ rows, before, movedMs }: Moved): number {
-  return Math.round(((rows - before) * 1_000) / Math.max(1, movedMs))
+function rate({ rows, earlierRows, elapsedMs }: MigrationResult): number {
+  return Math.round(((rows - earlierRows) * 1_000) / Math.max(1, elapsedMs))
 }
 
-function asJson(moved: Moved, path: string, dryRun: boolean, isUsable: boolean): object {
-  const { rows, before, messages, destinations, to, already, counts, movedMs } = moved
+function asJson(result: MigrationResult, path: string, dryRun: boolean, isUsable: boolean): object {
+  const { rows, earlierRows, messages, destinations, to, wasComplete, counts, elapsedMs } = result
   return {
     from: path,
     to,
     dryRun,
-    already,
+    already: wasComplete,
     rows,
-    rowsFromBefore: before,
+    rowsFromBefore: earlierRows,
     messages,
     destinations,
     tables: counts,
-    ...(dryRun ? {} : { seconds: Math.round(movedMs) / 1_000, rowsPerSecond: rate(moved), fileUsable: isUsable }),
+    ...(dryRun ? {} : { seconds: Math.round(elapsedMs) / 1_000, rowsPerSecond: rate(result), fileUsable: isUsable }),
   }
 }
 
@@ -109,9 +124,14 @@ async function undo(call: Call): Promise<ExitCode> {
   const path = fileOf(call)
   const { MaintenanceProblem, undoMigration } = await import('../../installation/maintenance.ts')
   try {
-    const was = await undoMigration(path)
-    if (call.json) call.out.json({ from: path, undone: was })
-    else call.out.line(was ? `Services start on ${path} again, with what was in it when it was moved.` : `${path} was not marked as moved.`)
+    const hadMark = await undoMigration(path)
+    if (call.json) call.out.json({ from: path, undone: hadMark })
+    else
+      call.out.line(
+        hadMark
+          ? `Removed the mark from ${path}. A service can start on it again, with the data from before the migration.`
+          : `${path} was not marked as migrated.`,
+      )
     return EXIT.ok
   } catch (error) {
     if (error instanceof MaintenanceProblem) throw new CommandProblem(error.message, EXIT.failed, { cause: error })
@@ -121,11 +141,11 @@ async function undo(call: Call): Promise<ExitCode> {
 
 function fileOf(call: Call): string {
   const address = parsed(call.flag('from') ?? SETTINGS.store.usual, '--from')
-  if (address.kind !== 'sqlite') throw new CommandProblem('The store to move from must be sqlite:PATH.', EXIT.usage)
+  if (address.kind !== 'sqlite') throw new CommandProblem('--from must be a SQLite store (sqlite:PATH).', EXIT.usage)
   return address.path
 }
 
-/** What was given is not quoted: it may hold a password. */
+/** The error does not quote the value, which may contain a password. */
 function parsed(text: string, what: string): StoreAddress {
   const result = SETTINGS.store.parse(text)
   if ('value' in result) return result.value

@@ -3,8 +3,8 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Query } from '../service/api.ts'
 import type { Call, Flag } from './command.ts'
-import { parseCount, parseMoment } from './moment.ts'
 import type { Output } from './output.ts'
+import { parseCount, parseTimeFlag } from './times.ts'
 
 export type Column = readonly [title: string, value: (entry: JsonObject) => unknown]
 
@@ -22,8 +22,8 @@ export const PERIOD_FLAGS: Readonly<Record<string, Flag>> = {
 export function periodOf({ flag }: Call): { from: string | undefined; to: string | undefined } {
   const [from, to] = [flag('from'), flag('to')]
   return {
-    from: from === undefined ? undefined : parseMoment('from', from),
-    to: to === undefined ? undefined : parseMoment('to', to),
+    from: from === undefined ? undefined : parseTimeFlag('from', from),
+    to: to === undefined ? undefined : parseTimeFlag('to', to),
   }
 }
 

@@ -4,9 +4,9 @@
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
 import { readSecret } from '../line/input.ts'
-import { parseCount, parseDuration } from '../line/moment.ts'
 import type { Output } from '../line/output.ts'
 import { at, idOf } from '../line/references.ts'
+import { parseCount, parseDuration } from '../line/times.ts'
 import { createApi } from '../service/api.ts'
 import type { Arrival, ArrivedMessage, Misbehaviour, RunningReceiver, Signature } from './receiver.ts'
 

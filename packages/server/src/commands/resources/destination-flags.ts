@@ -4,8 +4,8 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { readSecret } from '../line/input.ts'
-import { parseCount, parseDuration } from '../line/moment.ts'
 import { idsOf } from '../line/references.ts'
+import { parseCount, parseDuration } from '../line/times.ts'
 
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 const WHERE = '- for stdin, @FILE or env:NAME'

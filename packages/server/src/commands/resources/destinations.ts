@@ -1,11 +1,11 @@
 // `switchyard destinations`: webhooks, their test and their health.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { showAttempt } from '../history/story.ts'
+import { showAttempt } from '../history/message-timeline.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { type Column, cell, showAll, showFacts, state, time } from '../line/listing.ts'
-import { shownDuration } from '../line/moment.ts'
 import { at, idOf } from '../line/references.ts'
+import { formatDuration } from '../line/times.ts'
 import { DESTINATION_FLAGS, destinationBody } from './destination-flags.ts'
 
 const DESTINATION: Argument = { name: 'DESTINATION', sentence: "The destination's id or name." }
@@ -217,9 +217,9 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['headers', Object.keys(headers as object)],
     ['shared secret', hasSharedSecret],
     ['signing secrets', signingSecretCount],
-    ['batch', size === 1 ? 'off' : `${size} messages, ${bytes} bytes, waits ${shownDuration(lingerMs)}`],
-    ['timeout', shownDuration(Number(timeoutMs))],
-    ['retry window', shownDuration(Number(retryWindowMs))],
+    ['batch', size === 1 ? 'off' : `${size} messages, ${bytes} bytes, waits ${formatDuration(lingerMs)}`],
+    ['timeout', formatDuration(Number(timeoutMs))],
+    ['retry window', formatDuration(Number(retryWindowMs))],
     ['max in flight', maxInFlight],
     ['historical', historical],
     ...filterFacts(filter as JsonObject | undefined),
@@ -264,6 +264,6 @@ function percent(share: unknown): string {
 function latencyText(latency: unknown): string {
   if (typeof latency !== 'object' || latency === null) return '–'
   return Object.entries(latency as Record<string, number>)
-    .map(([name, ms]) => `${name} ${shownDuration(ms)}`)
+    .map(([name, ms]) => `${name} ${formatDuration(ms)}`)
     .join(', ')
 }

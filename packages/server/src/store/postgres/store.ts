@@ -33,7 +33,7 @@ import { IdMap } from './schema/id-map.ts'
 import { RowIds } from './schema/ids.ts'
 import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
-import { refuseUnfinished } from './schema/moving-state.ts'
+import { rejectUnfinishedMigration } from './schema/migration-state.ts'
 import { preparePartitions } from './schema/partitions.ts'
 import { dropMessages } from './schema/retention.ts'
 import { parsePostgresAddress } from './session/address.ts'
@@ -126,7 +126,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     const { nodeName = 'node', version = '', leaseMs } = options
     membership = await Membership.join({ database, beating, name: nodeName, version, leaseMs })
     await refuseNewerSchema(database)
-    await refuseUnfinished(database)
+    await rejectUnfinishedMigration(database)
     const store = new Postgres(database, fast, membership, options, close)
     await store.load()
     return store

@@ -15,6 +15,6 @@ export const ADVISORY_LOCKS = {
   books: '7311994520121',
   /** Steps of replay jobs. */
   replaySteps: '7311994520130',
-  /** Moving a SQLite store into the database. */
-  arrival: '7311994520131',
+  /** Migrating a SQLite store into the database. */
+  storeMigration: '7311994520131',
 } as const

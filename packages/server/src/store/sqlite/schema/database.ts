@@ -4,8 +4,8 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { rejectMigratedFile } from './migration-mark.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { refuseMoved } from './moved-mark.ts'
 import { StoreProblem } from './store-problem.ts'
 
 export { StoreProblem } from './store-problem.ts'
@@ -64,15 +64,15 @@ export function isLocked(path: string): boolean {
   }
 }
 
-/** `evenIfMoved`: for whoever moves it, or takes the mark of that away again. */
-export function openWriter(path: string, { evenIfMoved = false }: { evenIfMoved?: boolean } = {}): DatabaseSync {
+/** With `allowMigrated`, also opens a file that has a migration mark: for migrate-store itself. */
+export function openWriter(path: string, { allowMigrated = false }: { allowMigrated?: boolean } = {}): DatabaseSync {
   // What people did is in it: for its owner alone, whatever the umask. SQLite gives the files beside it the same mode.
   createPrivate(path)
   const database = new DatabaseSync(path)
   try {
     configure(database)
     migrate(database, path)
-    if (!evenIfMoved) refuseMoved(database, path)
+    if (!allowMigrated) rejectMigratedFile(database, path)
   } catch (error) {
     database.close()
     throw error

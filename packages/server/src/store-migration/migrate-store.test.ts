@@ -14,24 +14,24 @@ import { SchemaProblem } from '../store/postgres/schema/migrate.ts'
 import { partitionName } from '../store/postgres/schema/partitions.ts'
 import { StoreProblem } from '../store/sqlite/schema/database.ts'
 import { createSqliteStore } from '../store/sqlite/store.ts'
-import { type MoveOptions, MoveProblem, moveStore, undoMove } from './move-store.ts'
+import { type MigrationOptions, MigrationProblem, migrateStore, undoMigration } from './migrate-store.ts'
 
 const OLD_KEY = 'the key of the file'
-/** As the nodes of openAt have it. */
+/** The key that openAt uses. */
 const NEW_KEY = 'a key for tests'
 const DAY_MS = 86_400_000
 const PER_DAY = DAY_MS * 2_048
 
 let folder: string
 let file: string
-let held: TestDatabase
+let serverUser: TestDatabase
 let sourceId: string
 let destinationId: string
 
 const openFile = (path: string) => createSqliteStore({ path, secretBox: createSecretBox(OLD_KEY), retentionDays: 7 })
 
 before(async () => {
-  held = await createDatabase()
+  serverUser = await createDatabase()
   folder = mkdtempSync(join(tmpdir(), 'switchyard-move-'))
   file = join(folder, 'store.db')
   const store = await openFile(file)
@@ -45,24 +45,24 @@ before(async () => {
 })
 
 after(async () => {
-  await held.drop()
+  await serverUser.drop()
   rmSync(folder, { recursive: true, force: true })
 })
 
 let copies = 0
 
 /** A copy of the file, and an empty database. */
-async function prepared(): Promise<{ path: string; database: TestDatabase; options: MoveOptions }> {
+async function prepare(): Promise<{ path: string; database: TestDatabase; options: MigrationOptions }> {
   const path = join(folder, `copy-${++copies}.db`)
   cpSync(file, path)
   const database = await createDatabase({ isEmpty: true })
   return { path, database, options: { path, url: database.url, oldKeys: [OLD_KEY], newKey: NEW_KEY } }
 }
 
-async function runMover({ path, url, newKey }: MoveOptions, killAt: number): Promise<{ steps: string[]; signal: string | null }> {
+async function runMigration({ path, url, newKey }: MigrationOptions, killAt: number): Promise<{ steps: string[]; signal: string | null }> {
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'fixtures', 'mover.ts'), path, url, OLD_KEY, newKey, String(killAt), '2'],
+    [join(import.meta.dirname, 'fixtures', 'migration-process.ts'), path, url, OLD_KEY, newKey, String(killAt), '2'],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },
@@ -75,7 +75,7 @@ async function runMover({ path, url, newKey }: MoveOptions, killAt: number): Pro
   return { steps: text.trim().split('\n'), signal }
 }
 
-async function assertWhole(database: TestDatabase): Promise<void> {
+async function assertComplete(database: TestDatabase): Promise<void> {
   const store = await openAt(database.url)
   try {
     const ledger = await store.books.ledger()
@@ -94,18 +94,18 @@ async function assertWhole(database: TestDatabase): Promise<void> {
 
 const IS_LONG = process.env['SWITCHYARD_LONG_TESTS'] === '1'
 
-test('killed at any step, the next call goes on, and everything is there once', { timeout: 600_000 }, async () => {
-  const first = await prepared()
+test('a migration that is killed at any step resumes, and every row is migrated exactly once', { timeout: 600_000 }, async () => {
+  const first = await prepare()
   let steps: string[]
   try {
-    ;({ steps } = await runMover(first.options, 0))
+    ;({ steps } = await runMigration(first.options, 0))
     assert.ok(steps.length > 30, `${steps.length} steps`)
-    await assertWhole(first.database)
+    await assertComplete(first.database)
   } finally {
     await first.database.drop()
   }
-  // Each kind of step, where it is met first; with SWITCHYARD_LONG_TESTS=1 also where it is met last.
-  const places = new Set(
+  // The first occurrence of each kind of step; with SWITCHYARD_LONG_TESTS=1 also the last.
+  const killAt = new Set(
     [
       'marked',
       'begun',
@@ -116,36 +116,36 @@ test('killed at any step, the next call goes on, and everything is there once', 
       'shipments written',
       'compared',
       'ended',
-    ].flatMap((step) => [steps.indexOf(step) + 1, (IS_LONG ? steps.lastIndexOf(step) : steps.indexOf(step)) + 1]),
+    ].flatMap((name) => [steps.indexOf(name) + 1, (IS_LONG ? steps.lastIndexOf(name) : steps.indexOf(name)) + 1]),
   )
-  for (const place of places) {
-    const { path, database, options } = await prepared()
+  for (const step of killAt) {
+    const { path, database, options } = await prepare()
     try {
-      const { signal } = await runMover(options, place)
+      const { signal } = await runMigration(options, step)
       assert.equal(signal, 'SIGKILL')
-      await assert.rejects(openFile(path), StoreProblem, `no service starts on the file after ${steps[place - 1]}`)
-      if (place > steps.indexOf('begun') && steps[place - 1] !== 'ended') await assert.rejects(openAt(database.url), SchemaProblem)
-      const { already, before } = await moveStore(options)
-      assert.equal(already, steps[place - 1] === 'ended')
-      assert.equal(before > 0, place >= steps.indexOf('settings written') + 1, 'it goes on, and does not begin anew')
-      await assertWhole(database)
-      await assert.rejects(openFile(path), /was moved to PostgreSQL/)
+      await assert.rejects(openFile(path), StoreProblem, `no service starts on the file after ${steps[step - 1]}`)
+      if (step > steps.indexOf('begun') && steps[step - 1] !== 'ended') await assert.rejects(openAt(database.url), SchemaProblem)
+      const { wasComplete, earlierRows } = await migrateStore(options)
+      assert.equal(wasComplete, steps[step - 1] === 'ended')
+      assert.equal(earlierRows > 0, step >= steps.indexOf('settings written') + 1, 'it resumes and does not start over')
+      await assertComplete(database)
+      await assert.rejects(openFile(path), /was migrated to PostgreSQL/)
     } finally {
       await database.drop()
     }
   }
 })
 
-test('after it was given back and used, a move begins anew', async () => {
-  const { path, database, options } = await prepared()
+test('a migration starts over if the file was used after --undo', async () => {
+  const { path, database, options } = await prepare()
   try {
-    const { steps } = await runMover(options, 25)
+    const { steps } = await runMigration(options, 25)
     assert.ok(steps.includes('segments written'))
-    assert.equal(undoMove(path), true)
+    assert.equal(undoMigration(path), true)
     const store = await openFile(path)
     await settle(store, await claimOne(store, destinationId), 'delivered')
     await store.close()
-    assert.equal((await moveStore(options)).before, 0)
+    assert.equal((await migrateStore(options)).earlierRows, 0)
     const moved = await openAt(database.url)
     const [row] = await moved.books.ledger()
     await moved.close()
@@ -155,39 +155,39 @@ test('after it was given back and used, a move begins anew', async () => {
   }
 })
 
-test('with another key than before, an interrupted move begins anew', async () => {
-  const { database, options } = await prepared()
+test('an interrupted migration starts over if it is run again with another key', async () => {
+  const { database, options } = await prepare()
   try {
-    await runMover({ ...options, newKey: 'another key' }, 25)
-    assert.equal((await moveStore(options)).before, 0)
-    await assertWhole(database)
+    await runMigration({ ...options, newKey: 'another key' }, 25)
+    assert.equal((await migrateStore(options)).earlierRows, 0)
+    await assertComplete(database)
   } finally {
     await database.drop()
   }
 })
 
-test('the file of another installation is refused, and so is one that was moved elsewhere', async () => {
-  const [one, other] = [await prepared(), await prepared()]
+test('a file of another installation is rejected, and so is one that was migrated to another database', async () => {
+  const [one, other] = [await prepare(), await prepare()]
   try {
     const file = new DatabaseSync(other.path)
     file.prepare("UPDATE settings SET value = '[1,2,3,4]' WHERE name = 'dedup_seed'").run()
     file.close()
-    await moveStore(one.options)
+    await migrateStore(one.options)
     await assert.rejects(
-      moveStore({ ...other.options, url: one.database.url }),
-      (error: Error) => error instanceof MoveProblem && /another file/.test(error.message),
+      migrateStore({ ...other.options, url: one.database.url }),
+      (error: Error) => error instanceof MigrationProblem && /another file/.test(error.message),
     )
-    await assert.rejects(moveStore({ ...one.options, url: other.database.url }), /was moved to/)
+    await assert.rejects(migrateStore({ ...one.options, url: other.database.url }), /was migrated to/)
   } finally {
     await one.database.drop()
     await other.database.drop()
   }
 })
 
-test('a key that does not open the secrets is told before anything is written', async () => {
-  const { path, database, options } = await prepared()
+test('a key that cannot decrypt the secrets fails before anything is written', async () => {
+  const { path, database, options } = await prepare()
   try {
-    await assert.rejects(moveStore({ ...options, oldKeys: ['wrong'] }), /encrypted with a key \(\S+\) that was not given/)
+    await assert.rejects(migrateStore({ ...options, oldKeys: ['wrong'] }), /encrypted with a key \(\S+\) that was not given/)
     assert.deepEqual(await database.query("SELECT to_regnamespace('switchyard')::text AS found"), [{ found: null }])
     await (await openFile(path)).close()
   } finally {
@@ -195,18 +195,18 @@ test('a key that does not open the secrets is told before anything is written', 
   }
 })
 
-test('rows of past days lie in partitions of their days, so that they are dropped whole', async () => {
-  const { path, database, options } = await prepared()
+test('rows of past days are written to the partitions of their days, so that they can be dropped by partition', async () => {
+  const { path, database, options } = await prepare()
   try {
     const file = new DatabaseSync(path)
-    // Three days ago: everything that has a time in its name.
+    // Shift every row id that contains a time to three days ago.
     const ago = 3 * PER_DAY
     const before = file.prepare('SELECT min(seq) AS seq FROM segments').get() as { seq: number }
     file.exec(
       `UPDATE segments SET seq = seq - ${ago}, routes = '{"s":[]}'; DELETE FROM shipments; DELETE FROM attempts; DELETE FROM ledger`,
     )
     file.close()
-    await moveStore(options)
+    await migrateStore(options)
     const day = Math.floor(before.seq / PER_DAY) - 3
     for (const table of ['segments', 'message_keys'] as const) {
       const [{ count } = { count: 0 }] = await database.query<{ count: number }>(
@@ -220,13 +220,13 @@ test('rows of past days lie in partitions of their days, so that they are droppe
   }
 })
 
-test('a file that is ahead of the server’s clock is refused', async () => {
-  const { path, database, options } = await prepared()
+test('a file that is ahead of the server’s clock is rejected', async () => {
+  const { path, database, options } = await prepare()
   try {
     const file = new DatabaseSync(path)
     file.exec(`UPDATE attempts SET id = id + ${3_600_000 * 2_048}`)
     file.close()
-    await assert.rejects(moveStore(options), /ahead of PostgreSQL's clock/)
+    await assert.rejects(migrateStore(options), /ahead of PostgreSQL's clock/)
   } finally {
     await database.drop()
   }

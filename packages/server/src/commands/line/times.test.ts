@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { CommandProblem } from './command.ts'
-import { parseCount, parseDuration, parseMoment, shownDuration } from './moment.ts'
+import { formatDuration, parseCount, parseDuration, parseTimeFlag } from './times.ts'
 
 test('durations in every unit', () => {
   const cases: [string, number][] = [
@@ -19,12 +19,12 @@ test('durations in every unit', () => {
 
 test('a time is so long ago, now, or ISO', () => {
   const nowMs = Date.parse('2026-11-14T12:00:00Z')
-  assert.equal(parseMoment('from', '2h', nowMs), '2026-11-14T10:00:00.000Z')
-  assert.equal(parseMoment('from', 'now', nowMs), '2026-11-14T12:00:00.000Z')
-  assert.equal(parseMoment('from', '2026-11-14T09:00:00+01:00', nowMs), '2026-11-14T08:00:00.000Z')
-  assert.equal(parseMoment('from', '2026-11-14 09:00:00.000Z', nowMs), '2026-11-14T09:00:00.000Z', 'as tables show it')
+  assert.equal(parseTimeFlag('from', '2h', nowMs), '2026-11-14T10:00:00.000Z')
+  assert.equal(parseTimeFlag('from', 'now', nowMs), '2026-11-14T12:00:00.000Z')
+  assert.equal(parseTimeFlag('from', '2026-11-14T09:00:00+01:00', nowMs), '2026-11-14T08:00:00.000Z')
+  assert.equal(parseTimeFlag('from', '2026-11-14 09:00:00.000Z', nowMs), '2026-11-14T09:00:00.000Z', 'as tables show it')
   for (const text of ['yesterday', '2026', '', '2026-13-01T00:00:00Z'])
-    assert.throws(() => parseMoment('from', text, nowMs), CommandProblem)
+    assert.throws(() => parseTimeFlag('from', text, nowMs), CommandProblem)
 })
 
 test('whole numbers from the least', () => {
@@ -34,5 +34,5 @@ test('whole numbers from the least', () => {
 })
 
 test('durations as people read them', () => {
-  assert.deepEqual([1.23, 15.6, 1_234, 300_000, 14_400_000].map(shownDuration), ['1.2 ms', '16 ms', '1.2 s', '5 min', '4 h'])
+  assert.deepEqual([1.23, 15.6, 1_234, 300_000, 14_400_000].map(formatDuration), ['1.2 ms', '16 ms', '1.2 s', '5 min', '4 h'])
 })

@@ -3,8 +3,8 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, type Command, EXIT } from '../line/command.ts'
 import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showEntries, showNewest, time } from '../line/listing.ts'
-import { shownDuration } from '../line/moment.ts'
 import { namesOf, optionalId } from '../line/references.ts'
+import { formatDuration } from '../line/times.ts'
 
 const count =
   (field: string) =>
@@ -47,7 +47,7 @@ const AUDIT_COLUMNS: readonly Column[] = [
   ['changed', ({ before, after }) => changed(before, after)],
 ]
 
-export const BOOK_COMMANDS: readonly Command[] = [
+export const REPORT_COMMANDS: readonly Command[] = [
   {
     name: 'ledger',
     summary: 'The ledger: the deliveries of each destination, by state',
@@ -149,7 +149,7 @@ function rejectedText(rejected: unknown): string {
 
 function latency(value: unknown, name: string): string {
   const ms = (value as Record<string, number> | null)?.[name]
-  return ms === undefined ? '–' : shownDuration(ms)
+  return ms === undefined ? '–' : formatDuration(ms)
 }
 
 function who(actor: unknown): string {

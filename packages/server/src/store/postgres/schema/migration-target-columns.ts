@@ -1,14 +1,14 @@
-// Which columns of which tables come from elsewhere, by type, and how many rows are inserted in one statement.
+// The columns that a store migration writes, by table and type, and the statement that inserts many rows at once.
 
 import { arrayOf } from '../session/row-parameters.ts'
 
-/** `int`: any integer, which may be null. `ints`: an array of them as PostgreSQL writes it. */
+/** `int`: any integer or null. `ints`: an array of integers in PostgreSQL's text form. */
 type ColumnType = 'int' | 'text' | 'bool' | 'bytes' | 'ints'
 
-export type ArrivingRow = Record<string, unknown>
+export type PostgresRow = Record<string, unknown>
 
-/** For each table, the names of its columns by type. */
-export const ARRIVING = {
+/** The column names of each table, by type. */
+export const POSTGRES_COLUMNS = {
   settings: { text: 'name value' },
   sources: { int: 'num', text: 'id doc', bool: 'deleted' },
   destinations: { int: 'num', text: 'id doc', bool: 'deleted' },
@@ -41,19 +41,19 @@ export const ARRIVING = {
   stats: { text: 'kind subject doc', int: 'step at' },
 } as const satisfies Record<string, Partial<Record<ColumnType, string>>>
 
-export type ArrivingTable = keyof typeof ARRIVING
+export type PostgresTable = keyof typeof POSTGRES_COLUMNS
 
 const SQL_TYPES = { int: 'bigint', text: 'text', bool: 'boolean', bytes: 'bytea', ints: 'text' } as const satisfies Record<
   ColumnType,
   string
 >
 
-/** One statement for all rows. Throws for a row that lacks a column. */
-export function insertion(table: ArrivingTable, rows: readonly ArrivingRow[]): { text: string; values: Buffer[] } {
-  const byType = Object.entries(ARRIVING[table]) as [ColumnType, string][]
+/** Builds one INSERT for all rows. Throws if a row lacks a column. */
+export function insertStatement(table: PostgresTable, rows: readonly PostgresRow[]): { text: string; values: Buffer[] } {
+  const byType = Object.entries(POSTGRES_COLUMNS[table]) as [ColumnType, string][]
   const columns = byType.flatMap(([type, names]) => names.split(' ').map((name) => [name, type] as const))
   const names = columns.map(([name]) => name)
-  const taken = columns.map(([name, type]) => (type === 'ints' ? `r.${name}::integer[]` : `r.${name}`))
+  const selected = columns.map(([name, type]) => (type === 'ints' ? `r.${name}::integer[]` : `r.${name}`))
   const arrays = columns.map(([, type], at) => `$${at + 1}::${SQL_TYPES[type]}[]`)
   const values = columns.map(([name, type]) =>
     arrayOf(
@@ -65,7 +65,7 @@ export function insertion(table: ArrivingTable, rows: readonly ArrivingRow[]): {
     ),
   )
   return {
-    text: `INSERT INTO ${table} (${names.join(', ')}) SELECT ${taken.join(', ')} FROM unnest(${arrays.join(', ')}) AS r (${names.join(', ')})`,
+    text: `INSERT INTO ${table} (${names.join(', ')}) SELECT ${selected.join(', ')} FROM unnest(${arrays.join(', ')}) AS r (${names.join(', ')})`,
     values,
   }
 }

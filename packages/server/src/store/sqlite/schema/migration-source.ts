@@ -1,16 +1,16 @@
-// The rows of a file that another store takes over, in pages, as they lie. The file is locked meanwhile, so that no service
-// runs on it, and nothing in it is changed but the mark of the move. What rows become elsewhere is not known here.
+// The SQLite side of a store migration: reads the rows of a file in pages. The file is locked meanwhile, so that no service can run on
+// it, and nothing in it changes except the migration mark. Rows are returned as stored; store-migration translates them.
 
 import type { SQLInputValue } from 'node:sqlite'
 import type { LedgerRow } from '../../store.ts'
 import { readLedger, recount } from '../rows/book-rows.ts'
 import { Rows } from '../rows/rows.ts'
 import { lockStore, openProblem, openWriter } from './database.ts'
-import { type MovedMark, readMoved, writeMoved } from './moved-mark.ts'
+import { type MigrationMark, readMigrationMark, writeMigrationMark } from './migration-mark.ts'
 import { msOfRowId, rowIdAt } from './row-ids.ts'
 import { readSetting } from './settings.ts'
 
-/** By what each table is walked. In this order things come before what refers to them. */
+/** The sort key of each table. A table comes after the tables that its rows refer to. */
 const KEYS = {
   settings: ['name'],
   sources: ['num'],
@@ -37,26 +37,26 @@ const KEYS = {
   stats: ['kind', 'subject', 'step', 'at'],
 } as const satisfies Record<string, readonly string[]>
 
-export type LeavingTable = keyof typeof KEYS
-export const LEAVING_TABLES = Object.keys(KEYS) as LeavingTable[]
+export type SqliteTable = keyof typeof KEYS
+export const SQLITE_TABLES = Object.keys(KEYS) as SqliteTable[]
 
-export type LeavingRow = Record<string, number | string | null | Uint8Array>
-/** The key of a row. */
-export type Place = readonly (number | string)[]
+export type SqliteRow = Record<string, number | string | null | Uint8Array>
+/** The sort key of a row. */
+export type RowKey = readonly (number | string)[]
 
-/** Tables whose rows are dropped by age, with the column that tells it. */
-export const AGEING = { segments: 'seq', attempts: 'id', failures: 'id', replays: 'origin', repeats: 'segment' } as const
+/** Tables whose rows are dropped by age, with the row id column that contains their time. */
+export const RETENTION_COLUMNS = { segments: 'seq', attempts: 'id', failures: 'id', replays: 'origin', repeats: 'segment' } as const
 const DAY_ROWS = rowIdAt(86_400_000)
 
-export class Leaving {
+export class MigrationSource {
   readonly #lock: { release(): void }
   readonly #rows: Rows
 
-  /** Throws StoreProblem. */
-  static open(path: string): Leaving {
+  /** Throws StoreProblem if the file cannot be opened or is in use. */
+  static open(path: string): MigrationSource {
     const lock = lockStore(path)
     try {
-      return new Leaving(path, lock)
+      return new MigrationSource(path, lock)
     } catch (error) {
       lock.release()
       throw openProblem(error, path)
@@ -65,39 +65,39 @@ export class Leaving {
 
   private constructor(path: string, lock: { release(): void }) {
     this.#lock = lock
-    // Brings its schema up to date, too.
-    this.#rows = new Rows(openWriter(path, { evenIfMoved: true }))
+    // This also brings the schema up to date.
+    this.#rows = new Rows(openWriter(path, { allowMigrated: true }))
   }
 
-  get mark(): MovedMark | undefined {
-    return readMoved(this.#rows.database)
+  get mark(): MigrationMark | undefined {
+    return readMigrationMark(this.#rows.database)
   }
 
-  setMark(mark: MovedMark | null): void {
-    writeMoved(this.#rows.database, mark)
+  setMark(mark: MigrationMark | null): void {
+    writeMigrationMark(this.#rows.database, mark)
   }
 
   setting(name: string): string | undefined {
     return readSetting(this.#rows.database, name)
   }
 
-  count(table: LeavingTable): number {
+  count(table: SqliteTable): number {
     return this.#number(`SELECT count(*) AS value FROM ${table}`)
   }
 
-  /** Those that were no duplicates, purged ones among them. */
+  /** The number of messages without duplicates, including purged ones. */
   messages(): number {
     return this.#number('SELECT sum(count - ifnull(json_array_length(absent), 0)) AS value FROM segments')
   }
 
-  /** The next rows after a place, until there are so many of them or of their bytes. */
-  page(table: LeavingTable, after: Place | null, limits: { rows: number; bytes: number }): LeavingRow[] {
+  /** The next rows after a key, up to the given number of rows or bytes. */
+  page(table: SqliteTable, after: RowKey | null, limits: { rows: number; bytes: number }): SqliteRow[] {
     const keys = KEYS[table]
     const where = after === null ? '' : `WHERE (${keys.join(', ')}) > (${keys.map(() => '?').join(', ')})`
     const rows = this.#rows.database
       .prepare(`SELECT * FROM ${table} ${where} ORDER BY ${keys.join(', ')} LIMIT ?`)
-      .iterate(...((after ?? []) as SQLInputValue[]), limits.rows) as unknown as Iterable<LeavingRow>
-    const page: LeavingRow[] = []
+      .iterate(...((after ?? []) as SQLInputValue[]), limits.rows) as unknown as Iterable<SqliteRow>
+    const page: SqliteRow[] = []
     let bytes = 0
     for (const row of rows) {
       page.push(row)
@@ -107,18 +107,18 @@ export class Leaving {
     return page
   }
 
-  placeOf(table: LeavingTable, row: LeavingRow): Place {
+  keyOf(table: SqliteTable, row: SqliteRow): RowKey {
     return KEYS[table].map((key) => row[key] as number | string)
   }
 
-  /** How many bytes a segment's body has, without reading it; 0 when it is not there. */
+  /** The size of a segment's body, without reading it; 0 if there is none. */
   bodyBytes(segment: number): number {
     return this.#number('SELECT length(body) AS value FROM segments WHERE seq = ?', segment)
   }
 
-  /** The days that have rows, as days since 1970. */
-  days(table: keyof typeof AGEING): number[] {
-    const column = AGEING[table]
+  /** The days that have rows, in days since 1970. */
+  days(table: keyof typeof RETENTION_COLUMNS): number[] {
+    const column = RETENTION_COLUMNS[table]
     const days: number[] = []
     for (let from = 0; ; ) {
       const first = this.#number(`SELECT min(${column}) AS value FROM ${table} WHERE ${column} >= ?`, from)
@@ -129,9 +129,9 @@ export class Leaving {
     }
   }
 
-  /** When the newest row was named; 0 when there is none. */
+  /** The time in the largest row id; 0 if there are no rows. */
   newestMs(): number {
-    const columns = Object.entries({ ...AGEING, audit: 'id' })
+    const columns = Object.entries({ ...RETENTION_COLUMNS, audit: 'id' })
     return msOfRowId(Math.max(...columns.map(([table, column]) => this.#number(`SELECT max(${column}) AS value FROM ${table}`))))
   }
 

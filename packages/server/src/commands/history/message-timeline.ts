@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { cell, showFacts, time } from '../line/listing.ts'
-import { shownDuration } from '../line/moment.ts'
 import type { Output, Style } from '../line/output.ts'
+import { formatDuration } from '../line/times.ts'
 
 const STYLES: Readonly<Record<string, Style>> = {
   received: 'cyan',
@@ -17,7 +17,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   waiting: 'yellow',
 }
 
-export function showStory(out: Output, message: JsonObject): void {
+export function showTimeline(out: Output, message: JsonObject): void {
   const { id, messageId, type, event, userId, anonymousId, sourceId, sourceName, receivedAt, timestamp, traceId, duplicates } = message
   showFacts(out, [
     ['message', messageId ?? id],
@@ -54,7 +54,7 @@ export function showAttempt(out: Output, attempt: JsonObject): void {
   const number = attempt['attempt'] === undefined ? '' : `#${cell(attempt['attempt'])} `
   const result = reason === null ? out.paint('green', cell(status)) : out.paint('red', cell(reason))
   out.line(
-    `${number}${time(startedAt)}  POST ${cell(url)}${address === null ? '' : ` (${cell(address)})`}: ${result} after ${shownDuration(totalMs)}`,
+    `${number}${time(startedAt)}  POST ${cell(url)}${address === null ? '' : ` (${cell(address)})`}: ${result} after ${formatDuration(totalMs)}`,
   )
   if (typeof error === 'string') out.line(`   ${error}`)
   if (typeof responseStart === 'string' && responseStart !== '') out.line(`   it answered: ${responseStart.replaceAll(/\s+/g, ' ')}`)

@@ -18,7 +18,7 @@ export function parseDuration(flag: string, text: string): number {
 }
 
 /** The value of a flag as an ISO time: a duration is that long ago. */
-export function parseMoment(flag: string, text: string, nowMs = Date.now()): string {
+export function parseTimeFlag(flag: string, text: string, nowMs = Date.now()): string {
   const agoMs = durationMs(text)
   const ms = agoMs === undefined ? (text === 'now' ? nowMs : parseTime(text)) : nowMs - agoMs
   if (ms === undefined || Number.isNaN(ms))
@@ -33,7 +33,7 @@ export function parseCount(flag: string, text: string, least = 1): number {
 }
 
 /** 1234 → 1.2 s. */
-export function shownDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`
   if (ms < 120_000) return `${Math.round(ms / 100) / 10} s`
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`

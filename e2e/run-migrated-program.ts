@@ -1,5 +1,5 @@
-// One run of the migration program: what it saw and what arrived, in a form in which two clients can be compared. What
-// is each client's own choice is left out: order, IDs, times, its name.
+// Runs a program that uses the analytics client and returns what it observed and what the endpoint received, so that two clients can be
+// compared. Details that each client may choose are left out: order, ids, times and the library name.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -8,14 +8,14 @@ import type { ReceivedMessage } from '../packages/node/test/tracking-server.ts'
 import { run } from './run-program.ts'
 import { createTrackingEndpoint } from './tracking-endpoint.ts'
 
-export interface Migrated {
+export interface ProgramRun {
   seen: Record<string, string[]>
   messages: object[]
-  /** How many requests came each special way. */
+  /** The number of requests of each special kind. */
   requests: Record<string, number>
 }
 
-export async function migrate(program: string): Promise<Migrated> {
+export async function runProgram(program: string): Promise<ProgramRun> {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const clientKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const endpoint = await createTrackingEndpoint()
@@ -24,8 +24,10 @@ export async function migrate(program: string): Promise<Migrated> {
     const seen = JSON.parse(stdout) as Record<string, string[]>
     for (const list of Object.values(seen)) list.sort()
     const { headers, messages, tokenForms } = endpoint
-    const given = messages.filter(({ messageId, timestamp }) => messageId === 'order-42' && timestamp === '2020-02-03T04:05:06.789Z')
-    assert.equal(given.length, 1, 'a messageId and a timestamp that were given are kept')
+    const withGivenFields = messages.filter(
+      ({ messageId, timestamp }) => messageId === 'order-42' && timestamp === '2020-02-03T04:05:06.789Z',
+    )
+    assert.equal(withGivenFields.length, 1, 'the given messageId and timestamp are kept')
     return {
       seen,
       messages: messages.map(comparable).sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b))),
