@@ -60,7 +60,7 @@ test('a reader notices a command that fails, a line that was not printed, and a 
 
 /** The page's table, by what the third column names. */
 function numbersOf(page: string): [name: string, value: string][] {
-  const [, table = ''] = /^## The numbers\n([\s\S]*)/m.exec(page) ?? []
+  const [, table = ''] = /^## Limits and defaults\n([\s\S]*)/m.exec(page) ?? []
   return [...table.matchAll(/^\| [^|]+ \| ([^|]+) \| `([^`]+)` \|$/gm)].map(([, value = '', name = '']) => [name, value])
 }
 
@@ -118,7 +118,7 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
   // Half of a wait is random; the probes double; one URL, one request, off; HTTP/1.1.
   const derived = [FIRST_BACKOFF_MS / 2_000, FIRST_PROBE_MS / 500, given.batch.size, 1.1].map(String)
   const said = new Set([...numbersOf(page).map(([, value]) => value.split(' ')[0]), ...derived])
-  const prose = proseOf(page.slice(0, page.indexOf('## The numbers')))
+  const prose = proseOf(page.slice(0, page.indexOf('## Limits and defaults')))
   const others = [...prose.matchAll(/(?<![\w/.-])\d[\d,.]*(?<=\d)(?!\w)/g)].map(([number]) => number)
   assert.deepEqual(
     others.filter((number) => !said.has(number) && !/^[1-5]\d\d$/.test(number)),
@@ -127,7 +127,7 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
   )
   const row = (name: string): number[] =>
     [...(new RegExp(`^\\| \\*\\*${name}\\*\\* \\| ([^|]*) \\|`, 'm').exec(page)?.[1] ?? '').matchAll(/\b[1-5]\d\d\b/g)].map(Number)
-  const [, exceptions = ''] = /any 5xx but ([^;]*);/.exec(page) ?? []
+  const [, exceptions = ''] = /any 5xx except ([^;]*);/.exec(page) ?? []
   const excepted = new Set((exceptions.match(/\d{3}/g) ?? []).map(Number))
   for (let status = 200; status < 600; status++) {
     const told =
@@ -164,7 +164,7 @@ test('docs/operations/sizing.md has the numbers that BENCHMARKS.md has, and limi
 test('what the comparison says of others has a source, and a date', () => {
   const page = textOf('docs/guide/comparison.md')
   assert.match(page, /^As of [A-Z][a-z]+ 20\d\d/m)
-  const sections = page.split(/^## /m).slice(3)
+  const sections = page.split(/^## /m).slice(4)
   assert.ok(sections.length >= 6)
   for (const section of sections) {
     const [title = ''] = section.split('\n')
