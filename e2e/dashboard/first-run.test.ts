@@ -43,7 +43,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByRole('button', { name: 'Next: add a webhook' }).click()
     const url = page.getByRole('textbox', { name: 'URL' })
     await url.fill('ftp://example.com')
-    await page.getByText('Begin with https:// or http://.').waitFor()
+    await page.getByText('Start the URL with https:// or http://.').waitFor()
     await url.fill(receiver.url)
     await page.getByRole('button', { name: 'Add the webhook' }).click()
     await page.getByRole('button', { name: 'Send a test' }).click()

@@ -1,4 +1,4 @@
-// Pause, disable and delete: each says what it does to what is owed before it is done, with the number that waits now.
+// Pause, disable and delete. Each asks first and says what happens to pending deliveries and how many there are.
 
 import { Button, List, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -12,7 +12,7 @@ import { holdOf } from './destination-status.ts'
 import type { Destination } from './draft.ts'
 import { BAD } from './status-view.tsx'
 
-const DONE = { resume: { paused: false }, enable: { enabled: true } } as const
+const RELEASES = { resume: { paused: false }, enable: { enabled: true } } as const
 
 export function DestinationActions({ destination }: { destination: Destination }) {
   const { id, name, enabled, paused } = destination
@@ -28,18 +28,18 @@ export function DestinationActions({ destination }: { destination: Destination }
   )
   const remove = useChange('DELETE /api/destinations/{id}', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
   const pending = ledger.data?.data.find(({ destinationId }) => destinationId === id)?.pending
-  const waits = pending === undefined ? null : pending === 1 ? '1 pending delivery' : `${exactCount(pending)} pending deliveries`
+  const pendingText = pending === undefined ? null : pending === 1 ? '1 pending delivery' : `${exactCount(pending)} pending deliveries`
 
-  const release = (how: keyof typeof DONE): void => {
+  const release = (how: keyof typeof RELEASES): void => {
     change.mutate(
-      { params: { id }, body: DONE[how] },
+      { params: { id }, body: RELEASES[how] },
       {
         onSuccess: (now) => {
           const hold = holdOf(now)
-          const then = hold === null ? 'What was held goes out now.' : `It is still ${hold}, so nothing is sent yet.`
-          notifications.show({ color: hold === null ? 'teal' : 'orange', message: `${name} is ${how}d. ${then}` })
+          const then = hold === null ? 'Pending deliveries are being sent.' : `Nothing is sent yet because it is still ${hold}.`
+          notifications.show({ color: hold === null ? 'teal' : 'orange', message: `${name} was ${how}d. ${then}` })
         },
-        onError: ({ message }) => notifications.show({ color: 'red', title: `It was not ${how}d`, message }),
+        onError: ({ message }) => notifications.show({ color: 'red', title: `Could not ${how} ${name}`, message }),
       },
     )
   }
@@ -77,23 +77,23 @@ export function DestinationActions({ destination }: { destination: Destination }
         opened={asked === 'pause'}
         onClose={() => setAsked(null)}
         title={`Pause ${name}?`}
-        verb="Pause it"
+        verb="Pause"
         color="orange"
         onConfirm={() => change.mutateAsync({ params: { id }, body: { paused: true } })}
       >
         <Stack gap="xs">
-          <Text size="sm">Nothing is sent to it until you resume it, and nothing is lost.</Text>
+          <Text size="sm">Nothing is sent until you resume it. No message is lost.</Text>
           <List size="sm" spacing={4}>
             <List.Item>
-              What it is owed is held: {waits ?? 'counting …'}
-              {pending === 0 ? ' now' : enabled ? ', sent when you resume it' : ', sent when it is resumed and enabled'}.
+              {pendingText ?? 'Counting pending deliveries …'}
+              {pending === undefined ? '' : enabled ? ': held until you resume it.' : ': held until it is resumed and enabled.'}
             </List.Item>
             {enabled ? (
-              <List.Item>Messages that come in meanwhile are kept for it too, and sent when you resume it.</List.Item>
+              <List.Item>New messages are queued and sent when you resume it.</List.Item>
             ) : (
-              <List.Item>It is disabled: messages that come in skip it until you enable it.</List.Item>
+              <List.Item>It is disabled, so new messages skip it until you enable it.</List.Item>
             )}
-            <List.Item>What is under way comes to its end. A delivery does not expire because of the pause.</List.Item>
+            <List.Item>Requests in flight are completed. No delivery expires because of the pause.</List.Item>
           </List>
         </Stack>
       </ConfirmDialog>
@@ -102,20 +102,20 @@ export function DestinationActions({ destination }: { destination: Destination }
         opened={asked === 'disable'}
         onClose={() => setAsked(null)}
         title={`Disable ${name}?`}
-        verb="Disable it"
+        verb="Disable"
         color="orange"
         onConfirm={() => change.mutateAsync({ params: { id }, body: { enabled: false } })}
       >
         <Stack gap="xs">
-          <Text size="sm">Nothing is sent to it until you enable it again.</Text>
+          <Text size="sm">Nothing is sent until you enable it again.</Text>
           <List size="sm" spacing={4}>
-            <List.Item>Messages that come in meanwhile skip it. They are stored, with that reason, and are not sent to it later.</List.Item>
+            <List.Item>New messages skip it. They are stored with that reason and are not sent to it later.</List.Item>
             <List.Item>
-              What it is owed is held: {waits ?? 'counting …'}
-              {pending === 0 ? ' now' : paused ? ', sent when it is enabled and resumed' : ', sent when you enable it'}.
+              {pendingText ?? 'Counting pending deliveries …'}
+              {pending === undefined ? '' : paused ? ': held until it is enabled and resumed.' : ': held until you enable it.'}
             </List.Item>
           </List>
-          {!paused && <Text size="sm">To stop sending and keep new messages for it too, pause it instead.</Text>}
+          {!paused && <Text size="sm">To stop sending but queue new messages, pause it instead.</Text>}
         </Stack>
       </ConfirmDialog>
 
@@ -123,29 +123,29 @@ export function DestinationActions({ destination }: { destination: Destination }
         opened={asked === 'delete'}
         onClose={() => setAsked(null)}
         title={`Delete ${name}?`}
-        verb="Delete it for good"
+        verb="Delete destination"
         typed={name}
         onConfirm={async () => {
           await remove.mutateAsync({ params: { id } })
-          notifications.show({ color: 'teal', message: `${name} is deleted.` })
+          notifications.show({ color: 'teal', message: `${name} was deleted.` })
           navigate('/destinations')
         }}
       >
         <Stack gap="xs">
           <Text size="sm" fw={600} c={pending === 0 ? 'var(--mantine-color-text)' : BAD}>
-            {ledger.error !== null && waits === null
-              ? `What is pending could not be counted: ${ledger.error.message}`
-              : waits === null
-                ? 'Counting what is pending …'
+            {ledger.error !== null && pendingText === null
+              ? `Could not count pending deliveries: ${ledger.error.message}`
+              : pendingText === null
+                ? 'Counting pending deliveries …'
                 : pending === 0
-                  ? 'Nothing is pending: no delivery is lost.'
-                  : `${waits} ${pending === 1 ? 'is' : 'are'} cancelled and never sent.`}
+                  ? 'No deliveries are pending, so none is lost.'
+                  : `${pendingText} will be cancelled and never sent.`}
           </Text>
           <Text size="sm">
-            Its settings and secrets are gone for good, and new messages do not go to it. The records of its past deliveries stay as long as
-            messages are kept; they cannot be replayed to it.
+            Its settings and secrets are deleted permanently, and new messages are not sent to it. Records of its past deliveries stay until
+            retention removes them, but cannot be replayed.
           </Text>
-          {!paused && pending !== 0 && <Text size="sm">To stop sending and lose nothing, pause it instead.</Text>}
+          {!paused && pending !== 0 && <Text size="sm">To stop sending without losing anything, pause it instead.</Text>}
         </Stack>
       </ConfirmDialog>
     </>

@@ -15,42 +15,50 @@ const BACKLOG: Backlog = {
 }
 const words = (changes: Partial<Backlog>): string => forecastText(forecast({ ...BACKLOG, ...changes }))
 
-test('says when a backlog is gone at the present rate', () => {
-  assert.equal(words({}), 'about 4 min at the present rate')
-  assert.equal(words({ pending: 40 }), 'a few seconds at the present rate')
-  assert.equal(words({ pending: 200 }), 'less than a minute at the present rate')
-  assert.equal(words({ pending: 36_000 }), 'about 2 h at the present rate')
-  assert.equal(words({ pending: 42_000 }), 'about 2 h 20 min at the present rate')
-  assert.equal(words({ pending: 360_000 }), 'about 20 h at the present rate')
-  assert.equal(words({ pending: 5_000_000 }), 'about 12 days at the present rate')
+test('estimates when a backlog will be empty at the current rate', () => {
+  assert.equal(words({}), 'empty in about 4 min at the current rate')
+  assert.equal(words({ pending: 40 }), 'empty in a few seconds at the current rate')
+  assert.equal(words({ pending: 200 }), 'empty in less than a minute at the current rate')
+  assert.equal(words({ pending: 36_000 }), 'empty in about 2 h at the current rate')
+  assert.equal(words({ pending: 42_000 }), 'empty in about 2 h 20 min at the current rate')
+  assert.equal(words({ pending: 360_000 }), 'empty in about 20 h at the current rate')
+  assert.equal(words({ pending: 5_000_000 }), 'empty in about 12 days at the current rate')
 })
 
-test('says no number where there is none', () => {
-  assert.equal(words({ pending: 0 }), 'nothing waits')
-  assert.equal(words({ rate: null }), 'not known yet')
+test('gives no time where none can be estimated', () => {
+  assert.equal(words({ pending: 0 }), 'no pending deliveries')
+  assert.equal(words({ rate: null }), 'estimating …')
   const none = { settled: 0, attempts: 0, overMs: 120_000 }
-  assert.equal(words({ rate: none }), 'not draining: nothing was due in the last minutes')
-  assert.equal(words({ rate: { ...none, attempts: 40 }, success: 0 }), 'not draining: every attempt fails')
+  assert.equal(words({ rate: none }), 'not draining: no attempt was due in the last few minutes')
+  assert.equal(words({ rate: { ...none, attempts: 40 }, success: 0 }), 'not draining: all recent attempts failed')
   assert.equal(
     words({ rate: { ...none, attempts: 40 }, success: 0.8 }),
-    'being sent: 40 requests in the last minutes, outcomes not written yet',
+    'sending: 40 requests in the last few minutes, outcomes not stored yet',
   )
-  assert.equal(words({ breaker: 'open' }), 'not draining: the breaker is open')
-  assert.equal(words({ breaker: 'probing' }), 'not draining: the breaker is open')
-  assert.equal(words({ enabled: false, breaker: 'open' }), 'disabled: held until it is enabled')
-  assert.equal(words({ paused: true, breaker: 'open' }), 'paused: held until it is resumed')
-  assert.equal(words({ paused: true, earlier: { pending: 1_199, agoMs: 5_000 } }), 'paused: held until it is resumed, and growing')
+  assert.equal(words({ breaker: 'open' }), 'not draining: circuit breaker open')
+  assert.equal(words({ breaker: 'probing' }), 'not draining: circuit breaker open')
+  assert.equal(words({ enabled: false, breaker: 'open' }), 'held while disabled')
+  assert.equal(words({ paused: true, breaker: 'open' }), 'held while paused')
+  assert.equal(words({ paused: true, earlier: { pending: 1_199, agoMs: 5_000 } }), 'held while paused; growing')
 })
 
-test('believes what the backlog did while somebody looked', () => {
-  assert.equal(words({ earlier: { pending: 1_000, agoMs: 30_000 } }), 'about 4 min at the present rate', 'seen too shortly')
-  assert.equal(words({ earlier: { pending: 1_000, agoMs: 60_000 } }), 'growing: more comes in than goes out')
-  assert.equal(words({ earlier: { pending: 1_200, agoMs: 60_000 } }), 'growing: more comes in than goes out')
-  assert.equal(words({ earlier: { pending: 1_320, agoMs: 60_000 } }), 'about 10 min at the present rate')
-  assert.equal(words({ pending: 20, earlier: { pending: 10, agoMs: 60_000 } }), 'a few seconds at the present rate', 'what is in flight')
+test('prefers the observed change of the backlog over the rate', () => {
+  assert.equal(
+    words({ earlier: { pending: 1_000, agoMs: 30_000 } }),
+    'empty in about 4 min at the current rate',
+    'observed for too short a time',
+  )
+  assert.equal(words({ earlier: { pending: 1_000, agoMs: 60_000 } }), 'growing: messages arrive faster than they are delivered')
+  assert.equal(words({ earlier: { pending: 1_200, agoMs: 60_000 } }), 'growing: messages arrive faster than they are delivered')
+  assert.equal(words({ earlier: { pending: 1_320, agoMs: 60_000 } }), 'empty in about 10 min at the current rate')
+  assert.equal(
+    words({ pending: 20, earlier: { pending: 10, agoMs: 60_000 } }),
+    'empty in a few seconds at the current rate',
+    'only deliveries in flight',
+  )
 })
 
-test('says until when nothing can expire', () => {
+test('tells until when no delivery can expire', () => {
   const open = forecast({ ...BACKLOG, breaker: 'open' })
   assert.deepEqual(open, { kind: 'stuck', why: 'breaker', safeUntilMs: Date.parse('2026-11-15T13:00:00.000Z') })
   assert.deepEqual(forecast({ ...BACKLOG, breaker: 'open', oldestPendingAt: null }), {
@@ -60,7 +68,7 @@ test('says until when nothing can expire', () => {
   })
 })
 
-test('the rate is of the last minutes, with the one under way', () => {
+test('measures the rate over the last minutes, including the current one', () => {
   const points = [
     { at: '2026-11-15T11:57:00.000Z', delivered: 9_000 },
     { at: '2026-11-15T11:58:00.000Z', attempts: 41, delivered: 10, failed: 2, expired: 500 },
@@ -77,7 +85,7 @@ test('the rate is of the last minutes, with the one under way', () => {
   assert.deepEqual(
     rateOf(begun, Date.parse('2026-11-15T12:00:30.000Z')),
     { settled: 7, attempts: 5, overMs: 90_000 },
-    'minutes of rest before do not count',
+    'idle minutes before the first attempt do not count',
   )
   assert.equal(rateOf([], 0), null)
 })

@@ -1,5 +1,5 @@
-// When a destination will have sent what it is owed, from what is known: how much waits, how much came to an end in the last minutes,
-// whether the breaker lets it, and how the backlog moved while somebody looked. Says no number where there is none to say. Pure.
+// Estimates when a destination's backlog will be empty, from the number of pending deliveries, the deliveries settled in the last minutes,
+// the circuit breaker, and how the backlog changed while the page was open. Gives no number where none can be estimated. Pure.
 
 import { count } from '../../text/format.ts'
 import { type Hold, type HoldSettings, holdOf } from './destination-status.ts'
@@ -7,13 +7,13 @@ import { type Hold, type HoldSettings, holdOf } from './destination-status.ts'
 export interface Backlog extends HoldSettings {
   breaker: 'closed' | 'open' | 'probing'
   pending: number
-  /** Share of the recent attempts that succeeded; null when there was none. */
+  /** Share of the recent attempts that succeeded; null if there were none. */
   success: number | null
   oldestPendingAt: string | null
   retryWindowMs: number
-  /** What came to an end lately; null while that is not known. */
+  /** Deliveries settled in the last minutes; null while unknown. */
   rate: Rate | null
-  /** The backlog as this page saw it some time ago; null when it has just been opened. */
+  /** An earlier size of the backlog, as seen by this page; null if the page has just been opened. */
   earlier: { pending: number; agoMs: number } | null
 }
 
@@ -27,14 +27,14 @@ export type Forecast =
   | { kind: 'empty' | 'unknown' | 'growing' }
   | { kind: 'held'; by: Hold; isGrowing: boolean }
   | { kind: 'draining'; ms: number }
-  /** Requests succeed, and none of their outcomes is written yet: those of one call to the tracking API are written together. */
+  /** Requests succeed, but no outcome is stored yet: the outcomes of one call to the tracking API are stored together. */
   | { kind: 'sending'; attempts: number }
-  /** `safeUntilMs`: before that time, no retry window of what waits can be over. */
+  /** `safeUntilMs`: the retry window of no pending delivery can end before this time. */
   | { kind: 'stuck'; why: 'breaker' | 'failing' | 'waiting'; safeUntilMs: number | null }
 
-/** Shorter than this, what was seen of the backlog is chance. */
-const LEAST_SEEN_MS = 45_000
-/** Minutes of the statistics that count as the present, the one under way included. */
+/** Changes of the backlog over a shorter time than this may be chance. */
+const MIN_OBSERVED_MS = 45_000
+/** The number of one-minute points that count as the current rate, including the current minute. */
 const RATE_POINTS = 3
 
 export function forecast(backlog: Backlog): Forecast {
@@ -42,7 +42,7 @@ export function forecast(backlog: Backlog): Forecast {
   if (pending === 0) return { kind: 'empty' }
   const hold = holdOf(backlog)
   if (hold !== null) return { kind: 'held', by: hold, isGrowing: earlier !== null && pending > earlier.pending }
-  // A window begins with the first attempt, which is never before the message came.
+  // A retry window begins with the first attempt, which is never earlier than the message.
   const safeUntilMs = oldestPendingAt === null ? null : Date.parse(oldestPendingAt) + retryWindowMs
   if (breaker !== 'closed') return { kind: 'stuck', why: 'breaker', safeUntilMs }
   if (rate === null) return { kind: 'unknown' }
@@ -50,44 +50,43 @@ export function forecast(backlog: Backlog): Forecast {
     if (rate.attempts === 0) return { kind: 'stuck', why: 'waiting', safeUntilMs }
     return (success ?? 0) > 0 ? { kind: 'sending', attempts: rate.attempts } : { kind: 'stuck', why: 'failing', safeUntilMs }
   }
-  const alone = { kind: 'draining', ms: (pending / rate.settled) * rate.overMs } as const
-  // What is in flight is pending too: a backlog that is gone within seconds is none, whichever way it moves.
-  if (earlier === null || earlier.agoMs < LEAST_SEEN_MS || alone.ms < 10_000) return alone
-  // Seen for long enough, what really became less is better than what went out: new messages come on top of it.
-  const less = earlier.pending - pending
-  return less > 0 ? { kind: 'draining', ms: (pending / less) * earlier.agoMs } : { kind: 'growing' }
+  const fromRate = { kind: 'draining', ms: (pending / rate.settled) * rate.overMs } as const
+  // Deliveries in flight are pending too, so a backlog that drains within seconds is normal even while it grows.
+  if (earlier === null || earlier.agoMs < MIN_OBSERVED_MS || fromRate.ms < 10_000) return fromRate
+  // Once observed for long enough, the real decrease is a better estimate than the rate: it includes new messages.
+  const decrease = earlier.pending - pending
+  return decrease > 0 ? { kind: 'draining', ms: (pending / decrease) * earlier.agoMs } : { kind: 'growing' }
 }
 
-const STUCK_WORDS = {
-  breaker: 'the breaker is open',
-  failing: 'every attempt fails',
-  waiting: 'nothing was due in the last minutes',
+const STUCK_REASONS = {
+  breaker: 'circuit breaker open',
+  failing: 'all recent attempts failed',
+  waiting: 'no attempt was due in the last few minutes',
 } as const
 
 export function forecastText(forecast: Forecast): string {
   switch (forecast.kind) {
     case 'empty':
-      return 'nothing waits'
+      return 'no pending deliveries'
     case 'held':
-      if (forecast.by === 'disabled') return 'disabled: held until it is enabled'
-      return `paused: held until it is resumed${forecast.isGrowing ? ', and growing' : ''}`
+      return forecast.by === 'disabled' ? 'held while disabled' : `held while paused${forecast.isGrowing ? '; growing' : ''}`
     case 'unknown':
-      return 'not known yet'
+      return 'estimating …'
     case 'growing':
-      return 'growing: more comes in than goes out'
+      return 'growing: messages arrive faster than they are delivered'
     case 'stuck':
-      return `not draining: ${STUCK_WORDS[forecast.why]}`
+      return `not draining: ${STUCK_REASONS[forecast.why]}`
     case 'sending':
-      return `being sent: ${count(forecast.attempts)} ${forecast.attempts === 1 ? 'request' : 'requests'} in the last minutes, outcomes not written yet`
+      return `sending: ${count(forecast.attempts)} ${forecast.attempts === 1 ? 'request' : 'requests'} in the last few minutes, outcomes not stored yet`
     case 'draining':
-      return `${about(forecast.ms)} at the present rate`
+      return `empty in ${approximately(forecast.ms)} at the current rate`
   }
 }
 
-/** Of the statistics by minutes, the last: delivered and failed, not what expired, which empties the backlog by losing it. */
+/** The rate of the last minutes. Counts delivered and failed deliveries, but not expired ones: they shrink the backlog without being sent. */
 export function rateOf(points: readonly RatePoint[], nowMs: number): Rate | null {
   const recent = points.slice(-RATE_POINTS)
-  // Minutes of rest before the work began say nothing of its pace.
+  // Idle minutes before the first attempt would make the rate look too low.
   const begin = recent.findIndex(({ attempts = 0, delivered = 0, failed = 0 }) => attempts + delivered + failed > 0)
   const last = begin === -1 ? recent : recent.slice(begin)
   const [first] = last
@@ -110,8 +109,8 @@ export interface RatePoint {
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** No more exact than a forecast can be. */
-function about(ms: number): string {
+/** Rounded, because a forecast is not exact. */
+function approximately(ms: number): string {
   if (ms < 10_000) return 'a few seconds'
   if (ms < MINUTE) return 'less than a minute'
   if (ms < HOUR) return `about ${Math.round(ms / MINUTE)} min`

@@ -1,4 +1,4 @@
-// What became of a destination's deliveries over time, and how long its attempts took. By itself, because charts are heavy.
+// Charts of a destination's outcomes and attempt latency over time. In a file of its own because the chart library is large.
 
 import '@mantine/charts/styles.css'
 import { BarChart, LineChart } from '@mantine/charts'
@@ -9,11 +9,11 @@ import { count, duration } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
 import { findLast } from './draft.ts'
 
-/** Each 60 steps long, but for the week. */
+/** Each range has 60 steps, except for the week. */
 const RANGES = {
-  '1h': { label: 'Hour', step: '1m', steps: 60, stepMs: 60_000 },
+  '1h': { label: '1 hour', step: '1m', steps: 60, stepMs: 60_000 },
   '5h': { label: '5 hours', step: '5m', steps: 60, stepMs: 300_000 },
-  '7d': { label: 'Week', step: '1h', steps: 168, stepMs: 3_600_000 },
+  '7d': { label: '7 days', step: '1h', steps: 168, stepMs: 3_600_000 },
 } as const
 type Range = keyof typeof RANGES
 
@@ -36,7 +36,7 @@ export default function DestinationChart({ id }: { id: string }) {
   const asked = params.get('range') ?? ''
   const range: Range = asked in RANGES ? (asked as Range) : '1h'
   const { step, steps, stepMs } = RANGES[range]
-  // On the grid, so that it is the same question until the next step.
+  // Aligned to a step, so that the query stays the same until the next step.
   const from = range === '7d' ? new Date((Math.floor(Date.now() / stepMs) - steps + 1) * stepMs).toISOString() : undefined
   const stats = useApi('GET /api/stats', {
     query: { destinationId: id, step, ...(from === undefined ? {} : { from }) },
@@ -79,16 +79,16 @@ function labelOf(at: string, range: Range): string {
 function Outcomes({ points, range }: { points: readonly Point[]; range: Range }) {
   const sum = (name: 'delivered' | 'retried' | 'failed' | 'expired'): number =>
     points.reduce((total, point) => total + (point[name] ?? 0), 0)
-  const words = `${count(sum('delivered'))} delivered, ${count(sum('retried'))} retried, ${count(sum('failed'))} failed, ${count(sum('expired'))} expired`
+  const summary = `${count(sum('delivered'))} delivered · ${count(sum('retried'))} retried · ${count(sum('failed'))} failed · ${count(sum('expired'))} expired`
   return (
     <Paper withBorder p="sm" miw={0}>
       <Text size="sm" fw={600}>
         Outcomes
       </Text>
       <Text size="xs" c="dimmed" mb="xs">
-        {words}
+        {summary}
       </Text>
-      <div role="img" aria-label={`Outcomes over time: ${words}`}>
+      <div role="img" aria-label={`Outcomes over time: ${summary}`}>
         <BarChart
           h={190}
           data={points.map(({ at, delivered, retried, failed, expired }) => ({
@@ -114,17 +114,19 @@ function Outcomes({ points, range }: { points: readonly Point[]; range: Range })
 
 function Latencies({ points, range }: { points: readonly Point[]; range: Range }) {
   const last = findLast(points, ({ latencyMs }) => latencyMs != null)?.latencyMs
-  const words =
-    last == null ? 'no attempt in this time' : `last p50 ${duration(last.p50)}, p95 ${duration(last.p95)}, p99 ${duration(last.p99)}`
+  const summary =
+    last == null
+      ? 'no attempts in this period'
+      : `latest: p50 ${duration(last.p50)} · p95 ${duration(last.p95)} · p99 ${duration(last.p99)}`
   return (
     <Paper withBorder p="sm" miw={0}>
       <Text size="sm" fw={600}>
-        Latency of attempts
+        Attempt latency
       </Text>
       <Text size="xs" c="dimmed" mb="xs">
-        {words}
+        {summary}
       </Text>
-      <div role="img" aria-label={`Latency over time: ${words}`}>
+      <div role="img" aria-label={`Latency over time: ${summary}`}>
         <LineChart
           h={190}
           data={points.map(({ at, latencyMs }) => ({

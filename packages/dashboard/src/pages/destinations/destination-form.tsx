@@ -1,5 +1,5 @@
-// The settings of a destination, judged while they are typed by the same rules as the API's (rules.ts). What the API still refuses is
-// shown at the field that it names. Saving sends what was changed and nothing else.
+// The form for a destination's settings. Validates them while they are typed, by the same rules as the API (validation.ts). An error of
+// the API is shown at the field that it names. Saving sends only changed fields.
 
 import {
   Accordion,
@@ -29,18 +29,18 @@ import { HeaderFields, UrlFields } from './url-and-header-fields.tsx'
 import { LIMITS, MESSAGE_TYPES } from './validation.ts'
 
 export interface FormProps {
-  /** As it is saved, or as a new one begins. */
+  /** The saved settings, or the defaults for a new destination. */
   initial: Draft
   isNew: boolean
   hasSharedSecret: boolean
   signingSecretCount: number
   isReadOnly: boolean
-  /** Rejects with what the API refused. */
+  /** Rejects with the error of the API. */
   onSave: (draft: Draft) => Promise<unknown>
 }
 
-/** Which fields are in which part, to open the one that has a problem. */
-const PARTS: readonly [part: string, fields: RegExp][] = [
+/** The fields of each section, to open the sections with problems. */
+const SECTIONS: readonly [section: string, fields: RegExp][] = [
   ['signing', /^(sharedSecret|signingSecrets)/],
   ['headers', /^headers/],
   ['filter', /^filter/],
@@ -50,23 +50,23 @@ const PARTS: readonly [part: string, fields: RegExp][] = [
 export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecretCount, isReadOnly, onSave }: FormProps) {
   const [draft, setDraft] = useState(initial)
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
-  const [isTried, setTried] = useState(false)
-  const [refusal, setRefusal] = useState<{ place: string | null; message: string } | null>(null)
+  const [wasSubmitted, setSubmitted] = useState(false)
+  const [apiError, setApiError] = useState<{ field: string | null; message: string } | null>(null)
   const [isBusy, setBusy] = useState(false)
-  const [open, setOpen] = useState<string[]>(isNew ? [] : PARTS.map(([part]) => part))
+  const [open, setOpen] = useState<string[]>(isNew ? [] : SECTIONS.map(([section]) => section))
   const form = useRef<HTMLFormElement>(null)
 
   const problems = problemsOf(draft)
   const isDirty = isChanged(initial, draft)
   const state: FieldState = {
     problem(field) {
-      if (refusal?.place === field) return refusal.message
-      return isTried || touched.has(field) ? (problems.get(field) ?? null) : null
+      if (apiError?.field === field) return apiError.message
+      return wasSubmitted || touched.has(field) ? (problems.get(field) ?? null) : null
     },
     set(changes, ...fields) {
       setDraft((before) => ({ ...before, ...changes }))
       setTouched((before) => new Set([...before, ...fields]))
-      setRefusal(null)
+      setApiError(null)
     },
     isReadOnly,
   }
@@ -78,37 +78,37 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
     return () => window.removeEventListener('beforeunload', warn)
   }, [isDirty])
 
-  /** Opens what holds it and goes there. */
-  const lead = (fields: Iterable<string>): void => {
-    const parts = [...fields].flatMap((field) => PARTS.filter(([, pattern]) => pattern.test(field)).map(([part]) => part))
-    setOpen((before) => [...new Set([...before, ...parts])])
-    // After the fields with their problems are drawn.
+  /** Opens the sections of these fields and focuses the first invalid one. */
+  const reveal = (fields: Iterable<string>): void => {
+    const sections = [...fields].flatMap((field) => SECTIONS.filter(([, pattern]) => pattern.test(field)).map(([section]) => section))
+    setOpen((before) => [...new Set([...before, ...sections])])
+    // Waits until the fields and their problems are rendered.
     setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), 250)
   }
 
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
-    setTried(true)
-    if (problems.size > 0) return lead(problems.keys())
+    setSubmitted(true)
+    if (problems.size > 0) return reveal(problems.keys())
     setBusy(true)
-    setRefusal(null)
+    setApiError(null)
     try {
       await onSave(draft)
-      setTried(false)
+      setSubmitted(false)
       setTouched(new Set())
     } catch (error) {
       const { message, field } = error instanceof ApiProblem ? error : { message: (error as Error).message, field: null }
-      const place = formFieldOf(field, draft)
-      setRefusal({ place, message: place === null ? message : messageAtField(field, message) })
-      if (place !== null) lead([place])
+      const formField = formFieldOf(field, draft)
+      setApiError({ field: formField, message: formField === null ? message : messageAtField(field, message) })
+      if (formField !== null) reveal([formField])
     } finally {
       setBusy(false)
     }
   }
 
-  const isBad = (part: string): boolean => {
-    const pattern = PARTS.find(([name]) => name === part)?.[1]
-    return pattern !== undefined && [...problems.keys(), refusal?.place ?? ''].some((field) => pattern.test(field))
+  const isInvalid = (section: string): boolean => {
+    const pattern = SECTIONS.find(([name]) => name === section)?.[1]
+    return pattern !== undefined && [...problems.keys(), apiError?.field ?? ''].some((field) => pattern.test(field))
   }
 
   return (
@@ -117,11 +117,11 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
         <Paper withBorder p="md">
           <Stack>
             <Title order={2} size="h4">
-              Where and what
+              General
             </Title>
             <TextInput
               label="Name"
-              description="For people. A message may also name it in its integrations object."
+              description="Shown in the dashboard. Messages can also refer to the destination by this name in their integrations object."
               value={draft.name}
               onChange={(event) => state.set({ name: event.currentTarget.value }, 'name')}
               error={state.problem('name')}
@@ -136,13 +136,13 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
               <>
                 <Switch
                   label="Enabled"
-                  description="Off: it is created disabled. It can be tested; messages skip it until it is enabled, and are not sent to it later."
+                  description="If off, the destination is created disabled. It can be tested, but messages skip it until it is enabled and are not sent to it later."
                   checked={draft.enabled}
                   onChange={(event) => state.set({ enabled: event.currentTarget.checked })}
                 />
                 <Switch
                   label="Paused"
-                  description="On: it is created paused. It can be tested; messages are kept for it and sent when it is resumed."
+                  description="If on, the destination is created paused. It can be tested. Messages are queued and sent when it is resumed."
                   checked={draft.paused}
                   onChange={(event) => state.set({ paused: event.currentTarget.checked })}
                 />
@@ -152,62 +152,67 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
         </Paper>
 
         <Accordion multiple value={open} onChange={setOpen} order={2} variant="separated" chevronPosition="left">
-          <Part value="signing" title="Signing" note={signingNote(draft, hasSharedSecret, signingSecretCount)} isBad={isBad('signing')}>
+          <Section
+            value="signing"
+            title="Signing"
+            note={signingNote(draft, hasSharedSecret, signingSecretCount)}
+            isInvalid={isInvalid('signing')}
+          >
             <Text size="sm" c="dimmed">
-              By a signature the receiver knows that a request comes from here and was not changed. Secrets go in and never come out: they
-              cannot be looked at later.
+              A signature lets the receiver verify that a request comes from this service and was not changed. Secrets are write-only: they
+              are not shown again after you save.
             </Text>
             <SecretField
               title="Signing secrets"
-              about="Of Standard Webhooks (webhook-signature). One is enough. To change it without a gap, set the old and the new one together, move the receiver over, then set the new one alone."
+              description="For the Standard Webhooks header webhook-signature. One secret is enough. To rotate it without downtime: set the old and the new secret together, switch the receiver to the new one, then set only the new one."
               field="signingSecrets"
               setCount={signingSecretCount}
-              most={LIMITS.signingSecrets}
-              canMake
+              maxCount={LIMITS.signingSecrets}
+              canGenerate
               change={draft.signingSecrets}
               onChange={(signingSecrets, ...fields) => state.set({ signingSecrets }, ...fields)}
               state={state}
             />
             <SecretField
               title="Shared secret"
-              about="Key of the older X-Signature header. For receivers that were made for it."
+              description="For the older X-Signature header. Only needed by receivers that verify that header."
               field="sharedSecret"
               setCount={hasSharedSecret ? 1 : 0}
-              most={1}
+              maxCount={1}
               change={draft.sharedSecret}
               onChange={(sharedSecret, ...fields) => state.set({ sharedSecret }, ...fields)}
               state={state}
             />
-          </Part>
-          <Part
+          </Section>
+          <Section
             value="headers"
             title="Headers"
             note={draft.headers.length === 0 ? 'none' : `${draft.headers.length} set`}
-            isBad={isBad('headers')}
+            isInvalid={isInvalid('headers')}
           >
             <HeaderFields draft={draft} state={state} />
-          </Part>
-          <Part value="filter" title="Filter" note={filterNote(draft)} isBad={isBad('filter')}>
+          </Section>
+          <Section value="filter" title="Filter" note={filterNote(draft)} isInvalid={isInvalid('filter')}>
             <FilterFields draft={draft} state={state} />
-          </Part>
-          <Part value="delivery" title="Batches, time limits and pace" note={deliveryNote(draft)} isBad={isBad('delivery')}>
+          </Section>
+          <Section value="delivery" title="Batching, timeouts and concurrency" note={deliveryNote(draft)} isInvalid={isInvalid('delivery')}>
             <DeliveryFields draft={draft} state={state} />
-          </Part>
+          </Section>
         </Accordion>
 
-        {refusal !== null && refusal.place === null && (
-          <Alert color="red" role="alert" title="It was not saved">
-            {refusal.message}
+        {apiError !== null && apiError.field === null && (
+          <Alert color="red" role="alert" title="Not saved">
+            {apiError.message}
           </Alert>
         )}
         {isReadOnly ? (
           <Text size="sm" c="dimmed">
-            Your token may only look. Somebody with an admin token can change this.
+            Changing these settings needs a token with the role admin.
           </Text>
         ) : (
           <Group>
             <Button type="submit" loading={isBusy} disabled={!isNew && !isDirty}>
-              {isNew ? 'Create the destination' : 'Save changes'}
+              {isNew ? 'Create destination' : 'Save changes'}
             </Button>
             {!isNew && isDirty && (
               <Button
@@ -215,18 +220,18 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
                 onClick={() => {
                   setDraft(initial)
                   setTouched(new Set())
-                  setTried(false)
-                  setRefusal(null)
+                  setSubmitted(false)
+                  setApiError(null)
                 }}
               >
-                Undo changes
+                Discard changes
               </Button>
             )}
-            <Text size="sm" c={isTried && problems.size > 0 ? BAD : 'dimmed'} role="status">
-              {isTried && problems.size > 0
-                ? `${problems.size === 1 ? 'One field needs' : `${problems.size} fields need`} another look.`
+            <Text size="sm" c={wasSubmitted && problems.size > 0 ? BAD : 'dimmed'} role="status">
+              {wasSubmitted && problems.size > 0
+                ? `${problems.size === 1 ? '1 field has an error' : `${problems.size} fields have errors`}.`
                 : !isNew && isDirty
-                  ? 'Not saved yet.'
+                  ? 'Unsaved changes.'
                   : ''}
             </Text>
           </Group>
@@ -236,17 +241,17 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
   )
 }
 
-function Part({
+function Section({
   value,
   title,
   note,
-  isBad,
+  isInvalid,
   children,
 }: {
   value: string
   title: string
   note: string
-  isBad: boolean
+  isInvalid: boolean
   children: ReactNode
 }) {
   return (
@@ -259,9 +264,9 @@ function Part({
           <Text span size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             {note}
           </Text>
-          {isBad && (
+          {isInvalid && (
             <Badge color="red" variant="light" tt="none" size="sm">
-              needs another look
+              has errors
             </Badge>
           )}
         </Group>
@@ -281,26 +286,26 @@ interface FieldsProps {
 function SourcesField({ draft, state }: FieldsProps) {
   const sources = useList('GET /api/sources', { query: { limit: 1_000 } })
   const known = sources.rows.map(({ id, name }) => ({ value: id, label: name }))
-  // One that is not in the list (yet) is shown by its id, and kept.
+  // A source that is not in the list (yet) is shown by its id and kept.
   const others = draft.sourceIds.filter((id) => !known.some(({ value }) => value === id)).map((id) => ({ value: id, label: id }))
   return (
     <MultiSelect
       openOnFocus={false}
       label="Sources"
-      description="Whose messages it gets. Without one it gets none."
+      description="Messages of these sources are sent to this destination. Without a source, it receives nothing."
       placeholder={draft.sourceIds.length === 0 ? 'Choose sources' : ''}
       data={distinct([...known, ...others])}
       value={draft.sourceIds}
       onChange={(sourceIds) => state.set({ sourceIds }, 'sourceIds')}
-      error={state.problem('sourceIds') ?? (sources.problem ? `The sources could not be asked for: ${sources.problem.message}` : null)}
+      error={state.problem('sourceIds') ?? (sources.problem ? `Could not load sources: ${sources.problem.message}` : null)}
       readOnly={state.isReadOnly}
       searchable
-      nothingFoundMessage="No such source"
+      nothingFoundMessage="No matching source"
     />
   )
 }
 
-/** Two sources may have the same name: then the id tells them apart. */
+/** Adds the id to the labels of sources that have the same name. */
 function distinct(options: readonly { value: string; label: string }[]): { value: string; label: string }[] {
   const times = new Map<string, number>()
   for (const { label } of options) times.set(label, (times.get(label) ?? 0) + 1)
@@ -313,8 +318,8 @@ function FilterFields({ draft, state }: FieldsProps) {
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <MultiSelect
           openOnFocus={false}
-          label="Only these types"
-          description="None chosen: all types."
+          label="Allowed types"
+          description="Leave empty to allow all types."
           data={[...MESSAGE_TYPES]}
           value={draft.typesAllow}
           onChange={(values) => state.set({ typesAllow: values }, 'filter.types.allow')}
@@ -323,8 +328,8 @@ function FilterFields({ draft, state }: FieldsProps) {
         />
         <MultiSelect
           openOnFocus={false}
-          label="Never these types"
-          description="Counts over what is allowed."
+          label="Denied types"
+          description="Takes precedence over allowed types."
           data={[...MESSAGE_TYPES]}
           value={draft.typesDeny}
           onChange={(values) => state.set({ typesDeny: values }, 'filter.types.deny')}
@@ -333,8 +338,8 @@ function FilterFields({ draft, state }: FieldsProps) {
         />
         <TagsInput
           openOnFocus={false}
-          label="Only these events"
-          description="Of track messages, by exact name; Enter after each. None: all."
+          label="Allowed events"
+          description="Exact names of track events. Press Enter after each. Leave empty to allow all."
           value={draft.eventsAllow}
           onChange={(eventsAllow) => state.set({ eventsAllow }, 'filter.events.allow')}
           error={state.problem('filter.events.allow')}
@@ -344,8 +349,8 @@ function FilterFields({ draft, state }: FieldsProps) {
         />
         <TagsInput
           openOnFocus={false}
-          label="Never these events"
-          description="Counts over what is allowed."
+          label="Denied events"
+          description="Takes precedence over allowed events."
           value={draft.eventsDeny}
           onChange={(eventsDeny) => state.set({ eventsDeny }, 'filter.events.deny')}
           error={state.problem('filter.events.deny')}
@@ -355,8 +360,8 @@ function FilterFields({ draft, state }: FieldsProps) {
         />
       </SimpleGrid>
       <Switch
-        label="Historical messages"
-        description="Also send messages that happened more than 24 h before they were received, as of an import."
+        label="Send historical messages"
+        description="Messages with a timestamp more than 24 h before they were received, for example from an import."
         checked={draft.historical}
         onChange={(event) => state.set({ historical: event.currentTarget.checked }, 'historical')}
         disabled={state.isReadOnly}
@@ -386,35 +391,39 @@ function DeliveryFields({ draft, state }: FieldsProps) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <NumberInput
-        label="Messages in a request"
-        description="1 to 1,000. With more than 1, a list is posted."
+        label="Batch size"
+        description="1 to 1,000 messages per request. With more than 1, the body is a JSON array."
         {...number('batch.size', draft.batchSize, (batchSize) => ({ batchSize }))}
       />
       <TextInput
-        label="A batch waits for more"
-        description={isBatch ? 'Up to 60 s, while it is not full.' : 'Up to 60 s. Has no effect with one message in a request.'}
+        label="Batch wait"
+        description={
+          isBatch ? 'How long an incomplete batch waits for more messages, up to 60 s.' : 'Up to 60 s. No effect with a batch size of 1.'
+        }
         {...time('batch.lingerMs', draft.linger, (linger) => ({ linger }))}
       />
       <NumberInput
-        label="Bytes in a request"
+        label="Batch bytes"
         description={
-          isBatch ? 'Up to 5,242,880. A single larger message goes alone.' : 'Up to 5,242,880. Has no effect with one message in a request.'
+          isBatch
+            ? 'Up to 5,242,880 bytes per request. A larger message is sent alone.'
+            : 'Up to 5,242,880 bytes per request. No effect with a batch size of 1.'
         }
         {...number('batch.bytes', draft.batchBytes, (batchBytes) => ({ batchBytes }))}
       />
       <NumberInput
-        label="Requests at once"
-        description="1 to 1,000 under way at the same time."
+        label="Concurrent requests"
+        description="1 to 1,000 requests in flight at the same time."
         {...number('maxInFlight', draft.maxInFlight, (maxInFlight) => ({ maxInFlight }))}
       />
       <TextInput
         label="Timeout"
-        description="100 ms to 5 s for one attempt, to the end of the answer."
+        description="100 ms to 5 s per attempt, until the response is complete."
         {...time('timeoutMs', draft.timeout, (timeout) => ({ timeout }))}
       />
       <TextInput
         label="Retry window"
-        description="1 s to 4 h: how long retries go on from the first attempt."
+        description="1 s to 4 h. Failed deliveries are retried for this long after the first attempt."
         {...time('retryWindowMs', draft.retryWindow, (retryWindow) => ({ retryWindow }))}
       />
     </SimpleGrid>
@@ -427,20 +436,20 @@ function signingNote({ sharedSecret, signingSecrets }: Draft, hasSharedSecret: b
     ...(isSet(signingSecrets, signingSecretCount > 0) ? ['signing secrets'] : []),
     ...(isSet(sharedSecret, hasSharedSecret) ? ['shared secret'] : []),
   ]
-  return set.length === 0 ? 'not signed' : `by ${set.join(' and ')}`
+  return set.length === 0 ? 'not signed' : `with ${set.join(' and ')}`
 }
 
 function filterNote({ typesAllow, typesDeny, eventsAllow, eventsDeny, historical }: Draft): string {
   const parts = [
     ...(typesAllow.length > 0 ? [`only ${typesAllow.join(', ')}`] : []),
     ...(typesDeny.length > 0 ? [`no ${typesDeny.join(', ')}`] : []),
-    ...(eventsAllow.length > 0 ? [`${eventsAllow.length} event ${eventsAllow.length === 1 ? 'name' : 'names'} only`] : []),
-    ...(eventsDeny.length > 0 ? [`${eventsDeny.length} event ${eventsDeny.length === 1 ? 'name' : 'names'} never`] : []),
-    ...(historical ? [] : ['nothing historical']),
+    ...(eventsAllow.length > 0 ? [`${eventsAllow.length} allowed ${eventsAllow.length === 1 ? 'event' : 'events'}`] : []),
+    ...(eventsDeny.length > 0 ? [`${eventsDeny.length} denied ${eventsDeny.length === 1 ? 'event' : 'events'}`] : []),
+    ...(historical ? [] : ['no historical messages']),
   ]
-  return parts.length === 0 ? 'everything' : parts.join('; ')
+  return parts.length === 0 ? 'all messages' : parts.join('; ')
 }
 
 function deliveryNote({ batchSize, timeout, retryWindow, maxInFlight }: Draft): string {
-  return `${(batchSize ?? 1) > 1 ? `batches of ${batchSize}` : 'one message each'}, timeout ${timeout}, retries for ${retryWindow}, ${maxInFlight ?? '?'} at once`
+  return `${(batchSize ?? 1) > 1 ? `batches of ${batchSize}` : 'one message per request'}, timeout ${timeout}, retries for ${retryWindow}, ${maxInFlight ?? '?'} concurrent`
 }

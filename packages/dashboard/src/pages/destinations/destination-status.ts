@@ -1,26 +1,28 @@
-// How a destination does, in one word with a colour, a sentence, and a place in the order of who needs help first. Pure.
+// The status of a destination: a name with a colour, a sentence, and an order by urgency. Pure.
 
-export const STATUS_NAMES = ['failing', 'struggling', 'behind', 'unconnected', 'paused', 'disabled', 'idle', 'healthy'] as const
+/** Most urgent first. */
+export const STATUS_NAMES = ['failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
 export type StatusName = (typeof STATUS_NAMES)[number]
 
-export interface Standing {
+export interface Status {
   name: StatusName
   color: string
-  says: string
+  /** One sentence or two. */
+  summary: string
 }
 
 export const STATUS_COLORS: Readonly<Record<StatusName, string>> = {
   failing: 'red',
-  struggling: 'orange',
+  degraded: 'orange',
   behind: 'orange',
-  unconnected: 'grape',
+  'no source': 'grape',
   paused: 'indigo',
   disabled: 'gray',
   idle: 'blue',
   healthy: 'teal',
 }
 
-/** What keeps everything from being sent: disabled, new messages skip it; paused, they are kept for it too. */
+/** Why nothing is sent to a destination. New messages skip a disabled destination; for a paused one they are queued. */
 export type Hold = 'disabled' | 'paused'
 
 export interface HoldSettings {
@@ -28,6 +30,7 @@ export interface HoldSettings {
   paused: boolean
 }
 
+/** Returns null if the destination is neither disabled nor paused. */
 export function holdOf({ enabled, paused }: HoldSettings): Hold | null {
   return !enabled ? 'disabled' : paused ? 'paused' : null
 }
@@ -36,44 +39,43 @@ export interface StatusSettings extends HoldSettings {
   sourceIds: readonly string[]
 }
 
-export interface Seen {
+export interface StatusHealth {
   breaker: 'closed' | 'open' | 'probing'
+  /** Share of the recent attempts that succeeded; null if there were none. */
   success: number | null
   pending: number
   oldestPendingAt: string | null
 }
 
-/** Below this share of the recent attempts, something is not well. */
-const WELL = 0.95
-/** The same as the service's own diagnostics take. */
+/** Below this share of successful recent attempts, a destination is degraded. */
+const MIN_SUCCESS = 0.95
+/** The age of the oldest pending delivery from which a destination is behind. The service's own diagnostics use the same limit. */
 const BEHIND_MS = 3_600_000
 
 export function statusOf(
   { enabled, paused, sourceIds }: StatusSettings,
-  { breaker, success, pending, oldestPendingAt }: Seen,
+  { breaker, success, pending, oldestPendingAt }: StatusHealth,
   nowMs: number,
-): Standing {
-  const waits = pending > 0
+): Status {
+  const held = pending > 0 ? 'Pending deliveries are held' : 'No deliveries are pending'
   const hold = holdOf({ enabled, paused })
-  if (hold === 'disabled')
-    return standing('disabled', `Disabled. ${waits ? 'What it is owed is held' : 'Nothing is held'}; new messages skip it.`)
-  if (hold === 'paused')
-    return standing('paused', `Paused. ${waits ? 'What it is owed is held' : 'Nothing is held yet'}; new messages are kept for it too.`)
-  if (breaker === 'probing') return standing('failing', 'It failed again and again, and is being probed with one request now.')
-  if (breaker === 'open') return standing('failing', 'It fails again and again, so one request at a time probes it.')
-  if (success !== null && success < WELL) return standing('struggling', 'Too many of its recent attempts fail.')
+  if (hold === 'disabled') return status('disabled', `Disabled. ${held}; new messages skip this destination.`)
+  if (hold === 'paused') return status('paused', `Paused. ${held}; new messages are queued until you resume it.`)
+  if (breaker === 'probing') return status('failing', 'Circuit breaker open: recent attempts failed. A probe is in flight.')
+  if (breaker === 'open') return status('failing', 'Circuit breaker open: recent attempts failed. Sending one probe at a time.')
+  if (success !== null && success < MIN_SUCCESS) return status('degraded', 'Less than 95% of recent attempts succeeded.')
   if (oldestPendingAt !== null && nowMs - Date.parse(oldestPendingAt) > BEHIND_MS)
-    return standing('behind', 'Something has been waiting for more than an hour.')
-  if (sourceIds.length === 0) return standing('unconnected', 'No source sends to it: choose one in its settings.')
-  if (success === null) return standing('idle', 'Nothing was sent to it since the service started.')
-  return standing('healthy', 'It takes what it is sent.')
+    return status('behind', 'The oldest pending delivery is more than an hour old.')
+  if (sourceIds.length === 0) return status('no source', 'No source sends to this destination. Choose one in its settings.')
+  if (success === null) return status('idle', 'No attempts since the service started.')
+  return status('healthy', 'Recent attempts succeeded.')
 }
 
-function standing(name: StatusName, says: string): Standing {
-  return { name, color: STATUS_COLORS[name], says }
+function status(name: StatusName, summary: string): Status {
+  return { name, color: STATUS_COLORS[name], summary }
 }
 
-/** Those that need somebody first. */
+/** Sorts the most urgent first. */
 export function byUrgency(a: StatusName, b: StatusName): number {
   return STATUS_NAMES.indexOf(a) - STATUS_NAMES.indexOf(b)
 }

@@ -1,4 +1,4 @@
-// One destination: how it does, a test, and its settings. /destinations/new is the form for another one.
+// The page of one destination: health, test and settings. /destinations/new shows the form for a new one.
 
 import { Alert, Button, Group, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -32,21 +32,21 @@ function Existing({ id }: { id: string }) {
   if (destination.error === null)
     return (
       <Page title="Destination">
-        <Loading lines={6} label="Loading the destination" />
+        <Loading lines={6} label="Loading destination" />
       </Page>
     )
   return (
     <Page title="Destination">
       {destination.error.code === 'destination_not_found' ? (
         <Empty
-          title="There is no such destination"
+          title="Destination not found"
           action={
             <Button component={Link} href="/destinations">
               All destinations
             </Button>
           }
         >
-          It was deleted, or a part of the address is missing.
+          It was deleted, or the address is incomplete.
         </Empty>
       ) : (
         <ErrorAlert problem={destination.error} onRetry={() => void destination.refetch()} />
@@ -62,7 +62,7 @@ function Shown({ destination }: { destination: Destination }) {
   const asked = params.get('tab')
   const tab = TABS.find((each) => each === asked) ?? 'health'
   const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
-  const word = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
+  const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   return (
     <Page
       title={name}
@@ -71,27 +71,27 @@ function Shown({ destination }: { destination: Destination }) {
           <DestinationActions destination={destination} />
         ) : (
           <Text size="sm" c="dimmed">
-            read only: your token may only look
+            Read-only: your token has the role viewer
           </Text>
         )
       }
     >
       <Group gap="sm">
-        {word !== null && <StatusBadge standing={word} size="lg" />}
+        {status !== null && <StatusBadge status={status} size="lg" />}
         <Copyable text={id} label="the id" />
       </Group>
       {params.get('created') === 'yes' && (
         <Alert
           color="teal"
           variant="light"
-          title="It is created"
+          title="Destination created"
           withCloseButton
           closeButtonLabel="Close"
           onClose={() => change({ created: null }, { replace: true })}
           role="status"
         >
-          {tab === 'test' ? 'Send a test to see that it arrives.' : 'It shows here how it does.'}
-          {destination.sourceIds.length === 0 && ' No source sends to it yet: choose one in the settings.'}
+          {tab === 'test' ? 'Send a test to check that it works.' : 'Its health is shown here.'}
+          {destination.sourceIds.length === 0 && ' No source sends to it yet. Choose one in the settings.'}
         </Alert>
       )}
       <Tabs
@@ -112,7 +112,7 @@ function Shown({ destination }: { destination: Destination }) {
         <Tabs.Panel value="test" keepMounted>
           <TestPanel destination={destination} isAdmin={isAdmin} />
         </Tabs.Panel>
-        {/* What was typed stays while another tab is looked at. */}
+        {/* Stays mounted so that unsaved input survives a change of tabs. */}
         <Tabs.Panel value="settings" keepMounted>
           <Settings destination={destination} isAdmin={isAdmin} />
         </Tabs.Panel>
@@ -122,9 +122,9 @@ function Shown({ destination }: { destination: Destination }) {
 }
 
 function Settings({ destination, isAdmin }: { destination: Destination; isAdmin: boolean }) {
-  // As it was when the form began: what another changes meanwhile is neither shown over what is typed nor written back.
+  // The destination as it was when the form was opened. Changes by others since then neither replace what was typed nor are overwritten.
   const [{ base, version }, setForm] = useState({ base: destination, version: 0 })
-  const begin = (next: Destination): void => setForm({ base: next, version: version + 1 })
+  const reload = (next: Destination): void => setForm({ base: next, version: version + 1 })
   const save = useChange(
     'PATCH /api/destinations/{id}',
     'GET /api/destinations',
@@ -132,21 +132,21 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
     'GET /api/destinations/{id}/health',
     'GET /api/destinations/health',
   )
-  const isElsewhere = JSON.stringify(settingsOf(base)) !== JSON.stringify(settingsOf(destination))
+  const isChangedElsewhere = JSON.stringify(settingsOf(base)) !== JSON.stringify(settingsOf(destination))
   return (
     <>
-      {isElsewhere && (
+      {isChangedElsewhere && (
         <Alert color="blue" variant="light" title="The settings were changed elsewhere" mb="md" maw={860}>
           <Group gap="sm">
-            <Text size="sm">What you see is older. Saving changes only the fields that you changed.</Text>
-            <Button size="xs" variant="default" onClick={() => begin(destination)}>
-              Show the present ones
+            <Text size="sm">This form shows older values. Saving writes only the fields that you changed.</Text>
+            <Button size="xs" variant="default" onClick={() => reload(destination)}>
+              Load current settings
             </Button>
           </Group>
         </Alert>
       )}
       <DestinationForm
-        // Another base is another form.
+        // A new base needs a new form.
         key={version}
         initial={draftOf(base)}
         isNew={false}
@@ -155,17 +155,17 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
         isReadOnly={!isAdmin}
         onSave={async (draft) => {
           const body = patchBodyOf(base, draft)
-          // The same in other words: nothing to save, and the form shows how it is spelled.
+          // The values are the same in another notation (240 min, 4 h): nothing to save, and the form shows the normal notation.
           const saved = body === null ? base : await save.mutateAsync({ params: { id: base.id }, body })
           notifications.show({ color: 'teal', message: 'Saved.' })
-          begin(saved)
+          reload(saved)
         }}
       />
     </>
   )
 }
 
-/** Whether it is enabled or paused is no setting of this form. */
+/** Ignores `enabled` and `paused`, which this form does not edit. */
 function settingsOf(destination: Destination): Destination {
   return { ...destination, enabled: true, paused: false }
 }

@@ -1,4 +1,4 @@
-// All destinations: how each one does, who needs somebody first, and a way to add one. Filter by name, URL and state, in the address.
+// The list of destinations with their health, the most urgent first. The filters by name, URL and status are in the page's address.
 
 import { Alert, Anchor, Button, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -11,17 +11,17 @@ import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
-import { byUrgency, holdOf, STATUS_NAMES, type Standing as StandingWord, statusOf } from './destination-status.ts'
+import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from './destination-status.ts'
 import type { Destination } from './draft.ts'
 import { BacklogView, BreakerView, Latency, StatusBadge, Success } from './status-view.tsx'
-import type { Standing } from './use-backlog-forecast.ts'
+import type { DestinationHealth } from './use-backlog-forecast.ts'
 
 const SHOWN_AT_FIRST = 50
 
 interface Row {
   destination: Destination
-  standing: Standing
-  word: StandingWord
+  health: DestinationHealth
+  status: Status
   seenAtMs: number
 }
 
@@ -32,7 +32,7 @@ export default function DestinationsPage() {
   const [params, change] = useSearchState()
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
   const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: destinations } = list
-  // The filter looks through all of them, and they are as few as a configuration holds.
+  // The filter searches all destinations, so all pages are loaded. There are only as many as a configuration holds.
   useEffect(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
@@ -47,25 +47,25 @@ export default function DestinationsPage() {
 
   const problem = list.problem ?? (health.data === undefined ? health.error : null)
   const isPending = list.isPending || (health.data === undefined && problem === null)
-  const standings = new Map(health.data?.data.map(({ destinationId, ...standing }) => [destinationId, standing]))
+  const healthById = new Map(health.data?.data.map(({ destinationId, ...rest }) => [destinationId, rest]))
   const rows = destinations.flatMap((destination): Row[] => {
-    const standing = standings.get(destination.id) ?? NOTHING_SEEN
-    return [{ destination, standing, word: statusOf(destination, standing, health.dataUpdatedAt), seenAtMs: health.dataUpdatedAt }]
+    const own = healthById.get(destination.id) ?? NO_HEALTH_YET
+    return [{ destination, health: own, status: statusOf(destination, own, health.dataUpdatedAt), seenAtMs: health.dataUpdatedAt }]
   })
   const found = rows
-    .filter(({ destination, word }) => matches(destination, text) && (state === '' || word.name === state))
-    .sort((a, b) => byUrgency(a.word.name, b.word.name))
+    .filter(({ destination, status }) => matches(destination, text) && (state === '' || status.name === state))
+    .sort((a, b) => byUrgency(a.status.name, b.status.name))
   const isNarrow = useMediaQuery('(max-width: 62em)', undefined, { getInitialValueInEffect: false })
 
   return (
-    <Page title="Destinations" about="Webhooks that messages are sent to. Those that need somebody come first." actions={add}>
+    <Page title="Destinations" about="Webhooks that messages are sent to. Sorted by urgency." actions={add}>
       {problem !== null ? (
         <ErrorAlert problem={problem} onRetry={() => void Promise.all([list.refetch(), health.refetch()])} />
       ) : isPending ? (
         <Loading lines={6} label="Loading destinations" />
       ) : rows.length === 0 ? (
-        <Empty title="No destination yet" action={add || <Text size="sm">Somebody with an admin token can add one.</Text>}>
-          A destination is a webhook: a URL of yours that every message is posted to, signed, and retried until it is taken.
+        <Empty title="No destinations yet" action={add || <Text size="sm">An admin can add one.</Text>}>
+          A destination is a webhook. Switchyard sends messages to its URL, signs the requests, and retries failed ones.
         </Empty>
       ) : (
         <Stack>
@@ -79,18 +79,18 @@ export default function DestinationsPage() {
               maw={360}
             />
             <Select
-              label="State"
+              label="Status"
               placeholder="Any"
               clearable
               data={[...STATUS_NAMES]}
               value={state === '' ? null : state}
               onChange={(value) => change({ state: value })}
               w={160}
-              clearButtonProps={{ 'aria-label': 'Any state' }}
+              clearButtonProps={{ 'aria-label': 'Any status' }}
             />
           </Group>
           {health.error !== null && (
-            <Alert color="orange">How they do could not be asked just now: what you see is older. {health.error.message}</Alert>
+            <Alert color="orange">Could not refresh the health of destinations; showing older data. {health.error.message}</Alert>
           )}
           <Text size="sm" c="dimmed" role="status">
             {found.length === rows.length
@@ -99,14 +99,14 @@ export default function DestinationsPage() {
           </Text>
           {found.length === 0 ? (
             <Empty
-              title="None matches"
+              title="No matching destinations"
               action={
                 <Button variant="default" onClick={() => change({ q: null, state: null })}>
                   Show all
                 </Button>
               }
             >
-              No destination has this name, URL and state.
+              No destination has this name or URL and this status.
             </Empty>
           ) : isNarrow ? (
             <Cards rows={found.slice(0, shown)} />
@@ -116,7 +116,7 @@ export default function DestinationsPage() {
           {found.length > shown && (
             <Group justify="center">
               <Button variant="default" onClick={() => setShown(shown + 200)}>
-                Show more of {exactCount(found.length)}
+                Show more ({exactCount(found.length)} in total)
               </Button>
             </Group>
           )}
@@ -126,8 +126,8 @@ export default function DestinationsPage() {
   )
 }
 
-/** Of one that was made since the last asking. */
-const NOTHING_SEEN: Standing = {
+/** For a destination that was created after the health was loaded. */
+const NO_HEALTH_YET: DestinationHealth = {
   breaker: 'closed',
   openSince: null,
   inFlight: 0,
@@ -161,38 +161,38 @@ function Rows({ rows }: { rows: readonly Row[] }) {
   return (
     <Table verticalSpacing="sm" highlightOnHover>
       <Table.Caption style={{ captionSide: 'top', textAlign: 'start', margin: 0 }}>
-        Success and latency are of the last attempts, up to 512 for each URL.
+        Success rate and latency of recent attempts (up to 512 per URL).
       </Table.Caption>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Destination</Table.Th>
-          <Table.Th>State</Table.Th>
-          <Table.Th>Success</Table.Th>
+          <Table.Th>Status</Table.Th>
+          <Table.Th>Success rate</Table.Th>
           <Table.Th>Latency</Table.Th>
           <Table.Th>Backlog</Table.Th>
-          <Table.Th>Breaker</Table.Th>
+          <Table.Th>Circuit breaker</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {rows.map(({ destination, standing, word, seenAtMs }) => (
+        {rows.map(({ destination, health, status, seenAtMs }) => (
           <Table.Tr key={destination.id}>
             <Table.Td maw={320}>
               <NameLink destination={destination} />
             </Table.Td>
             <Table.Td>
-              <StatusBadge standing={word} />
+              <StatusBadge status={status} />
             </Table.Td>
             <Table.Td style={{ whiteSpace: 'nowrap' }}>
-              <Success success={standing.success} />
+              <Success success={health.success} />
             </Table.Td>
             <Table.Td>
-              <Latency latencyMs={standing.latencyMs} />
+              <Latency latencyMs={health.latencyMs} />
             </Table.Td>
             <Table.Td>
-              <BacklogView destination={destination} standing={standing} seenAtMs={seenAtMs} />
+              <BacklogView destination={destination} health={health} seenAtMs={seenAtMs} />
             </Table.Td>
             <Table.Td>
-              <BreakerView standing={standing} isHeld={holdOf(destination) !== null} />
+              <BreakerView health={health} isHeld={holdOf(destination) !== null} />
             </Table.Td>
           </Table.Tr>
         ))}
@@ -204,27 +204,27 @@ function Rows({ rows }: { rows: readonly Row[] }) {
 function Cards({ rows }: { rows: readonly Row[] }) {
   return (
     <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
-      {rows.map(({ destination, standing, word, seenAtMs }) => (
+      {rows.map(({ destination, health, status, seenAtMs }) => (
         <Paper key={destination.id} component="li" withBorder p="sm">
           <Stack gap={6}>
             <Group justify="space-between" align="flex-start" wrap="nowrap">
               <NameLink destination={destination} />
-              <StatusBadge standing={word} />
+              <StatusBadge status={status} />
             </Group>
-            {word.name !== 'healthy' && <Text size="sm">{word.says}</Text>}
+            {status.name !== 'healthy' && <Text size="sm">{status.summary}</Text>}
             <Group gap="lg" style={{ rowGap: 4 }}>
               <Text size="sm" component="div">
                 <Text span size="xs" c="dimmed">
-                  success
+                  success rate
                 </Text>{' '}
-                <Success success={standing.success} />
+                <Success success={health.success} />
               </Text>
-              {standing.latencyMs !== null && <Latency latencyMs={standing.latencyMs} />}
+              {health.latencyMs !== null && <Latency latencyMs={health.latencyMs} />}
             </Group>
-            <BacklogView destination={destination} standing={standing} seenAtMs={seenAtMs} />
-            {standing.breaker !== 'closed' && (
+            <BacklogView destination={destination} health={health} seenAtMs={seenAtMs} />
+            {health.breaker !== 'closed' && (
               <Text size="sm" component="div">
-                Breaker <BreakerView standing={standing} isHeld={holdOf(destination) !== null} />
+                Circuit breaker <BreakerView health={health} isHeld={holdOf(destination) !== null} />
               </Text>
             )}
           </Stack>

@@ -36,17 +36,17 @@ const SAVED: Destination = {
 }
 const good = (changes: Partial<Draft> = {}): Draft => ({ ...newDraft(), name: 'Hook', urls: ['https://example.com/'], ...changes })
 
-test('what is saved has no problems and nothing to change', () => {
+test('an unchanged draft has no problems and no changes', () => {
   const draft = draftOf(SAVED)
   assert.deepEqual([...problemsOf(draft)], [])
   assert.equal(patchBodyOf(SAVED, draft), null)
   assert.equal(isChanged(draftOf(SAVED), draft), false)
 })
 
-test('only what was changed is sent, and secrets only where they are replaced or removed', () => {
+test('sends only changed fields, and secrets only if they are replaced or removed', () => {
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), name: 'Lake' }), { name: 'Lake' })
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), batchSize: 20 }), { batch: { size: 20, bytes: 512_000, lingerMs: 1_000 } })
-  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryWindow: '240 min' }), null, 'the same in other words')
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryWindow: '240 min' }), null, 'the same duration in another notation')
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), headers: [] }), { headers: {} })
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), sharedSecret: { kind: 'remove' }, signingSecrets: { kind: 'remove' } }), {
     sharedSecret: null,
@@ -57,7 +57,7 @@ test('only what was changed is sent, and secrets only where they are replaced or
   assert.ok(!('sharedSecret' in createBodyOf(good())))
 })
 
-test('a problem stands at its field', () => {
+test('reports each problem at its field', () => {
   const fields = (changes: Partial<Draft>): string[] => [...problemsOf(good(changes)).keys()]
   assert.deepEqual([...problemsOf(newDraft()).keys()], ['name', 'urls[0]'])
   assert.deepEqual(fields({}), [])
@@ -79,7 +79,7 @@ test('a problem stands at its field', () => {
   assert.deepEqual(fields({ sharedSecret: { kind: 'set', values: [''] } }), ['sharedSecret'])
 })
 
-test("the API's refusal is shown at its field", () => {
+test('maps an error of the API to its form field', () => {
   const draft = good({
     headers: [
       { name: 'X-A', value: '1' },
@@ -101,13 +101,13 @@ test("the API's refusal is shown at its field", () => {
     assert.equal(formFieldOf(field, draft), place, String(field))
 })
 
-test('the sentence of a refusal reads at its field', () => {
+test('removes the field name from an error that is shown at the field', () => {
   assert.equal(messageAtField('sourceIds[0]', 'sourceIds[0] is not the id of a source.'), 'Is not the id of a source.')
   assert.equal(messageAtField('urls[0]', 'Something else.'), 'Something else.')
   assert.equal(messageAtField(null, 'the store is away.'), 'The store is away.')
 })
 
-test('a secret that is made is one', () => {
+test('generates valid signing secrets', () => {
   const secret = signingSecretOf(new Uint8Array(32).fill(255))
   assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.deepEqual([...problemsOf(good({ signingSecrets: { kind: 'set', values: [secret] } }))], [])

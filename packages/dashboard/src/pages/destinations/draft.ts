@@ -1,5 +1,5 @@
-// A destination's settings while they are edited: as the form holds them, what is wrong with them by field, and what of them is sent to
-// the API when they are saved (only what was changed, so that what another changed meanwhile stays). Pure.
+// A destination's settings while they are edited: the values in the form, the errors by field, and the request body for the API. Only
+// changed fields are sent, so that fields that somebody else changed in the meantime are kept. Pure.
 
 import type { Operations, Schemas } from '../../api/types.ts'
 import { parseDuration, writeDuration } from './durations.ts'
@@ -21,7 +21,7 @@ export type Destination = Schemas['Destination']
 export type NewDestination = Operations['POST /api/destinations']['body']
 export type DestinationChange = Operations['PATCH /api/destinations/{id}']['body']
 
-/** Secrets go in and never come out: what is set can be kept, replaced or removed, and not looked at. */
+/** Secrets are write-only: a stored secret can be kept, replaced or removed, but not read. */
 export type SecretChange = { kind: 'keep' } | { kind: 'remove' } | { kind: 'set'; values: string[] }
 
 export interface Draft {
@@ -35,7 +35,7 @@ export interface Draft {
   signingSecrets: SecretChange
   batchSize: number | null
   batchBytes: number | null
-  /** Lengths of time are edited as text: 4 h. */
+  /** Durations are edited as text: 4 h. */
   linger: string
   timeout: string
   retryWindow: string
@@ -108,7 +108,7 @@ export function draftOf({
   }
 }
 
-/** By the API's name of the field, as `urls[0]` and `batch.size`; of headers `headers[0].name` and `headers[0].value`. */
+/** Keyed by the API's name of the field, such as `urls[0]` and `batch.size`; for headers `headers[0].name` and `headers[0].value`. */
 export type Problems = ReadonlyMap<string, string>
 
 export function problemsOf(draft: Draft): Problems {
@@ -117,7 +117,7 @@ export function problemsOf(draft: Draft): Problems {
     if (problem !== null) problems.set(field, problem)
   }
   note('name', nameProblem(draft.name))
-  if (draft.urls.length === 0 || draft.urls.length > LIMITS.urls) note('urls', `There are 1 to ${LIMITS.urls} URLs.`)
+  if (draft.urls.length === 0 || draft.urls.length > LIMITS.urls) note('urls', `Enter 1 to ${LIMITS.urls} URLs.`)
   for (const [at, problem] of urlProblems(draft.urls).entries()) note(`urls[${at}]`, problem)
   for (const [at, { name, value }] of headerProblems(draft.headers).entries()) {
     note(`headers[${at}].name`, name)
@@ -141,11 +141,11 @@ export function problemsOf(draft: Draft): Problems {
 
 export function durationProblem(text: string, { min, max }: { min: number; max: number }): string | null {
   const ms = parseDuration(text)
-  if (ms === null) return `A length of time such as ${writeDuration(max)}: a number and ms, s, min or h.`
-  return ms < min || ms > max ? `From ${writeDuration(min)} to ${writeDuration(max)}.` : null
+  if (ms === null) return `Enter a duration such as ${writeDuration(max)}: a number followed by ms, s, min or h.`
+  return ms < min || ms > max ? `Must be from ${writeDuration(min)} to ${writeDuration(max)}.` : null
 }
 
-/** The whole of it. Only of a draft without problems. */
+/** The body that creates the destination. The draft must have no problems. */
 export function createBodyOf(draft: Draft): NewDestination {
   const { sharedSecret, signingSecrets } = draft
   return {
@@ -155,7 +155,7 @@ export function createBodyOf(draft: Draft): NewDestination {
   }
 }
 
-/** What differs from what is saved; null when nothing does. Only of a draft without problems. */
+/** The fields that differ from the saved ones; null if none do. The draft must have no problems. */
 export function patchBodyOf(saved: Destination, draft: Draft): DestinationChange | null {
   const before = settingsOf(draftOf(saved))
   const after = settingsOf(draft)
@@ -189,12 +189,12 @@ function settingsOf(draft: Draft) {
   }
 }
 
-/** Whether anything differs from what is saved, be it right or wrong. */
+/** Whether the draft differs from the saved one, valid or not. */
 export function isChanged(saved: Draft, draft: Draft): boolean {
   return JSON.stringify(saved) !== JSON.stringify(draft)
 }
 
-/** Where in the form the API's refusal belongs: its field by the names of `Problems`; null where no field shows it. */
+/** The form field (a key of `Problems`) at which to show an error of the API; null if no field shows it. */
 export function formFieldOf(field: string | null, draft: Draft): string | null {
   if (field === null) return null
   if (field.startsWith('headers.')) {
@@ -208,7 +208,7 @@ export function formFieldOf(field: string | null, draft: Draft): string | null {
   return FIELDS.has(field) ? field : null
 }
 
-/** The API's sentence as it reads at the field: without the field's name at its beginning. */
+/** The API's error message without the field name at its start, to be shown at the field. */
 export function messageAtField(field: string | null, message: string): string {
   const rest = field !== null && message.startsWith(`${field} `) ? message.slice(field.length + 1) : message
   return rest.charAt(0).toUpperCase() + rest.slice(1)
@@ -229,14 +229,13 @@ const FIELDS = new Set([
   'historical',
 ])
 
-/** `whsec_` and the base64 of 32 bytes. */
+/** `whsec_` followed by the bytes in base64. */
 export function signingSecretOf(bytes: Uint8Array): string {
   return `whsec_${btoa(String.fromCharCode(...bytes))}`
 }
 
-/** The last that is so. */
-export function findLast<T>(list: readonly T[], isSo: (value: T) => boolean): T | undefined {
-  return list.reduce<T | undefined>((found, value) => (isSo(value) ? value : found), undefined)
+export function findLast<T>(list: readonly T[], matches: (value: T) => boolean): T | undefined {
+  return list.reduce<T | undefined>((found, value) => (matches(value) ? value : found), undefined)
 }
 
 export function replaceAt<T>(list: readonly T[], at: number, value: T): T[] {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseDuration, writeDuration } from './durations.ts'
 
-test('reads lengths of time as people type them', () => {
+test('parses durations as people type them', () => {
   for (const [text, ms] of [
     ['5s', 5_000],
     ['5 s', 5_000],
@@ -19,7 +19,7 @@ test('reads lengths of time as people type them', () => {
   for (const text of ['', '5', 'abc', '5 x', '-5 s', '5 s,', '0.1 ms', '1e3 s', 's']) assert.equal(parseDuration(text), null, text)
 })
 
-test('what it writes it reads again', () => {
+test('parses the durations that it writes', () => {
   for (const ms of [0, 1, 999, 1_000, 5_000, 61_500, 5_400_000, 14_400_000]) assert.equal(parseDuration(writeDuration(ms)), ms)
   assert.equal(writeDuration(14_400_000), '4 h')
   assert.equal(writeDuration(5_250), '5 s 250 ms')

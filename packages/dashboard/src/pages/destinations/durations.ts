@@ -1,4 +1,4 @@
-// Lengths of time as people type them: 5 s, 1h30m, 250 ms, 4 hours. Pure.
+// Parses and writes durations as people type them: 5 s, 1h30m, 250 ms, 4 hours. Pure.
 
 const UNITS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -13,7 +13,7 @@ const UNITS: Readonly<Record<string, number>> = {
 }
 const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)\s*/y
 
-/** In milliseconds; null for what is no length of time. A bare number has no unit and is none. */
+/** Returns milliseconds, or null if the text is not a duration. A number without a unit is not a duration. */
 export function parseDuration(text: string): number | null {
   const rest = text.trim().toLowerCase()
   if (rest === '') return null
@@ -31,7 +31,7 @@ export function parseDuration(text: string): number | null {
   return Math.abs(rounded - ms) < 1e-6 && Number.isSafeInteger(rounded) ? rounded : null
 }
 
-/** Exact, so that it is read again as what it was. */
+/** Writes the exact value, so that parsing it returns the same number. */
 export function writeDuration(ms: number): string {
   if (ms === 0) return '0 s'
   const parts: string[] = []

@@ -1,9 +1,9 @@
-// What the parts of the form share.
+// What the sections of the form share.
 
 import type { Draft } from './draft.ts'
 
 export interface FieldState {
-  /** What is wrong with a field, if it is to be said by now. */
+  /** The error to show at a field; null if there is none, or if it should not be shown yet. */
   problem: (field: string) => string | null
   set: (changes: Partial<Draft>, ...fields: string[]) => void
   isReadOnly: boolean

@@ -1,4 +1,4 @@
-// How one destination does: in a sentence what is the matter, then the numbers behind it, each URL by itself, and the course of it.
+// The health of one destination: a sentence about the problem if there is one, the numbers, the ledger, each URL, and charts.
 
 import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
@@ -12,7 +12,7 @@ import { count, dateTime, duration, exactCount, share } from '../../text/format.
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { deliveriesAddress } from '../deliveries/filters.ts'
 import { forecastText } from './backlog-forecast.ts'
-import { holdOf, statusOf } from './destination-status.ts'
+import { holdOf, type Status, statusOf } from './destination-status.ts'
 import { type Destination, findLast } from './draft.ts'
 import { BAD, Latency, Success } from './status-view.tsx'
 import { useForecast } from './use-backlog-forecast.ts'
@@ -22,16 +22,16 @@ const DestinationChart = lazy(() => import('./chart.tsx'))
 type Health = Answer<'GET /api/destinations/{id}/health'>
 
 export function HealthView({ destination, health, seenAtMs }: { destination: Destination; health: Health; seenAtMs: number }) {
-  const word = statusOf(destination, health, seenAtMs)
-  const isIll = word.name === 'failing' || word.name === 'struggling' || word.name === 'behind'
+  const status = statusOf(destination, health, seenAtMs)
+  const hasProblem = status.name === 'failing' || status.name === 'degraded' || status.name === 'behind'
   return (
     <Stack gap="lg">
-      {word.name !== 'healthy' && (
-        <Alert color={word.color} variant="light" title={word.says} role="status">
-          {isIll ? (
+      {status.name !== 'healthy' && (
+        <Alert color={status.color} variant="light" title={<StatusSummary status={status} health={health} />} role="status">
+          {hasProblem ? (
             <LastFailure destination={destination} oldestPendingAt={health.oldestPendingAt} />
-          ) : word.name === 'idle' ? (
-            'Send a test to see whether it takes messages.'
+          ) : status.name === 'idle' ? (
+            'Send a test to check that it accepts messages.'
           ) : null}
         </Alert>
       )}
@@ -42,6 +42,15 @@ export function HealthView({ destination, health, seenAtMs }: { destination: Des
         <DestinationChart id={destination.id} />
       </Suspense>
     </Stack>
+  )
+}
+
+function StatusSummary({ status: { name, summary }, health: { breaker, nextAttemptAt } }: { status: Status; health: Health }) {
+  if (name !== 'failing' || breaker !== 'open' || nextAttemptAt === null) return summary
+  return (
+    <span>
+      {summary.replace(/\.$/, '')}; next probe <Countdown at={nextAttemptAt} />
+    </span>
   )
 }
 
@@ -56,7 +65,7 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
-function Big({ children }: { children: ReactNode }) {
+function Value({ children }: { children: ReactNode }) {
   return (
     <Text size="xl" fw={650} lh={1.3}>
       {children}
@@ -64,7 +73,7 @@ function Big({ children }: { children: ReactNode }) {
   )
 }
 
-function Small({ children, isBad = false }: { children: ReactNode; isBad?: boolean }) {
+function Note({ children, isBad = false }: { children: ReactNode; isBad?: boolean }) {
   return (
     <Text size="xs" component="div" c={isBad ? BAD : 'dimmed'}>
       {children}
@@ -78,88 +87,88 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
   const { success, latencyMs, pending, oldestPendingAt, breaker, openSince, nextAttemptAt, inFlight } = health
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm">
-      <Card title="Success">
-        <Big>{success === null ? '–' : share(success)}</Big>
-        <Small>{success === null ? 'no attempts since the service started' : 'of the last attempts, up to 512 for each URL'}</Small>
+      <Card title="Success rate">
+        <Value>{success === null ? '–' : share(success)}</Value>
+        <Note>{success === null ? 'no attempts since the service started' : 'of recent attempts (up to 512 per URL)'}</Note>
       </Card>
-      <Card title="Latency">
-        <Big>{latencyMs === null ? '–' : duration(latencyMs.p95)}</Big>
+      <Card title="Latency (p95)">
+        <Value>{latencyMs === null ? '–' : duration(latencyMs.p95)}</Value>
         {latencyMs === null ? (
-          <Small>no attempts since the service started</Small>
+          <Note>no attempts since the service started</Note>
         ) : (
-          <Small>
-            p95. Half take {duration(latencyMs.p50)} or less (p50), one in a hundred {duration(latencyMs.p99)} or more (p99).
-          </Small>
+          <Note>
+            p50 {duration(latencyMs.p50)} · p95 {duration(latencyMs.p95)} · p99 {duration(latencyMs.p99)}
+          </Note>
         )}
       </Card>
       <Card title="Backlog">
-        <Big>{count(pending)}</Big>
-        <Small isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</Small>
+        <Value>{count(pending)} pending</Value>
+        <Note isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</Note>
         {oldestPendingAt !== null && (
-          <Small>
-            oldest from <Time at={oldestPendingAt} relative size="xs" />
-          </Small>
+          <Note>
+            oldest: <Time at={oldestPendingAt} relative size="xs" />
+          </Note>
         )}
         {forecast.kind === 'stuck' && forecast.safeUntilMs !== null && (
-          <Small>
+          <Note>
             {forecast.safeUntilMs > seenAtMs
-              ? `Nothing expires before ${dateTime(new Date(forecast.safeUntilMs).toISOString())}: retries go on for ${duration(destination.retryWindowMs)}.`
-              : `What was tried first more than ${duration(destination.retryWindowMs)} ago expires. It can be replayed.`}
-          </Small>
+              ? `No delivery expires before ${dateTime(new Date(forecast.safeUntilMs).toISOString())} (retry window ${duration(destination.retryWindowMs)}).`
+              : `Deliveries expire ${duration(destination.retryWindowMs)} after their first attempt. Expired deliveries can be replayed.`}
+          </Note>
         )}
       </Card>
-      <Card title="Breaker">
-        <Big>{breaker === 'closed' ? 'closed' : breaker === 'open' ? 'open' : 'probing'}</Big>
+      <Card title="Circuit breaker">
+        <Value>{breaker === 'closed' ? 'closed' : breaker === 'open' ? 'open' : 'probing'}</Value>
         {breaker === 'closed' ? (
-          <Small>
-            {hold === null ? 'Requests go out' : `Nothing new is sent while it is ${hold}`}: {exactCount(inFlight)} of at most{' '}
-            {exactCount(destination.maxInFlight)} under way.
-          </Small>
+          <Note>
+            {exactCount(inFlight)} of {exactCount(destination.maxInFlight)} requests in flight
+            {hold !== null && `; nothing new is sent while ${hold}`}
+          </Note>
         ) : (
-          <Small>
+          <Note>
             {openSince !== null && (
               <>
                 since <Time at={openSince} relative size="xs" />;{' '}
               </>
             )}
             {hold !== null ? (
-              `no probe while it is ${hold}`
+              `no probes while ${hold}`
             ) : breaker === 'probing' ? (
-              'one request is under way'
+              'a probe is in flight'
             ) : nextAttemptAt === null ? (
-              'probed with the next message'
+              'the next message is sent as a probe'
             ) : (
               <>
                 next probe <Countdown at={nextAttemptAt} size="xs" />
               </>
             )}
-          </Small>
+          </Note>
         )}
         {breaker === 'closed' && hold === null && pending > 0 && inFlight === 0 && nextAttemptAt !== null && (
-          <Small>
+          <Note>
             next attempt <Countdown at={nextAttemptAt} size="xs" />
-          </Small>
+          </Note>
         )}
       </Card>
     </SimpleGrid>
   )
 }
 
-/** What the last attempt at the most tried of the oldest that wait came to, or at one that failed or expired: why, in words. */
+/** The last failed attempt of the most retried of the oldest pending deliveries, or else of a failed or expired delivery. */
 function LastFailure({ destination: { id }, oldestPendingAt }: { destination: Destination; oldestPendingAt: string | null }) {
   const to = oldestPendingAt === null ? undefined : new Date(Date.parse(oldestPendingAt) + 2_000).toISOString()
   const pending = useApi('GET /api/deliveries', {
     query: { destinationId: id, state: 'pending', limit: 50, ...(to === undefined ? {} : { to }) },
     everyMs: 10_000,
   })
-  const most = Math.max(0, ...(pending.data?.data ?? []).map(({ attemptCount }) => attemptCount))
-  const tried = most === 0 ? undefined : pending.data?.data.find(({ attemptCount }) => attemptCount === most)
+  const maxAttempts = Math.max(0, ...(pending.data?.data ?? []).map(({ attemptCount }) => attemptCount))
+  const tried = maxAttempts === 0 ? undefined : pending.data?.data.find(({ attemptCount }) => attemptCount === maxAttempts)
   const failed = useApi('GET /api/deliveries', {
     query: { destinationId: id, state: 'failed', limit: 1 },
     everyMs: 10_000,
     enabled: pending.data !== undefined && tried === undefined,
   })
-  // Of a receiver that has been away for longer than its window, those that were tried have expired and the others have not been tried.
+  // If a receiver has been down for longer than the retry window, attempted deliveries have expired and the others were not attempted.
   const expired = useApi('GET /api/deliveries', {
     query: { destinationId: id, state: 'expired', limit: 1 },
     everyMs: 10_000,
@@ -172,21 +181,21 @@ function LastFailure({ destination: { id }, oldestPendingAt }: { destination: De
     <Stack gap={4}>
       {attempt?.reason != null && (
         <Text size="sm">
-          One of its deliveries was tried <Time at={attempt.startedAt} relative />: {attempt.error ?? reasonSentence(attempt.reason)}{' '}
+          Recent failure, <Time at={attempt.startedAt} relative />: {attempt.error ?? reasonSentence(attempt.reason)}{' '}
           {reasonAdvice(attempt.reason)}
         </Text>
       )}
       <Group gap="md">
         {chosen !== undefined && (
           <ViewLink c="inherit" underline="always" to={`/deliveries/${encodeURIComponent(chosen.id)}`}>
-            See that delivery
+            View this delivery
           </ViewLink>
         )}
         <ViewLink c="inherit" underline="always" to={deliveriesAddress({ destinationId: id, state: 'pending' })}>
-          All that wait
+          View all pending
         </ViewLink>
         <ViewLink c="inherit" underline="always" to={deliveriesAddress({ destinationId: id, state: 'failed' })}>
-          All that failed
+          View all failed
         </ViewLink>
       </Group>
     </Stack>
@@ -237,14 +246,14 @@ function Urls({ health: { urls } }: { health: Health }) {
         {urls.length === 1 ? 'URL' : 'URLs'}
       </Title>
       <ResponsiveTable
-        label="URLs, with success and latency"
+        label="URLs with success rate and latency"
         rows={urls}
         keyOf={({ url }) => url}
         columns={[
           { label: 'URL', cell: ({ url }) => url },
-          { label: 'Success', cell: ({ success }) => <Success success={success} /> },
+          { label: 'Success rate', cell: ({ success }) => <Success success={success} /> },
           { label: 'Latency', cell: ({ latencyMs }) => <Latency latencyMs={latencyMs} /> },
-          { label: 'Under way', cell: ({ inFlight }) => exactCount(inFlight), isNumber: true },
+          { label: 'In flight', cell: ({ inFlight }) => exactCount(inFlight), isNumber: true },
         ]}
       />
     </Stack>

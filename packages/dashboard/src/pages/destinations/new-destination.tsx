@@ -1,4 +1,4 @@
-// A new destination: its settings, then straight to a test.
+// The form for a new destination. After saving, leads to its test.
 
 import { Button } from '@mantine/core'
 import { Link, useLocation } from 'wouter'
@@ -16,20 +16,20 @@ export function NewDestination() {
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
   const back = (
     <Button component={Link} href="/destinations" variant="default">
-      {isAdmin ? 'Cancel' : 'To the destinations'}
+      {isAdmin ? 'Cancel' : 'View destinations'}
     </Button>
   )
   return (
     <Page
       title="Add a destination"
-      about="A webhook that messages are posted to. Name, URL and sources are enough: the rest has good values."
+      about="A webhook that messages are sent to. Only name, URL and sources are needed; everything else has defaults."
       actions={isAdmin ? back : undefined}
     >
       {isAdmin ? (
         <Loaded query={sources} lines={8}>
           {({ data }) => (
             <DestinationForm
-              // Where there is one source only, it is meant.
+              // If there is only one source, it is preselected.
               initial={{ ...newDraft(), sourceIds: data.length === 1 ? data.map(({ id }) => id) : [] }}
               isNew
               hasSharedSecret={false}
@@ -43,8 +43,8 @@ export function NewDestination() {
           )}
         </Loaded>
       ) : (
-        <Empty title="Your token may only look" action={back}>
-          Somebody with an admin token can add a destination.
+        <Empty title="Your token is read-only" action={back}>
+          Adding a destination needs a token with the role admin.
         </Empty>
       )}
     </Page>

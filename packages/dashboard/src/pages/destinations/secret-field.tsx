@@ -1,5 +1,4 @@
-// A secret that goes in and never comes out: whether it is set, and to replace or remove it. What is typed stays in this form until it
-// is saved, and nowhere else.
+// A write-only secret: shows whether it is set, and replaces or removes it. A new value is kept only in this form until it is saved.
 
 import { Badge, Button, CopyButton, Group, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { replaceAt, type SecretChange, signingSecretOf } from './draft.ts'
@@ -7,20 +6,30 @@ import type { FieldState } from './field-state.ts'
 
 interface SecretFieldProps {
   title: string
-  about: string
-  /** As the API names it. */
+  description: string
+  /** The name of the field in the API. */
   field: 'sharedSecret' | 'signingSecrets'
   setCount: number
-  most: number
-  canMake?: boolean
+  maxCount: number
+  canGenerate?: boolean
   change: SecretChange
   onChange: (change: SecretChange, ...fields: string[]) => void
   state: FieldState
 }
 
-export function SecretField({ title, about, field, setCount, most, canMake = false, change, onChange, state }: SecretFieldProps) {
+export function SecretField({
+  title,
+  description,
+  field,
+  setCount,
+  maxCount,
+  canGenerate = false,
+  change,
+  onChange,
+  state,
+}: SecretFieldProps) {
   const isSet = setCount > 0
-  const place = (at: number): string => (field === 'sharedSecret' ? field : `${field}[${at}]`)
+  const fieldAt = (at: number): string => (field === 'sharedSecret' ? field : `${field}[${at}]`)
   const values = change.kind === 'set' ? change.values : []
   const set = (next: string[], ...fields: string[]): void => onChange({ kind: 'set', values: next }, ...fields)
   return (
@@ -44,30 +53,33 @@ export function SecretField({ title, about, field, setCount, most, canMake = fal
         )}
       </Group>
       <Text size="sm" c="dimmed">
-        {about}
+        {description}
       </Text>
       {values.map((value, at) => (
         <Stack key={at} gap={4}>
           <PasswordInput
-            label={most === 1 ? `New ${title.toLowerCase()}` : `New signing secret ${at + 1}`}
+            label={maxCount === 1 ? `New ${title.toLowerCase()}` : `New signing secret ${at + 1}`}
             value={value}
             onChange={(event) =>
-              set(replaceAt(values, at, field === 'sharedSecret' ? event.currentTarget.value : event.currentTarget.value.trim()), place(at))
+              set(
+                replaceAt(values, at, field === 'sharedSecret' ? event.currentTarget.value : event.currentTarget.value.trim()),
+                fieldAt(at),
+              )
             }
-            error={state.problem(place(at))}
+            error={state.problem(fieldAt(at))}
             autoComplete="new-password"
             data-1p-ignore
             visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
             {...(field === 'signingSecrets' ? { placeholder: 'whsec_…' } : {})}
           />
           <Group gap="xs">
-            {canMake && (
+            {canGenerate && (
               <Button
                 size="compact-xs"
                 variant="default"
-                onClick={() => set(replaceAt(values, at, signingSecretOf(crypto.getRandomValues(new Uint8Array(32)))), place(at))}
+                onClick={() => set(replaceAt(values, at, signingSecretOf(crypto.getRandomValues(new Uint8Array(32)))), fieldAt(at))}
               >
-                Make one
+                Generate
               </Button>
             )}
             {value !== '' && (
@@ -81,7 +93,7 @@ export function SecretField({ title, about, field, setCount, most, canMake = fal
             )}
             {values.length > 1 && (
               <Button size="compact-xs" variant="default" onClick={() => set(values.filter((_, other) => other !== at))}>
-                Leave this one out
+                Remove this secret
               </Button>
             )}
           </Group>
@@ -89,7 +101,7 @@ export function SecretField({ title, about, field, setCount, most, canMake = fal
       ))}
       {change.kind === 'set' && (
         <Text size="xs" c="dimmed">
-          Copy it to the receiver before you save: it is not shown again.
+          Copy it to the receiver before you save. It is not shown again.
         </Text>
       )}
       {!state.isReadOnly && (
@@ -117,13 +129,13 @@ export function SecretField({ title, about, field, setCount, most, canMake = fal
             </>
           ) : (
             <>
-              {change.kind === 'set' && values.length < most && (
+              {change.kind === 'set' && values.length < maxCount && (
                 <Button size="xs" variant="default" onClick={() => set([...values, ''])}>
-                  Add a second
+                  Add another secret
                 </Button>
               )}
               <Button size="xs" variant="subtle" onClick={() => onChange({ kind: 'keep' })}>
-                {isSet ? 'Keep what is set' : 'Set none'}
+                {isSet ? 'Keep current' : 'Cancel'}
               </Button>
             </>
           )}

@@ -1,20 +1,20 @@
-// Small pieces that the list and the page of a destination share: its standing as a badge, latency, success and backlog in words.
+// Components shared by the list of destinations and a destination's page: status badge, success rate, latency, backlog, circuit breaker.
 
 import { Badge, Group, Stack, Text } from '@mantine/core'
 import { Countdown, useNow } from '../../components/countdown.tsx'
 import { count, duration, share } from '../../text/format.ts'
 import { forecastText } from './backlog-forecast.ts'
-import type { Standing as StandingWord } from './destination-status.ts'
+import type { Status } from './destination-status.ts'
 import type { Destination } from './draft.ts'
-import { type Standing, useForecast } from './use-backlog-forecast.ts'
+import { type DestinationHealth, useForecast } from './use-backlog-forecast.ts'
 
-/** Of small text that says that something is not well: dark enough on white, light enough on dark. */
+/** The colour of small text about a problem: dark enough on white, light enough on a dark background. */
 export const BAD = 'light-dark(var(--mantine-color-red-9), var(--mantine-color-red-4))'
 
-export function StatusBadge({ standing, size = 'sm' }: { standing: StandingWord; size?: string }) {
+export function StatusBadge({ status, size = 'sm' }: { status: Status; size?: string }) {
   return (
-    <Badge color={standing.color} variant="light" size={size} tt="none" style={{ flexShrink: 0, minWidth: 'max-content' }}>
-      {standing.name}
+    <Badge color={status.color} variant="light" size={size} tt="none" style={{ flexShrink: 0, minWidth: 'max-content' }}>
+      {status.name}
     </Badge>
   )
 }
@@ -31,7 +31,7 @@ export function Success({ success }: { success: number | null }) {
   )
 }
 
-export function Latency({ latencyMs }: { latencyMs: Standing['latencyMs'] }) {
+export function Latency({ latencyMs }: { latencyMs: DestinationHealth['latencyMs'] }) {
   if (latencyMs === null)
     return (
       <Text span size="sm" c="dimmed">
@@ -52,41 +52,41 @@ export function Latency({ latencyMs }: { latencyMs: Standing['latencyMs'] }) {
   )
 }
 
-/** How much waits, since when, and when it will be gone. */
-export function BacklogView({ destination, standing, seenAtMs }: { destination: Destination; standing: Standing; seenAtMs: number }) {
-  const forecast = useForecast(destination, standing, seenAtMs)
+/** The number of pending deliveries, the age of the oldest, and the forecast. */
+export function BacklogView({ destination, health, seenAtMs }: { destination: Destination; health: DestinationHealth; seenAtMs: number }) {
+  const forecast = useForecast(destination, health, seenAtMs)
   const nowMs = useNow(5_000)
-  const { pending, oldestPendingAt } = standing
+  const { pending, oldestPendingAt } = health
   if (pending === 0)
     return (
       <Text size="sm" c="dimmed">
-        nothing waits
+        0 pending
       </Text>
     )
-  const isWorse = forecast.kind === 'stuck' || forecast.kind === 'growing'
+  const isProblem = forecast.kind === 'stuck' || forecast.kind === 'growing'
   return (
     <Stack gap={0}>
       <Text size="sm">
         {count(pending)} pending
         {oldestPendingAt !== null && `, oldest ${duration(Math.max(0, nowMs - Date.parse(oldestPendingAt)))}`}
       </Text>
-      <Text size="xs" c={isWorse ? BAD : 'dimmed'}>
+      <Text size="xs" c={isProblem ? BAD : 'dimmed'}>
         {forecastText(forecast)}
       </Text>
     </Stack>
   )
 }
 
-const BREAKER_WORDS = { closed: 'closed', open: 'open', probing: 'probing now' } as const
+const BREAKER_LABELS = { closed: 'closed', open: 'open', probing: 'probing' } as const
 
-export function BreakerView({ standing, isHeld }: { standing: Standing; isHeld: boolean }) {
-  const { breaker, nextAttemptAt } = standing
+export function BreakerView({ health, isHeld }: { health: DestinationHealth; isHeld: boolean }) {
+  const { breaker, nextAttemptAt } = health
   return (
     <Text size="sm" component="span">
-      {BREAKER_WORDS[breaker]}
+      {BREAKER_LABELS[breaker]}
       {breaker === 'open' && !isHeld && nextAttemptAt !== null && (
         <>
-          , probe <Countdown at={nextAttemptAt} />
+          , next probe <Countdown at={nextAttemptAt} />
         </>
       )}
     </Text>

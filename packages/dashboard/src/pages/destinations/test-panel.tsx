@@ -1,4 +1,4 @@
-// Sends one sample message now and shows what went out and what came back, from each URL. Nothing of it is stored or counted.
+// Sends one sample message and shows the request and the response of each URL. The test is not stored or counted.
 
 import { Alert, Button, Group, Paper, Select, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
@@ -25,23 +25,23 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
   const asked = params.get('type')
   const type: SampleType = TYPES.find((each) => each === asked) ?? 'track'
   const client = useQueryClient()
-  const answer = useRef<HTMLDivElement>(null)
+  const outcome = useRef<HTMLDivElement>(null)
   const test = useMutation<Sent, ApiProblem, SampleType>({
     mutationFn: (sample) => call('POST /api/destinations/{id}/test', { params: { id }, body: { type: sample } }),
     onSuccess: () => client.invalidateQueries({ queryKey: ['GET /api/audit'] }),
-    onSettled: () => setTimeout(() => answer.current?.focus({ preventScroll: true }), 50),
+    onSettled: () => setTimeout(() => outcome.current?.focus({ preventScroll: true }), 50),
   })
   return (
     <Stack gap="lg" maw={860}>
       <Stack gap="sm">
         <Text size="sm">
-          A sample message goes to {urls.length === 1 ? 'the URL' : `each of the ${urls.length} URLs`} at once, signed like every other,
-          past queue and breaker
-          {hold === null ? '' : `, also while it is ${hold}`}. It is not stored and counts nowhere.
+          Sends a sample message to {urls.length === 1 ? 'the URL' : `all ${urls.length} URLs`} now, signed like any other. The test
+          bypasses the queue and the circuit breaker{hold === null ? '' : ` and works while the destination is ${hold}`}. It is not stored
+          or counted.
         </Text>
         <Group align="flex-end" gap="sm">
           <Select
-            label="Type of the message"
+            label="Message type"
             data={[...TYPES]}
             value={type}
             onChange={(value) => change({ type: value === 'track' ? null : value }, { replace: true })}
@@ -49,21 +49,21 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
             w={180}
           />
           <Button onClick={() => test.mutate(type)} loading={test.isPending} disabled={!isAdmin}>
-            {test.data === undefined ? 'Send a test' : 'Send another'}
+            {test.data === undefined ? 'Send a test' : 'Send another test'}
           </Button>
         </Group>
         {!isAdmin && (
           <Text size="sm" c="dimmed">
-            Your token may only look. Somebody with an admin token can send a test.
+            Sending a test needs a token with the role admin.
           </Text>
         )}
         {test.isPending && (
           <Text size="sm" c="dimmed" role="status">
-            Waiting for the answer, for {timeoutMs / 1_000} s at most.
+            Waiting for the response (timeout {timeoutMs / 1_000} s).
           </Text>
         )}
       </Stack>
-      <div ref={answer} tabIndex={-1} style={{ outline: 'none' }}>
+      <div ref={outcome} tabIndex={-1} style={{ outline: 'none' }}>
         {test.error !== null && <ErrorAlert problem={test.error} onRetry={() => test.mutate(type)} />}
         {test.data !== undefined && !test.isPending && <Outcome sent={test.data} destination={destination} />}
       </div>
@@ -81,34 +81,34 @@ function Outcome({
   const good = attempts.filter(({ reason }) => reason === null).length
   const title = success
     ? attempts.length === 1
-      ? 'It arrived'
+      ? `Test passed: the URL answered ${attempts[0]?.status ?? '2xx'}.`
       : good === attempts.length
-        ? 'It arrived at every URL'
-        : `It arrived at ${good} of ${attempts.length} URLs, which is enough`
-    : 'It was not taken'
+        ? `Test passed: all ${attempts.length} URLs answered 2xx.`
+        : `Test passed: ${good} of ${attempts.length} URLs answered 2xx. One is enough.`
+    : 'Test failed: no URL answered 2xx.'
   return (
     <Stack gap="lg">
       <Alert color={success ? 'teal' : 'red'} variant="light" title={title} role="status">
         {success ? (
           <Text size="sm">
-            A real message would count as delivered.{' '}
+            A real message would be delivered.{' '}
             {!hasSharedSecret &&
               !hasSigningSecrets &&
-              'It is not signed: set a signing secret in the settings, so that the receiver can tell who sends.'}
+              'The request is not signed: set a signing secret in the settings so that the receiver can verify who sent it.'}
           </Text>
         ) : (
           <Text size="sm">
-            A real message would be retried, or fail for good, by the reason below. Signature not accepted?{' '}
+            A real message would be retried or would fail, depending on the reason below. If the receiver rejected the signature, the{' '}
             <ViewLink to="/signature" c="inherit" underline="always">
-              The signature checker
+              signature checker
             </ViewLink>{' '}
-            says what differs.
+            shows what differs.
           </Text>
         )}
       </Alert>
       <Stack gap="sm">
         <Title order={2} size="h4">
-          {attempts.length === 1 ? 'Answer' : 'Answers'}
+          {attempts.length === 1 ? 'Response' : 'Responses'}
         </Title>
         {attempts.map((attempt, at) => (
           <Paper key={at} withBorder p="sm">
@@ -119,7 +119,7 @@ function Outcome({
               <AttemptView attempt={attempt} />
               {attempt.status !== null && attempt.responseStart === null && (
                 <Text size="xs" c="dimmed">
-                  The answer had no body.
+                  The response had no body.
                 </Text>
               )}
             </Stack>

@@ -1,4 +1,4 @@
-// The parts of the form that are lists: URLs and headers, each entry with its own problem below it.
+// The lists of URLs and headers in the form. Each entry shows its own error.
 
 import { ActionIcon, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
 import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
@@ -17,7 +17,7 @@ export function UrlFields({ draft, state }: FieldsProps) {
   return (
     <Stack gap="xs" role="group" aria-label="URLs">
       <Text size="xs" c="dimmed">
-        Every message is posted to the URL. With several, to all of them at once, and one success is enough.
+        Messages are sent to this URL. With several URLs, each request goes to all of them at once, and one success is enough.
       </Text>
       {urls.map((url, at) => (
         <Group key={at} gap="xs" align="flex-start" wrap="nowrap">
@@ -63,13 +63,13 @@ export function HeaderFields({ draft, state }: FieldsProps) {
   return (
     <Stack gap="sm" role="group" aria-label="Headers">
       <Text size="sm" c="dimmed">
-        Added to every request, as an Authorization that the receiver asks for.{' '}
-        {state.isReadOnly ? 'Their values are not shown to viewers.' : 'Everybody with an admin token can read them.'}
+        Sent with every request, for example an Authorization header.{' '}
+        {state.isReadOnly ? 'Header values are hidden from viewers.' : 'Anyone with an admin token can read the values.'}
       </Text>
       {headers.map(({ name, value }, at) => (
         <Group key={at} gap="xs" align="flex-start">
           <TextInput
-            label={`Name of header ${at + 1}`}
+            label={`Header ${at + 1} name`}
             placeholder="Authorization"
             value={name}
             onChange={(event) => set(replaceAt(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
@@ -79,7 +79,7 @@ export function HeaderFields({ draft, state }: FieldsProps) {
             style={{ flex: '1 1 150px' }}
           />
           <TextInput
-            label={`Value of header ${at + 1}`}
+            label={`Header ${at + 1} value`}
             value={value}
             onChange={(event) => set(replaceAt(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
             error={state.problem(`headers[${at}].value`)}
@@ -109,7 +109,7 @@ export function HeaderFields({ draft, state }: FieldsProps) {
   )
 }
 
-/** Stands beside the box of a field, below its label. */
+/** Aligned with a field's input box, below the label. */
 function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
   return (
     <Tooltip label={label}>

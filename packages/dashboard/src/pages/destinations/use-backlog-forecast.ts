@@ -1,5 +1,5 @@
-// The forecast of a destination's backlog, kept up while somebody looks: the rate from the statistics, asked for only where something
-// waits and may move, and how the backlog itself moved since the page was opened.
+// The forecast of a destination's backlog, updated while the page is open. Combines the rate from the statistics, which are loaded only if
+// deliveries are pending and can be sent, with how the backlog changed since the page was opened.
 
 import { useEffect, useState } from 'react'
 import { type Answer, useApi } from '../../api/queries.ts'
@@ -7,21 +7,24 @@ import { type Forecast, forecast, rateOf } from './backlog-forecast.ts'
 import type { Destination } from './draft.ts'
 
 export type HealthRow = Answer<'GET /api/destinations/health'>['data'][number]
-export type Standing = Omit<HealthRow, 'destinationId'>
+export type DestinationHealth = Omit<HealthRow, 'destinationId'>
 
-/** How far back what was seen still says something of the present. */
-const SEEN_MS = 180_000
+/** Samples of the backlog that are older than this are dropped. */
+const SAMPLE_MAX_AGE_MS = 180_000
 
 export function useForecast(
   { id, enabled, paused, retryWindowMs }: Destination,
-  { breaker, pending, success, oldestPendingAt }: Standing,
+  { breaker, pending, success, oldestPendingAt }: DestinationHealth,
   seenAtMs: number,
 ): Forecast {
-  const moves = enabled && !paused && pending > 0 && breaker === 'closed'
-  const stats = useApi('GET /api/stats', { query: { destinationId: id, step: '1m' }, everyMs: 10_000, enabled: moves })
+  const canDrain = enabled && !paused && pending > 0 && breaker === 'closed'
+  const stats = useApi('GET /api/stats', { query: { destinationId: id, step: '1m' }, everyMs: 10_000, enabled: canDrain })
   const [samples, setSamples] = useState<readonly { atMs: number; pending: number }[]>([])
   useEffect(() => {
-    setSamples((before) => [...before.filter(({ atMs }) => seenAtMs - atMs <= SEEN_MS && atMs < seenAtMs), { atMs: seenAtMs, pending }])
+    setSamples((before) => [
+      ...before.filter(({ atMs }) => seenAtMs - atMs <= SAMPLE_MAX_AGE_MS && atMs < seenAtMs),
+      { atMs: seenAtMs, pending },
+    ])
   }, [seenAtMs, pending])
   const [first] = samples
   return forecast({

@@ -1,5 +1,6 @@
-// Which values a destination's settings take, as the control API judges them (packages/server/src/control/destinations/destination-settings.ts), so
-// that a slip shows while it is typed. The API has the last word; e2e/destination-rules.test.ts holds the two against each other. Pure.
+// Validates a destination's settings while they are typed, by the same rules as the control API
+// (packages/server/src/control/destinations/destination-settings.ts). The API decides; e2e/destination-rules.test.ts checks that the two
+// agree. Pure.
 
 export const MESSAGE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const
 export type MessageType = (typeof MESSAGE_TYPES)[number]
@@ -18,10 +19,10 @@ export const LIMITS = {
 } as const
 
 const MAX_HEADER_BYTES = 12 * 1024
-/** What stands for a value that a viewer may not see. */
+/** The placeholder for a value that viewers must not see. */
 const HIDDEN = '(hidden)'
 
-const REFUSED_HEADERS = new Set([
+const RESERVED_HEADERS = new Set([
   'host',
   'content-length',
   'content-type',
@@ -40,53 +41,57 @@ const REFUSED_HEADERS = new Set([
   'expect',
 ])
 
-/** What is wrong with a value, as a sentence, or null. */
+/** A sentence about what is wrong with a value; null if it is valid. */
 export type Problem = string | null
 
-/** Half of a character, which is no Unicode. */
-function hasHalves(text: string): boolean {
+/** Whether the text has half of a surrogate pair, which is not valid Unicode. */
+function hasLoneSurrogates(text: string): boolean {
   return /\p{Surrogate}/u.test(text)
 }
 
 export function nameProblem(name: string): Problem {
-  if (name.trim() === '') return 'Give it a name.'
-  if (name.length > 100) return 'A name has at most 100 characters.'
-  if (hasHalves(name) || /\p{Cc}/u.test(name)) return 'A name is text on one line, without control characters.'
-  return name === 'All' || name === 'Webhooks' ? 'All and Webhooks stand for every destination in a message: choose another name.' : null
+  if (name.trim() === '') return 'Enter a name.'
+  if (name.length > 100) return 'Use at most 100 characters.'
+  if (hasLoneSurrogates(name) || /\p{Cc}/u.test(name)) return 'Use one line of text without control characters.'
+  return name === 'All' || name === 'Webhooks'
+    ? 'All and Webhooks are reserved: in a message they mean every destination. Choose another name.'
+    : null
 }
 
 export function urlProblem(text: string): Problem {
-  if (text === '') return 'Give the URL that messages are posted to.'
-  if (text.length > 2_048) return 'A URL has at most 2,048 characters.'
-  if (!/^https?:\/\//i.test(text)) return 'Begin with https:// or http://.'
-  if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'A URL has a host, and no spaces or backslashes.'
-  if (hasHalves(text) || !URL.canParse(text)) return 'This is not a valid URL.'
+  if (text === '') return 'Enter the URL that messages are sent to.'
+  if (text.length > 2_048) return 'Use at most 2,048 characters.'
+  if (!/^https?:\/\//i.test(text)) return 'Start the URL with https:// or http://.'
+  if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'The URL needs a host and must not contain spaces or backslashes.'
+  if (hasLoneSurrogates(text) || !URL.canParse(text)) return 'This is not a valid URL.'
   const url = new URL(text)
-  if (text.includes(HIDDEN)) return 'Write the real query: (hidden) only stands for it where it is not shown.'
-  if (text.includes('#')) return 'Leave out the fragment (#…): it is never sent.'
-  if (url.username !== '' || url.password !== '') return 'Leave out user name and password; set an Authorization header instead.'
+  if (text.includes(HIDDEN)) return 'Contains the placeholder (hidden). Enter the real query string.'
+  if (text.includes('#')) return 'Remove the fragment (#…): it is never sent.'
+  if (url.username !== '' || url.password !== '') return 'Remove the user name and password. Set an Authorization header instead.'
   return null
 }
 
-/** Of each URL, with those that are in the list twice. */
+/** The problem of each URL, including duplicates. */
 export function urlProblems(urls: readonly string[]): Problem[] {
   const seen = new Set<string>()
   return urls.map((text) => {
     const problem = urlProblem(text)
     if (problem !== null) return problem
     const { href } = new URL(text)
-    if (seen.has(href)) return 'This URL is in the list already.'
+    if (seen.has(href)) return 'This URL is already in the list.'
     seen.add(href)
     return null
   })
 }
 
-/** What a person may want to know of a URL that is taken as it is. */
+/** A warning about a URL that is valid. */
 export function urlAdvice(text: string): string | null {
   if (urlProblem(text) !== null) return null
   const { protocol, hostname } = new URL(text)
-  const isNear = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
-  return protocol === 'http:' && !isNear ? 'Not encrypted: everybody on the way can read the messages. Use https:// where you can.' : null
+  const isLocal = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+  return protocol === 'http:' && !isLocal
+    ? 'Not encrypted: anyone on the network path can read the messages. Use https:// if you can.'
+    : null
 }
 
 export interface HeaderDraft {
@@ -95,46 +100,46 @@ export interface HeaderDraft {
 }
 
 export function headerNameProblem(name: string): Problem {
-  if (name === '') return 'Give the header a name.'
-  if (name.length > 128) return 'A name has at most 128 characters.'
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return "A name has letters, digits and ! # $ % & ' * + - . ^ _ ` | ~ only."
+  if (name === '') return 'Enter a header name.'
+  if (name.length > 128) return 'Use at most 128 characters.'
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return "Use only letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
   const lower = name.toLowerCase()
-  // Not a header that a browser could build an object with, and no real one.
-  if (lower === '__proto__') return 'This name is not taken.'
-  return REFUSED_HEADERS.has(lower) || lower.startsWith('webhook-') || lower.startsWith('proxy-')
-    ? 'Switchyard or the connection sets this header itself.'
+  // JavaScript cannot use this name as an ordinary object key, and no real header has it.
+  if (lower === '__proto__') return 'This name cannot be used.'
+  return RESERVED_HEADERS.has(lower) || lower.startsWith('webhook-') || lower.startsWith('proxy-')
+    ? 'This header is set by Switchyard or by the HTTP connection.'
     : null
 }
 
 export function headerValueProblem(value: string): Problem {
-  if (value.length > 4_096) return 'A value has at most 4,096 characters.'
-  if (value === HIDDEN) return 'Write the real value: (hidden) only stands for it where it is not shown.'
-  return /^[\t\x20-\x7e]*$/.test(value) ? null : 'A value has visible ASCII characters, spaces and tabs only.'
+  if (value.length > 4_096) return 'Use at most 4,096 characters.'
+  if (value === HIDDEN) return 'Contains the placeholder (hidden). Enter the real value.'
+  return /^[\t\x20-\x7e]*$/.test(value) ? null : 'Use only printable ASCII characters, spaces and tabs.'
 }
 
 export function headerProblems(headers: readonly HeaderDraft[]): { name: Problem; value: Problem }[] {
   const seen = new Set<string>()
   return headers.map(({ name, value }) => {
     const lower = name.toLowerCase()
-    const isTwice = seen.has(lower)
+    const isDuplicate = seen.has(lower)
     seen.add(lower)
     return {
-      name: headerNameProblem(name) ?? (isTwice ? 'This header is there already; upper and lower case are the same.' : null),
+      name: headerNameProblem(name) ?? (isDuplicate ? 'This header is already in the list. Header names are case-insensitive.' : null),
       value: headerValueProblem(value),
     }
   })
 }
 
-/** Of all headers together. */
+/** The problem of all headers together. */
 export function headersProblem(headers: readonly HeaderDraft[]): Problem {
-  if (headers.length > LIMITS.headers) return `There are at most ${LIMITS.headers} headers.`
+  if (headers.length > LIMITS.headers) return `Use at most ${LIMITS.headers} headers.`
   const bytes = headers.reduce((sum, { name, value }) => sum + name.length + value.length + 4, 0)
-  return bytes > MAX_HEADER_BYTES ? 'All headers together have at most 12 KB.' : null
+  return bytes > MAX_HEADER_BYTES ? 'All headers together must not exceed 12 KB.' : null
 }
 
 export function numberProblem(value: number | null, { min, max }: { min: number; max: number }): Problem {
   const good = value !== null && Number.isSafeInteger(value) && value >= min && value <= max
-  return good ? null : `A whole number from ${written(min)} to ${written(max)}.`
+  return good ? null : `Enter a whole number from ${written(min)} to ${written(max)}.`
 }
 
 function written(value: number): string {
@@ -142,19 +147,19 @@ function written(value: number): string {
 }
 
 export function sharedSecretProblem(secret: string): Problem {
-  if (secret === '') return 'Give the secret, or keep what is set.'
-  if (hasHalves(secret)) return 'A secret is valid Unicode text.'
-  return secret.length > 1_024 ? 'A shared secret has at most 1,024 characters.' : null
+  if (secret === '') return 'Enter a secret, or keep the current one.'
+  if (hasLoneSurrogates(secret)) return 'The secret must be valid Unicode text.'
+  return secret.length > 1_024 ? 'Use at most 1,024 characters.' : null
 }
 
 export function signingSecretProblem(secret: string): Problem {
-  if (secret === '') return 'Give the secret, or let one be made.'
+  if (secret === '') return 'Enter a secret, or generate one.'
   const text = secret.slice('whsec_'.length)
-  const isForm = secret.startsWith('whsec_') && secret.length <= 200 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
-  return isForm && isBase64(text) ? null : 'A signing secret is whsec_ followed by base64.'
+  const isWellFormed = secret.startsWith('whsec_') && secret.length <= 200 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
+  return isWellFormed && isBase64(text) ? null : 'A signing secret must be whsec_ followed by base64.'
 }
 
-/** Spelled as the bytes in it are spelled: padding may be left out whole, and no bits hang over. */
+/** Whether it is canonical base64: the padding may be missing, but there must be no excess bits. */
 function isBase64(text: string): boolean {
   try {
     const canonical = btoa(atob(text))
@@ -166,12 +171,13 @@ function isBase64(text: string): boolean {
 
 export function signingSecretProblems(secrets: readonly string[]): Problem[] {
   return secrets.map(
-    (secret, at) => signingSecretProblem(secret) ?? (secrets.indexOf(secret) < at ? 'This secret is in the list already.' : null),
+    (secret, at) => signingSecretProblem(secret) ?? (secrets.indexOf(secret) < at ? 'This secret is already in the list.' : null),
   )
 }
 
 export function eventsProblem(events: readonly string[]): Problem {
-  if (events.length > LIMITS.events) return 'There are at most 1,000 names.'
-  if (events.some((event) => event === '' || event.length > 1_000 || hasHalves(event))) return 'An event name has 1 to 1,000 characters.'
-  return new Set(events).size < events.length ? 'A name is in the list twice.' : null
+  if (events.length > LIMITS.events) return 'Use at most 1,000 names.'
+  if (events.some((event) => event === '' || event.length > 1_000 || hasLoneSurrogates(event)))
+    return 'Event names must have 1 to 1,000 characters.'
+  return new Set(events).size < events.length ? 'The list contains a name twice.' : null
 }
