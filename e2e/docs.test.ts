@@ -63,6 +63,17 @@ suite('documentation', { concurrency: 2 }, () => {
     }
   })
 
+  test('the text is set in Inter, which the service itself serves', async () => {
+    await using tab = await open(WIDE)
+    await tab.visit('/docs/')
+    assert.match(await tab.page.evaluate<string>('getComputedStyle(document.body).fontFamily'), /^"?Inter"?,/)
+    await tab.until('document.fonts.check("1em Inter") && [...document.fonts].some(({ status }) => status === "loaded")')
+    const fonts = tab.requested.filter((address) => address.endsWith('.woff2'))
+    assert.ok(fonts.length > 0, 'a font is loaded')
+    for (const address of fonts) assert.ok(address.startsWith(`${service.url}/docs/assets/inter-`), address)
+    tab.check()
+  })
+
   test('search finds a page by a word in it, and leads there', async () => {
     await using tab = await open(NARROW)
     await tab.visit('/docs/')

@@ -57,7 +57,9 @@ function compress(fresh: string): void {
 
 function hashOfSources(): string {
   const hash = createHash('sha256')
-  const files = globSync(['src/**/*', 'public/*', 'index.html', 'vite.config.ts', 'used-styles.ts', 'package.json'], { cwd: folder }).sort()
+  const files = globSync(['src/**/*', 'public/*', 'index.html', 'vite.config.ts', 'used-styles.ts', 'font.ts', 'package.json'], {
+    cwd: folder,
+  }).sort()
   for (const file of [...files.map((each) => join(folder, each)), join(root, 'package-lock.json')]) {
     try {
       hash.update(file.slice(root.length)).update(readFileSync(file))

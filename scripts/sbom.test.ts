@@ -60,5 +60,6 @@ test('every package that the service loads is in its bill, in that version', () 
   )
   // And of what is only in the page.
   assert.ok([...known].some((purl) => purl.startsWith('pkg:npm/react-dom@')))
+  assert.ok([...known].some((purl) => purl.startsWith('pkg:npm/%40fontsource-variable/inter@')))
   assert.ok(![...known].some((purl) => /npm\/(?:vite|typescript|esbuild|playwright-core)@/.test(purl)), 'no tools')
 })

@@ -222,7 +222,7 @@ test('as it comes in, and in the search', async () => {
   await openAll(tab)
   assert.deepEqual(await tab.page.evaluate<string[]>(MADE), [])
   await tab.page.keyboard.press('Control+k')
-  const search = tab.page.getByPlaceholder('A page, a source, a destination, or a messageId')
+  const search = tab.page.getByPlaceholder('Search pages, sources, destinations, or enter a messageId')
   for (const text of PAYLOADS) {
     await search.fill(text)
     assert.deepEqual(await tab.page.evaluate<string[]>(MADE), [])

@@ -96,7 +96,7 @@ suite('views', { concurrency: 2 }, () => {
     await tab.visit('/')
     await tab.page.getByLabel('Control token').fill('wrong')
     await tab.page.getByRole('button', { name: 'Log in' }).click()
-    await tab.page.getByText('That is not a control token of this service.').waitFor()
+    await tab.page.getByText('Invalid token. Enter a control token of this service.').waitFor()
     const looks: Look[] = [
       [NARROW, 'light', true],
       [WIDE, 'dark', true],

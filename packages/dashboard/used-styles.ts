@@ -1,6 +1,6 @@
-// Mantine's styles are one file for all of its components. This leaves out the rules of those that the dashboard does not use: it
-// follows the imports from our sources into Mantine's modules, which name the classes of their own. A class that gets into the build
-// without its rules fails the build.
+// Mantine has one style sheet for all of its components. This plugin removes the rules of the components that the dashboard does not
+// use: it follows the imports from our sources into Mantine's modules, which contain the names of their classes. The build fails if it
+// contains a class whose rules were removed.
 
 import { globSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -27,13 +27,13 @@ export function usedStyles(sources: string): Plugin {
       for (const chunk of Object.values(bundle)) {
         if (chunk.type !== 'chunk') continue
         const missing = (chunk.code.match(CLASS) ?? []).filter((name) => all.has(name) && !used.has(name))
-        if (missing.length > 0) this.error(`${chunk.fileName} uses classes whose rules were left out: ${missing.join(', ')}`)
+        if (missing.length > 0) this.error(`${chunk.fileName} uses classes whose rules were removed: ${missing.join(', ')}`)
       }
     },
   }
 }
 
-/** The modules of @mantine/core that our sources use, by themselves or by Mantine's other packages. */
+/** The modules of @mantine/core that our sources use, directly or through Mantine's other packages. */
 function reached(sources: string): Set<string> {
   const index = readFileSync(join(modules, 'index.mjs'), 'utf8')
   const fileOf = new Map<string, string>()
@@ -71,7 +71,7 @@ function classesOf(files: Set<string>): Set<string> {
   return names
 }
 
-/** Leaves out selectors with a class that is not used, rules without a selector, and blocks without a rule. */
+/** Removes selectors with an unused class, then rules without a selector, then blocks without a rule. */
 function filtered(css: string, used: ReadonlySet<string>): string {
   let kept = ''
   for (let at = 0; at < css.length; ) {
@@ -102,7 +102,7 @@ function closing(css: string, open: number): number {
   return css.length
 }
 
-/** At commas that stand in no parentheses. A class in :is(…) or :not(…) that is not used leaves out more than it must: see the check. */
+/** Splits at commas outside of parentheses. An unused class in :is(…) or :not(…) removes the whole selector; generateBundle checks the result. */
 function split(selectors: string): string[] {
   const parts: string[] = []
   let depth = 0

@@ -1,5 +1,6 @@
-// The start of the page: theme, questions to the API, session, shell. Nothing is drawn before it is known who looks.
+// The entry point: theme, API queries, session, shell. Nothing is shown before it is known who is logged in.
 
+import '@fontsource-variable/inter/wght.css'
 import '@mantine/core/styles.css'
 import './style.css'
 import { MantineProvider } from '@mantine/core'
@@ -13,10 +14,10 @@ import { Session } from './session.tsx'
 import { Shell } from './shell.tsx'
 import { nonce, theme } from './theme.ts'
 
-// What Mantine's windows hold the page still with (react-remove-scroll) makes a style element of its own, and looks here for the nonce.
+// react-remove-scroll, which keeps the page from scrolling behind Mantine's dialogs, creates a style element and reads its nonce from here.
 Object.assign(globalThis, { __webpack_nonce__: nonce() })
 
-// Beside the question who looks, and not after it. What cannot be loaded is told where it is shown.
+// Loads the page's code at the same time as the session. The error boundary reports a failure when the page is shown.
 viewAt(window.location.pathname)
   ?.load()
   .catch(() => {})

@@ -1,4 +1,4 @@
-// What notices.tsx loads with the first notice.
+// Loaded by notices.tsx with the first notice.
 
 import '@mantine/notifications/styles.css'
 import { Notifications } from '@mantine/notifications'

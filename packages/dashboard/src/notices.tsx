@@ -1,4 +1,4 @@
-// Where notices are shown ("Deleted", "Replayed"). Loaded with the first of them: most visits have none.
+// Shows notices such as "Deleted". The code that shows them is loaded with the first notice, because most visits have none.
 
 import { notificationsStore } from '@mantine/notifications'
 import { lazy, Suspense, useEffect, useState } from 'react'

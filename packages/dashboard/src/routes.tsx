@@ -1,5 +1,5 @@
-// Every view and its address. A page is loaded when it is first looked at. The service answers exactly these addresses with the page
-// (packages/server/src/dashboard/paths.ts); a test holds the two lists together.
+// Every page and its path. The code of a page is loaded when it is first opened. The service serves the dashboard at exactly these paths
+// (packages/server/src/dashboard/paths.ts); a test compares the two lists.
 
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react'
 import {
@@ -16,10 +16,10 @@ import {
 } from './components/icons.tsx'
 
 export interface View {
-  /** As wouter writes it. */
+  /** A pattern in wouter's syntax. */
   path: string
   page: LazyExoticComponent<ComponentType<Record<string, string>>>
-  /** Brings its code, which is then there when it is looked at. */
+  /** Loads its code in advance. */
   load: () => Promise<unknown>
 }
 
@@ -50,13 +50,13 @@ export const VIEWS: readonly View[] = [
   view('/signature', () => import('./pages/signature/signature.tsx')),
 ]
 
-/** The one that an address shows. */
+/** Returns the view that is shown at a path. */
 export function viewAt(pathname: string): View | undefined {
   const parts = pathname.split('/').length
   return VIEWS.find(({ path }) => path.split('/').length === parts && new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`).test(pathname))
 }
 
-/** In the order of the way of a message. */
+/** In the order in which a message passes through. */
 export const NAVIGATION = [
   { path: '/', label: 'Overview', Icon: OverviewIcon },
   { path: '/live', label: 'Live', Icon: LiveIcon },

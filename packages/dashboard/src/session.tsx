@@ -1,5 +1,5 @@
-// Who looks: the session of the browser's cookie, or the form that begins one. The token is sent once and kept nowhere in the page: also
-// the one of a link (`/#token=…`, as `npm run demo` prints it), which is taken out of the address before anything else happens.
+// The viewer's session, which is in a cookie, and the login form. The token is sent once and never stored in the page. A login link
+// (`/#token=…`, as `npm run demo` prints it) works too: the token is removed from the URL before anything else happens.
 
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
@@ -12,15 +12,15 @@ type SessionInfo = Schemas['Session']
 
 const Current = createContext<SessionInfo | null>(null)
 
-/** Who looks. Only inside of Session. */
+/** The session of the viewer. Throws outside of <Session>. */
 export function useSession(): SessionInfo & { isAdmin: boolean } {
   const session = useContext(Current)
-  if (session === null) throw new Error('useSession outside of Session')
+  if (session === null) throw new Error('useSession must be used inside of <Session>')
   return { ...session, isAdmin: session.role === 'admin' }
 }
 
-/** In the fragment, because that is sent to no server and stands in no log. */
-function tokenOfLink(): string | null {
+/** Reads and removes the token of a login link. It is in the fragment because browsers never send that, so no access log contains it. */
+function takeLinkToken(): string | null {
   const { pathname, search, hash } = window.location
   const [, token] = /^#token=([\w.~-]+)$/.exec(hash) ?? []
   if (token === undefined) return null
@@ -28,60 +28,64 @@ function tokenOfLink(): string | null {
   return token
 }
 
-let linkToken = tokenOfLink()
+let linkToken = takeLinkToken()
 
-type State = { is: 'asking' } | { is: 'out'; isOver: boolean } | { is: 'in'; session: SessionInfo } | { is: 'away'; problem: ApiProblem }
+type State =
+  | { is: 'loading' }
+  | { is: 'logged-out'; hasExpired: boolean }
+  | { is: 'logged-in'; session: SessionInfo }
+  | { is: 'unavailable'; problem: ApiProblem }
 
 export function Session({ children }: { children: ReactNode }) {
-  const [state, setState] = useState<State>({ is: 'asking' })
+  const [state, setState] = useState<State>({ is: 'loading' })
   const client = useQueryClient()
 
-  const ask = (): void => {
+  const loadSession = (): void => {
     call('GET /api/session').then(
       (session) => {
         linkToken = null
-        setState({ is: 'in', session })
+        setState({ is: 'logged-in', session })
       },
       (problem: ApiProblem) => {
-        if (problem.status !== 401) return setState({ is: 'away', problem })
+        if (problem.status !== 401) return setState({ is: 'unavailable', problem })
         const token = linkToken
         linkToken = null
-        if (token === null) return setState({ is: 'out', isOver: false })
-        // Whether it was right or not is told by who is logged in then; what could not be asked is asked again.
-        call('POST /api/login', { body: { token } }).then(ask, (failed: ApiProblem) => {
-          if (failed.status === 401) return ask()
+        if (token === null) return setState({ is: 'logged-out', hasExpired: false })
+        // After a login, or a rejected token, the session says who is logged in. After a network error the token is kept for a retry.
+        call('POST /api/login', { body: { token } }).then(loadSession, (failed: ApiProblem) => {
+          if (failed.status === 401) return loadSession()
           linkToken = token
-          setState({ is: 'away', problem: failed })
+          setState({ is: 'unavailable', problem: failed })
         })
       },
     )
   }
 
   useEffect(() => {
-    ask()
-    // A link that is opened where the dashboard is shown already loads nothing anew.
+    loadSession()
+    // Opening a login link in a tab that already shows the dashboard does not reload the page.
     window.addEventListener('hashchange', () => {
-      linkToken = tokenOfLink()
-      if (linkToken !== null) ask()
+      linkToken = takeLinkToken()
+      if (linkToken !== null) loadSession()
     })
     listenForLogout(() => {
       client.clear()
-      setState((before) => ({ is: 'out', isOver: before.is === 'in' }))
+      setState((before) => ({ is: 'logged-out', hasExpired: before.is === 'logged-in' }))
     })
   }, [])
 
-  if (state.is === 'in') return <Current value={state.session}>{children}</Current>
-  if (state.is === 'out') return <Login isOver={state.isOver} onLogin={ask} />
+  if (state.is === 'logged-in') return <Current value={state.session}>{children}</Current>
+  if (state.is === 'logged-out') return <Login hasExpired={state.hasExpired} onLogin={loadSession} />
   return (
     <Center mih="100dvh" p="md">
       <Stack w={420} maw="100%">
-        {state.is === 'asking' ? <Loading lines={3} /> : <ErrorAlert problem={state.problem} onRetry={ask} />}
+        {state.is === 'loading' ? <Loading lines={3} /> : <ErrorAlert problem={state.problem} onRetry={loadSession} />}
       </Stack>
     </Center>
   )
 }
 
-function Login({ isOver, onLogin }: { isOver: boolean; onLogin: () => void }) {
+function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => void }) {
   useDocumentTitle('Log in · Switchyard')
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState<string | null>(null)
@@ -95,7 +99,7 @@ function Login({ isOver, onLogin }: { isOver: boolean; onLogin: () => void }) {
       onLogin()
     } catch (error) {
       const { status, message } = error as ApiProblem
-      setProblem(status === 401 ? 'That is not a control token of this service.' : message)
+      setProblem(status === 401 ? 'Invalid token. Enter a control token of this service.' : message)
     } finally {
       setBusy(false)
     }
@@ -108,10 +112,10 @@ function Login({ isOver, onLogin }: { isOver: boolean; onLogin: () => void }) {
             <Title order={1} size="h2">
               Switchyard
             </Title>
-            {isOver && <Alert color="blue">Your session is over. Log in again to go on where you were.</Alert>}
+            {hasExpired && <Alert color="blue">Your session has expired. Log in again to return to this page.</Alert>}
             <Text size="sm" c="dimmed">
-              Log in with the token that was printed when the service was started first, with the one in <Code>SWITCHYARD_ADMIN_TOKEN</Code>
-              , or with one made in the settings.
+              Enter a control token: the one that the service printed on its first start, the value of <Code>SWITCHYARD_ADMIN_TOKEN</Code>,
+              or one that was created in Settings.
             </Text>
             <PasswordInput
               label="Control token"
@@ -126,9 +130,9 @@ function Login({ isOver, onLogin }: { isOver: boolean; onLogin: () => void }) {
               Log in
             </Button>
             <Text size="xs" c="dimmed">
-              Lost it? Set <Code>SWITCHYARD_ADMIN_TOKEN</Code> to one of your own and start the service again.{' '}
+              Lost your token? Set <Code>SWITCHYARD_ADMIN_TOKEN</Code> to a new one and restart the service.{' '}
               <Anchor href="/docs" size="xs" underline="always">
-                The API is described here.
+                Read the documentation
               </Anchor>
             </Text>
           </Stack>

@@ -1,4 +1,4 @@
-// The frame around every page: where one can go, who is logged in, light or dark, and ⌘K to anywhere.
+// The frame around every page: navigation, search (⌘K), the switch between light and dark, and logging out.
 
 import {
   ActionIcon,
@@ -26,8 +26,8 @@ import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './component
 import { Page } from './components/page.tsx'
 import { Empty, Loading } from './components/query-states.tsx'
 import { NAVIGATION, VIEWS } from './routes.tsx'
+import { openSearch, Search } from './search.tsx'
 import { useSession } from './session.tsx'
-import { openSpotlight, Spotlights } from './spotlights.tsx'
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
@@ -36,7 +36,7 @@ export function Shell() {
   return (
     <AppShell header={{ height: 52 }} navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
       <Button component="a" href="#content" className="skip-link" size="xs">
-        Skip to the content
+        Skip to content
       </Button>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
@@ -56,13 +56,13 @@ export function Shell() {
               variant="default"
               size="xs"
               leftSection={<SearchIcon size={15} />}
-              onClick={openSpotlight}
+              onClick={openSearch}
               visibleFrom="xs"
               rightSection={<Kbd size="xs">⌘K</Kbd>}
             >
               Search
             </Button>
-            <ActionIcon variant="default" size="md" onClick={openSpotlight} hiddenFrom="xs" aria-label="Search">
+            <ActionIcon variant="default" size="md" onClick={openSearch} hiddenFrom="xs" aria-label="Search">
               <SearchIcon size={15} />
             </ActionIcon>
             <SchemeButton />
@@ -97,7 +97,7 @@ export function Shell() {
           <NavLink component="a" href="/docs/" label="Documentation" leftSection={<DocsIcon />} />
           {!session.isAdmin && (
             <Badge variant="light" color="gray" m="xs">
-              read only
+              Read-only access
             </Badge>
           )}
         </AppShell.Section>
@@ -114,14 +114,14 @@ export function Shell() {
               <Route>
                 <Page title="Not found">
                   <Empty
-                    title="There is no such page"
+                    title="Page not found"
                     action={
                       <Button component={Link} href="/">
-                        To the overview
+                        Go to the overview
                       </Button>
                     }
                   >
-                    The address may be from another version, or a part of it is missing.
+                    Check the URL. The page may belong to another version of Switchyard.
                   </Empty>
                 </Page>
               </Route>
@@ -129,7 +129,7 @@ export function Shell() {
           </Suspense>
         </ErrorBoundary>
       </AppShell.Main>
-      <Spotlights />
+      <Search />
     </AppShell>
   )
 }
@@ -140,7 +140,7 @@ function SchemeButton() {
   return (
     <ActionIcon variant="default" size="md" onClick={() => setColorScheme(isDark ? 'light' : 'dark')}>
       {isDark ? <SunIcon size={15} /> : <MoonIcon size={15} />}
-      <VisuallyHidden>{isDark ? 'Light colours' : 'Dark colours'}</VisuallyHidden>
+      <VisuallyHidden>{isDark ? 'Switch to light mode' : 'Switch to dark mode'}</VisuallyHidden>
     </ActionIcon>
   )
 }

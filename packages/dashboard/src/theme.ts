@@ -1,24 +1,24 @@
-// Colours and sizes, and what each state of a delivery looks like everywhere: by colour and by word, never by colour alone.
+// Colours, fonts and sizes, and the colour of each delivery state. A colour never appears without the name of the state.
 
 import { createTheme } from '@mantine/core'
 
 export const theme = createTheme({
   primaryColor: 'blue',
   defaultRadius: 'md',
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
+  fontFamily: '"Inter Variable", system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
-  // Dark enough on white, light enough on dark: what axe-core asks of small text.
+  // Enough contrast for small text on white and on dark, as axe-core requires.
   primaryShade: { light: 8, dark: 8 },
   autoContrast: true,
-  // Has no text of its own: of modals, alerts and notifications.
+  // The button that closes modals, alerts and notifications has no text.
   components: { CloseButton: { defaultProps: { 'aria-label': 'Close' } } },
-  // Where white letters fall below 4.5:1, black ones are above it.
+  // Backgrounds lighter than this get black text: white text on them would have a contrast below 4.5:1.
   luminanceThreshold: 0.18,
 })
 
-/** Of the style elements that are made at run time: the page's policy takes no other. */
+/** The nonce for style elements that are created at run time: the content security policy allows no others. */
 export function nonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? ''
 }

@@ -1,4 +1,4 @@
-// What ⌘K opens: to a page, a source, a destination, or straight to a message by its id. Loaded when it is first opened (spotlights.tsx).
+// The search dialog: goes to a page, a source, a destination, or a message by its id. Loaded when it is first opened (search.tsx).
 
 import '@mantine/spotlight/styles.css'
 import { Spotlight, type SpotlightActionData, spotlight } from '@mantine/spotlight'
@@ -8,21 +8,21 @@ import { useApi } from './api/queries.ts'
 import { DestinationIcon, MessageIcon, SearchIcon, SourceIcon } from './components/icons.tsx'
 import { NAVIGATION } from './routes.tsx'
 
-/** What could be the id of a message or a delivery: no blanks, and longer than a word. */
+/** Text that may be the id of a message or a delivery: no white space, and at least 8 characters. */
 const LOOKS_LIKE_ID = /^\S{8,}$/
 
-/** `asked`: how often it was asked for. */
-export default function SpotlightDialog({ asked }: { asked: number }) {
+/** `openCount`: how often it was opened. The dialog opens whenever this changes. */
+export default function SearchDialog({ openCount }: { openCount: number }) {
   const [, go] = useLocation()
   const [query, setQuery] = useState('')
   const [isOpen, setOpen] = useState(false)
   const { data: sources } = useApi('GET /api/sources', { query: { limit: 200 }, enabled: isOpen })
   const { data: destinations } = useApi('GET /api/destinations', { query: { limit: 200 }, enabled: isOpen })
-  useEffect(() => spotlight.open(), [asked])
+  useEffect(() => spotlight.open(), [openCount])
   const text = query.trim()
   const actions: SpotlightActionData[] = [
     ...NAVIGATION.map(({ path, label, Icon }) => ({ id: path, label, leftSection: <Icon />, onClick: () => go(path) })),
-    { id: 'start', label: 'Get started', description: 'Send the first message, add a webhook', onClick: () => go('/start') },
+    { id: 'start', label: 'Get started', description: 'Send a first message and add a webhook', onClick: () => go('/start') },
     ...(sources?.data ?? []).map(({ id, name }) => ({
       id,
       label: name,
@@ -39,13 +39,13 @@ export default function SpotlightDialog({ asked }: { asked: number }) {
       keywords: id,
       onClick: () => go(`/destinations/${id}`),
     })),
-    // Last: a name that is that long, too, is meant as a name.
+    // Last, so that a source or destination with a long name that matches comes first.
     ...(LOOKS_LIKE_ID.test(text)
       ? [
           {
             id: 'message',
-            label: `Where is ${text}?`,
-            description: 'The story of this message',
+            label: `Find message ${text}`,
+            description: 'Shows its timeline and deliveries',
             leftSection: <MessageIcon />,
             keywords: text,
             onClick: () => go(`/messages/${encodeURIComponent(text)}`),
@@ -60,22 +60,22 @@ export default function SpotlightDialog({ asked }: { asked: number }) {
       onQueryChange={setQuery}
       onSpotlightOpen={() => setOpen(true)}
       shortcut={null}
-      nothingFound="Nothing of that name. A message is found by its whole messageId."
+      nothingFound="No results. To find a message, enter its full messageId."
       highlightQuery
       limit={12}
       scrollable
       searchProps={{
         leftSection: <SearchIcon />,
-        placeholder: 'A page, a source, a destination, or a messageId',
+        placeholder: 'Search pages, sources, destinations, or enter a messageId',
         'aria-label': 'Search',
-        onKeyDown: takeFirst,
+        onKeyDown: chooseFirst,
       }}
     />
   )
 }
 
-/** Names may come after they were typed, when Spotlight has looked for one to choose in vain: Enter takes the first all the same. */
-function takeFirst({ key, currentTarget }: KeyboardEvent<HTMLInputElement>): void {
+/** Names may be loaded after they were typed, and then Spotlight has selected none of them. Enter chooses the first one anyway. */
+function chooseFirst({ key, currentTarget }: KeyboardEvent<HTMLInputElement>): void {
   const dialog = currentTarget.closest('[role="dialog"]')
   if (key !== 'Enter' || currentTarget.value.trim() === '' || dialog?.querySelector('[data-selected]') !== null) return
   dialog.querySelector<HTMLElement>('[data-action]')?.click()
