@@ -2,6 +2,7 @@
 // Nothing in it comes from elsewhere, it has no inline style, and its policy allows its two inline scripts by their hashes.
 
 import { copyFileSync, globSync, mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { defineConfig } from 'vitepress'
 import { coloursByClass, STYLESHEET, stylesheet, THEMES } from './code-colours.ts'
@@ -56,8 +57,15 @@ export default defineConfig({
   },
   // What the theme draws on the server with a style attribute: the policy takes none, and style.css says the same.
   transformHtml: (html) => html.replaceAll(/ style="(?:position:relative;|--vp-vh:0px;)"/g, ''),
-  // Files that pages link to, beside the pages.
+  // The letters that every page needs are loaded beside the styles that name the font, and not after them.
+  transformHead({ assets }) {
+    const font = assets.find((file) => /inter-latin-wght-normal\.[\w-]+\.woff2$/.test(file))
+    if (font === undefined) throw new Error('The build has no file of the font Inter with Latin letters to preload')
+    return [['link', { rel: 'preload', as: 'font', type: 'font/woff2', href: font, crossorigin: '' }]]
+  },
+  // Files that pages link to, beside the pages; and the font's licence, as the SIL Open Font License requires.
   buildEnd({ outDir }) {
+    copyFileSync(createRequire(import.meta.url).resolve('@fontsource-variable/inter/LICENSE'), join(outDir, 'assets', 'inter-LICENSE.txt'))
     for (const file of globSync('{guide,operations,reference}/**/*.{yml,json}', { cwd: DOCS })) {
       mkdirSync(dirname(join(outDir, file)), { recursive: true })
       copyFileSync(join(DOCS, file), join(outDir, file))

@@ -34,7 +34,7 @@ interface Load {
 /** Records when the overview shows its numbers and can be used. Does not wait for the charts, which are drawn afterwards, one by one. */
 const INTERACTIVE = `(() => {
   const look = () => {
-    const isThere = document.querySelector('main h1') !== null && document.querySelector('[aria-busy="true"]:not(figure *, [aria-label="Loading the charts"])') === null
+    const isThere = document.querySelector('main h1') !== null && document.querySelector('[aria-busy="true"]:not(figure *, [aria-label="Loading charts"])') === null
     if (isThere) setTimeout(() => { window.interactiveAt = performance.now() })
     else requestAnimationFrame(look)
   }

@@ -89,6 +89,7 @@ test('the content security policy allows the inline scripts of the pages by thei
       "base-uri 'none'",
       "connect-src 'self'",
       "default-src 'none'",
+      "font-src 'self'",
       "form-action 'none'",
       "frame-ancestors 'none'",
       "img-src 'self' data:",

@@ -100,6 +100,7 @@ function contentSecurityPolicy(files: ReadonlyMap<string, BuiltFile>): string {
     ["script-src 'self'", ...[...inlineScripts(files)].sort()].join(' '),
     "style-src 'self'",
     "img-src 'self' data:",
+    "font-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

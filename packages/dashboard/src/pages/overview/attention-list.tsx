@@ -1,4 +1,4 @@
-// What needs attention, each with what it is, since when, and a way to its cause. It says that all is well only when all of it was checked.
+// The findings that need attention, each with its start time and a link to its cause. Says that nothing needs attention only after every check.
 
 import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Title, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
@@ -12,21 +12,21 @@ import type { Finding, Severity } from './attention.ts'
 
 const SHOWN = 6
 const LOOKS: Readonly<Record<Severity, { color: string; word: string }>> = {
-  critical: { color: 'red', word: 'Act now' },
-  warning: { color: 'orange', word: 'Look soon' },
-  notice: { color: 'blue', word: 'Good to know' },
+  critical: { color: 'red', word: 'Critical' },
+  warning: { color: 'orange', word: 'Warning' },
+  notice: { color: 'blue', word: 'Info' },
 }
 
 export function Attention({
   findings,
-  isWhole,
+  isComplete,
   failed,
   retry,
   isNew,
   isAll,
 }: {
   findings: Finding[] | undefined
-  isWhole: boolean
+  isComplete: boolean
   failed: { error: ApiProblem | null } | undefined
   retry: () => void
   isNew: boolean
@@ -34,9 +34,9 @@ export function Attention({
 }) {
   const shown = isAll ? findings : findings?.slice(0, SHOWN)
   const hidden = (findings?.length ?? 0) - (shown?.length ?? 0)
-  const isWell = findings?.length === 0 && isWhole
-  // A new installation is told what to do, not that all is well.
-  if (isWell && isNew) return null
+  const isHealthy = findings?.length === 0 && isComplete
+  // A new installation shows the first steps instead.
+  if (isHealthy && isNew) return null
   return (
     <Stack component="section" gap="xs" aria-labelledby="attention">
       <Group gap="xs">
@@ -50,7 +50,7 @@ export function Attention({
         )}
       </Group>
       {failed?.error && <ErrorAlert problem={failed.error} onRetry={retry} />}
-      {isWell && (
+      {isHealthy && (
         <Paper withBorder p="md" role="status">
           <Group gap="sm" wrap="nowrap">
             <ThemeIcon color="teal" variant="light" radius="xl">
@@ -59,7 +59,8 @@ export function Attention({
             <div>
               <Text fw={600}>Nothing needs attention</Text>
               <Text size="sm" c="dimmed">
-                No breaker is open, nothing has waited for more than 5 minutes, failures and rejections are not up, and the books add up.
+                No circuit breaker is open, no delivery is pending for more than 5 minutes, failures and rejections are not rising, and the
+                ledger balances.
               </Text>
             </div>
           </Group>
@@ -82,7 +83,7 @@ export function Attention({
           Show fewer
         </Button>
       )}
-      {!isWhole && !failed && (findings === undefined || findings.length === 0) && (
+      {!isComplete && !failed && (findings === undefined || findings.length === 0) && (
         <Loading lines={2} label="Checking what needs attention" />
       )}
     </Stack>
@@ -123,10 +124,10 @@ function Item({
         <Group gap="md">
           {since !== null && (
             <Text size="xs" c="dimmed">
-              began {isRough ? <Rough at={since} /> : <Time at={since} relative size="xs" />}
+              Started {isRough ? <Rough at={since} /> : <Time at={since} relative size="xs" />}
             </Text>
           )}
-          {/* On this page the browser finds it; elsewhere the router does. */}
+          {/* The browser scrolls to an anchor on this page; the router opens other pages. */}
           <Anchor {...(href.startsWith('#') ? {} : { component: Link })} href={href} size="sm" fw={600} aria-label={`${link}: ${subject}`}>
             {link} →
           </Anchor>
@@ -136,11 +137,11 @@ function Item({
   )
 }
 
-/** Of a step: to the minute. */
+/** A time that is known to a few minutes only, because counts are per time step. */
 function Rough({ at }: { at: string }) {
   const minutes = Math.max(1, Math.floor((Date.now() - Date.parse(at)) / 60_000))
   return (
-    <Tooltip label={`in the minutes after ${dateTime(at)}`} events={{ hover: true, focus: true, touch: true }}>
+    <Tooltip label={`In the minutes after ${dateTime(at)}`} events={{ hover: true, focus: true, touch: true }}>
       <Text component="time" dateTime={at} span size="xs" tabIndex={0}>
         about {duration(minutes * 60_000)} ago
       </Text>

@@ -1,5 +1,6 @@
-// What somebody should look at, the worst first: from how the destinations do, the books, the last hour against the hour before, and the
-// nodes. The last hour, whatever period is looked at: what began a quarter of an hour ago is lost in a day. Pure; times are the service's.
+// Finds what needs attention, the most severe first: from the health of the destinations, the ledger, the nodes, and the last hour
+// compared with the hour before. Always the last hour, whatever period the page shows: a failure that began 15 minutes ago would not be
+// noticeable in the numbers of a day. Pure; times are the service's.
 
 import type { Answer, Schemas } from '../../api/client.ts'
 import { duration, exactCount, share } from '../../text/format.ts'
@@ -10,7 +11,7 @@ import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'
 export type Severity = 'critical' | 'warning' | 'notice'
 
 export interface Finding {
-  /** Stable while it lasts. */
+  /** Stays the same while the finding lasts. */
   id: string
   severity: Severity
   /** What it is about: the name of a destination or a node, or a part of the service. */
@@ -18,18 +19,18 @@ export interface Finding {
   /** One sentence. */
   text: string
   since: string | null
-  /** Of a step of some minutes, and not of a moment. */
+  /** Whether `since` is the start of a time step of some minutes rather than an exact time. */
   isRough?: boolean
-  /** To its cause. */
+  /** The page that shows the cause. */
   href: string
-  /** What is there. */
+  /** The text of the link. */
   link: string
 }
 
 export interface HourAndBefore {
   now: Totals
   before: Totals
-  /** The first step of the last hour in which a try failed, and in which a message was rejected. */
+  /** The first time step of the last hour in which an attempt failed, and in which a message was rejected. */
   failingSince: string | null
   rejectingSince: string | null
 }
@@ -40,94 +41,96 @@ export interface AttentionInput {
     Partial<Pick<Schemas['Destination'], 'createdAt'>>)[]
   sources: readonly Pick<Schemas['Source'], 'id' | 'name'>[]
   health: Answer<'GET /api/destinations/health'>['data']
-  /** By destination that is held: what was pending when this page saw it first. */
+  /** By paused or disabled destination: how many deliveries were pending when this page first saw it so. */
   heldBefore: ReadonlyMap<string, number>
   ledger: readonly LedgerEntry[]
-  /** All together. */
+  /** All destinations together. */
   hour: HourAndBefore
-  /** By destination, of those that were asked for. */
+  /** By destination, for the destinations that were queried one by one. */
   hours: ReadonlyMap<string, HourAndBefore>
-  /** By destination: what expired in the last day, and the beginning of the hour in which that began. */
+  /** By destination: the number of deliveries that expired in the last 24 hours, and the start of the first hour in which one did. */
   expired: ReadonlyMap<string, { count: number; since: string | null }>
   rejections: Answer<'GET /api/rejections'>['data']
   nodes: readonly Schemas['Node'][]
-  /** Seen before by this page, and no more. */
+  /** Nodes that this page has seen before and that are no longer listed. */
   goneNodes: readonly Schemas['Node'][]
-  /** Null while it is not known. */
-  store: { isWell: boolean; message: string } | null
+  /** Null until the check has answered. */
+  store: { isAvailable: boolean; message: string } | null
 }
 
 export const OLD_PENDING_MS = 5 * 60_000
-/** Most retry windows are over after some hours: what waits so long may soon expire. */
+/** Most retry windows last a few hours: a delivery that is pending for this long may expire soon. */
 export const VERY_OLD_PENDING_MS = 60 * 60_000
-/** Of fewer tries a share says nothing. */
-export const MIN_TRIES = 20
-/** A share that is bad whatever it was before. */
+/** A failure rate of fewer attempts means nothing. */
+export const MIN_ATTEMPTS = 20
+/** A failure rate that needs attention even if it has not risen. */
 export const BAD_RATE = 0.2
-/** How much it must have grown to be worth a word: twice, and by this much. */
+/** A rising failure rate needs attention if it has at least doubled and risen by at least this much. */
 export const RATE_STEP = 0.05
 export const MIN_REJECTED = 20
-/** Nodes give a sign of life every second or two. */
+/** Nodes send a heartbeat every second or two. */
 export const SILENT_NODE_MS = 5_000
 
 const ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
 
 export function findAttention(input: AttentionInput): Finding[] {
   const findings = [
-    ...ofStore(input),
-    ...ofBooks(input),
-    ...ofBreakers(input),
-    ...ofWaiting(input),
-    ...ofFailures(input),
-    ...ofExpired(input),
-    ...ofRejections(input),
-    ...ofNodes(input),
-    ...ofHeld(input),
+    ...storeFindings(input),
+    ...ledgerFindings(input),
+    ...breakerFindings(input),
+    ...backlogFindings(input),
+    ...failureFindings(input),
+    ...expiryFindings(input),
+    ...rejectionFindings(input),
+    ...nodeFindings(input),
+    ...heldFindings(input),
   ]
-  // Stable: within a severity the order above, and there the largest first.
+  // The sort is stable: findings of one severity stay in the order above, the largest first within each kind.
   return findings.sort((a, b) => ORDER[a.severity] - ORDER[b.severity])
 }
 
-function ofStore({ store }: AttentionInput): Finding[] {
-  if (store === null || store.isWell) return []
-  const text = `Nothing can be stored, so every call is refused until it can: ${store.message}`
-  return [{ id: 'store', severity: 'critical', subject: 'Store', text, since: null, href: '/settings/about', link: 'The installation' }]
+function storeFindings({ store }: AttentionInput): Finding[] {
+  if (store === null || store.isAvailable) return []
+  const text = `The store is unavailable, so the service rejects every message: ${store.message}`
+  return [{ id: 'store', severity: 'critical', subject: 'Store', text, since: null, href: '/settings/about', link: 'View installation' }]
 }
 
-function ofBooks({ ledger, destinations }: AttentionInput): Finding[] {
+function ledgerFindings({ ledger, destinations }: AttentionInput): Finding[] {
   const wrong = ledger.filter((entry) => missingFrom(entry) !== 0)
   if (wrong.length === 0) return []
   const names = nameList(wrong.map(({ destinationId }) => nameOf(destinations, destinationId)))
-  const text = `What is owed is not the sum of what became of it for ${names}: run switchyard doctor, and keep a copy of the store.`
-  return [{ id: 'books', severity: 'critical', subject: 'Ledger', text, since: null, href: '#ledger', link: 'The ledger' }]
+  const text = `The ledger does not balance for ${names}: owed differs from the sum of the states. Run switchyard doctor, and keep a copy of the store.`
+  return [{ id: 'books', severity: 'critical', subject: 'Ledger', text, since: null, href: '#ledger', link: 'View ledger' }]
 }
 
-function isFailing(row: AttentionInput['health'][number]): boolean {
+function isBreakerOpen(row: AttentionInput['health'][number]): boolean {
   return row.breaker !== 'closed'
 }
 
-function ofBreakers({ health, destinations, nowMs }: AttentionInput): Finding[] {
+function breakerFindings({ health, destinations, nowMs }: AttentionInput): Finding[] {
   return sendingOf({ health, destinations })
-    .filter(isFailing)
+    .filter(isBreakerOpen)
     .sort((a, b) => b.pending - a.pending)
-    .map(({ destinationId, pending, openSince, oldestPendingAt }): Finding => {
+    .map(({ destinationId, pending, openSince, oldestPendingAt, nextAttemptAt }): Finding => {
+      const leftMs = nextAttemptAt === null ? 0 : Date.parse(nextAttemptAt) - nowMs
+      const next = leftMs <= 0 ? '' : `; next probe in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`
       const oldest = oldestPendingAt === null ? '' : `, the oldest for ${age(oldestPendingAt, nowMs)}`
-      const waiting = pending === 0 ? 'nothing waits for it' : `${deliveries(pending)} ${pending === 1 ? 'waits' : 'wait'}${oldest}`
+      const backlog = `${pending === 0 ? 'no deliveries' : deliveries(pending)} pending${oldest}`
       return {
         id: `breaker ${destinationId}`,
         severity: 'critical',
         subject: nameOf(destinations, destinationId),
-        text: `Breaker open: attempts fail again and again, so one request at a time probes it; ${waiting}.`,
+        text: `Circuit breaker open: recent attempts failed. Sending one probe at a time${next}. Backlog: ${backlog}.`,
         since: openSince,
         href: `/destinations/${encodeURIComponent(destinationId)}`,
-        link: 'The destination',
+        link: 'View destination',
       }
     })
 }
 
-function ofWaiting({ health, destinations, nowMs }: AttentionInput): Finding[] {
+function backlogFindings({ health, destinations, nowMs }: AttentionInput): Finding[] {
   return sendingOf({ health, destinations })
-    .filter((row) => !isFailing(row) && row.oldestPendingAt !== null && nowMs - Date.parse(row.oldestPendingAt) > OLD_PENDING_MS)
+    .filter((row) => !isBreakerOpen(row) && row.oldestPendingAt !== null && nowMs - Date.parse(row.oldestPendingAt) > OLD_PENDING_MS)
     .sort((a, b) => Date.parse(a.oldestPendingAt as string) - Date.parse(b.oldestPendingAt as string))
     .map(({ destinationId, pending, oldestPendingAt }): Finding => {
       const since = oldestPendingAt as string
@@ -135,77 +138,76 @@ function ofWaiting({ health, destinations, nowMs }: AttentionInput): Finding[] {
         id: `waiting ${destinationId}`,
         severity: nowMs - Date.parse(since) > VERY_OLD_PENDING_MS ? 'critical' : 'warning',
         subject: nameOf(destinations, destinationId),
-        text: `The oldest pending delivery has waited for ${age(since, nowMs)}; ${deliveries(pending)} ${pending === 1 ? 'is' : 'are'} pending.`,
+        text: `${deliveries(pending)} pending, the oldest for ${age(since, nowMs)}.`,
         since,
         href: deliveriesPath({ destination: destinationId, state: 'pending' }),
-        link: 'Pending deliveries',
+        link: 'View pending deliveries',
       }
     })
 }
 
-function ofFailures({ hours, health, destinations }: AttentionInput): Finding[] {
-  const failing = new Set(health.filter(isFailing).map(({ destinationId }) => destinationId))
+function failureFindings({ hours, health, destinations }: AttentionInput): Finding[] {
+  const failing = new Set(health.filter(isBreakerOpen).map(({ destinationId }) => destinationId))
   const worstFirst = [...hours].sort(([, a], [, b]) => (failureRate(b.now)?.rate ?? 0) - (failureRate(a.now)?.rate ?? 0))
   const findings: Finding[] = []
   for (const [destinationId, { now, before, failingSince }] of worstFirst) {
-    const is = failureRate(now)
-    if (is === null) continue
-    const was = failureRate(before)
-    const wasRate = was !== null && was.tries >= MIN_TRIES ? was.rate : null
-    const isUp = wasRate !== null && is.rate >= wasRate * 2 && is.rate >= wasRate + RATE_STEP
-    // Where they are only put off, the pending ones tell why.
+    const current = failureRate(now)
+    if (current === null) continue
+    const previous = failureRate(before)
+    const previousRate = previous !== null && previous.attempts >= MIN_ATTEMPTS ? previous.rate : null
+    const isRising = previousRate !== null && current.rate >= previousRate * 2 && current.rate >= previousRate + RATE_STEP
+    // If attempts failed but all deliveries will be retried, the pending deliveries show why.
     const state = now.failed > 0 ? 'failed' : now.expired > 0 ? 'expired' : 'pending'
     const about = {
       subject: nameOf(destinations, destinationId),
       since: sinceCreated(destinations, destinationId, failingSince),
       isRough: true,
       href: deliveriesPath({ destination: destinationId, state }),
-      link: `${state[0]?.toUpperCase()}${state.slice(1)} deliveries`,
+      link: `View ${state} deliveries`,
     }
-    // An open breaker says it already.
-    if (is.tries >= MIN_TRIES && (isUp || is.rate >= BAD_RATE) && !failing.has(destinationId)) {
-      const against = wasRate === null ? '' : `, ${isUp ? 'up from' : 'after'} ${share(wasRate)} in the hour before`
-      const text = `${share(is.rate)} of ${exactCount(is.tries)} tries to deliver failed in the last hour${against}.`
+    // An open circuit breaker is a finding of its own.
+    if (current.attempts >= MIN_ATTEMPTS && (isRising || current.rate >= BAD_RATE) && !failing.has(destinationId)) {
+      const comparison = previousRate === null ? '' : `, ${isRising ? 'up from' : 'after'} ${share(previousRate)} in the hour before`
+      const text = `${share(current.rate)} of ${exactCount(current.attempts)} delivery attempts failed in the last hour${comparison}.`
       findings.push({ ...about, id: `rate ${destinationId}`, severity: 'warning', text })
     } else if (now.failed > 0) {
-      const text = `${deliveries(now.failed)} failed for good in the last hour.`
+      const text = `${deliveries(now.failed)} failed permanently in the last hour.`
       findings.push({ ...about, id: `failed ${destinationId}`, severity: 'notice', text })
     }
   }
   return findings
 }
 
-function ofExpired({ expired, destinations }: AttentionInput): Finding[] {
+function expiryFindings({ expired, destinations }: AttentionInput): Finding[] {
   return [...expired]
     .filter(([, { count }]) => count > 0)
     .sort(([, a], [, b]) => b.count - a.count)
     .map(([destinationId, { count, since }]): Finding => {
-      const they = count === 1 ? 'it was tried until its' : 'they were tried until their'
       return {
         id: `expired ${destinationId}`,
         severity: 'warning',
         subject: nameOf(destinations, destinationId),
-        text: `${deliveries(count)} expired in the last 24 hours: ${they} retry window was over. Replay ${count === 1 ? 'it' : 'them'} when the receiver is well.`,
+        text: `${deliveries(count)} expired in the last 24 hours: the retry window ended. Replay ${count === 1 ? 'it' : 'them'} when the receiver works again.`,
         since: sinceCreated(destinations, destinationId, since),
         isRough: true,
         href: deliveriesPath({ destination: destinationId, state: 'expired' }),
-        link: 'Expired deliveries',
+        link: 'View expired deliveries',
       }
     })
 }
 
-/** A step may have begun long before a destination that is new. */
+/** The later of `since` and the creation of the destination: a time step may have begun before the destination existed. */
 function sinceCreated(destinations: AttentionInput['destinations'], destinationId: string, since: string | null): string | null {
   const createdAt = destinations.find(({ id }) => id === destinationId)?.createdAt
   return since !== null && createdAt !== undefined && Date.parse(createdAt) > Date.parse(since) ? createdAt : since
 }
 
-function ofRejections({ hour: { now, before, rejectingSince }, rejections, sources }: AttentionInput): Finding[] {
-  const isUp = now.rejected >= MIN_REJECTED && now.rejected >= before.rejected * 2
-  if (!isUp) return []
+function rejectionFindings({ hour: { now, before, rejectingSince }, rejections, sources }: AttentionInput): Finding[] {
+  const isRising = now.rejected >= MIN_REJECTED && now.rejected >= before.rejected * 2
+  if (!isRising) return []
   const last = [...rejections].sort((a, b) => Date.parse(b.lastAt) - Date.parse(a.lastAt))[0]
   const source = last?.sourceId == null ? undefined : sources.find(({ id }) => id === last.sourceId)
-  const by = last === undefined ? '' : `, the last as ${last.code}${source === undefined ? '' : ` from ${source.name}`}`
+  const by = last === undefined ? '' : `. Last: ${last.code}${source === undefined ? '' : ` from ${source.name}`}`
   return [
     {
       id: 'rejected',
@@ -215,21 +217,21 @@ function ofRejections({ hour: { now, before, rejectingSince }, rejections, sourc
       since: rejectingSince,
       isRough: true,
       href: source === undefined ? '/sources' : `/sources/${encodeURIComponent(source.id)}`,
-      link: source === undefined ? 'Sources' : 'The source',
+      link: source === undefined ? 'View sources' : 'View source',
     },
   ]
 }
 
-function ofNodes({ nodes, goneNodes }: AttentionInput): Finding[] {
+function nodeFindings({ nodes, goneNodes }: AttentionInput): Finding[] {
   const about = (id: string, severity: Severity, subject: string, text: string, since: string | null): Finding => {
-    return { id, severity, subject, text, since, href: '/settings/nodes', link: 'The nodes' }
+    return { id, severity, subject, text, since, href: '/settings/nodes', link: 'View nodes' }
   }
-  // Both times are the store's.
+  // Both times come from the store's clock.
   const lastMs = Math.max(...nodes.map(({ seenAt }) => Date.parse(seenAt)))
   const silent = nodes
     .filter(({ seenAt }) => lastMs - Date.parse(seenAt) > SILENT_NODE_MS)
     .map(({ name, seenAt }) => {
-      const text = `No sign of life for ${duration(lastMs - Date.parse(seenAt))}; other nodes take over what it had in hand.`
+      const text = `No heartbeat for ${duration(lastMs - Date.parse(seenAt))}. Other nodes take over its deliveries in flight.`
       return about(`node ${name}`, 'warning', `Node ${name}`, text, seenAt)
     })
   const gone = goneNodes.map(({ name, seenAt }) =>
@@ -237,39 +239,40 @@ function ofNodes({ nodes, goneNodes }: AttentionInput): Finding[] {
       `node ${name}`,
       'warning',
       `Node ${name}`,
-      'It was there while this page was open, and is not seen any more: stopped, or lost.',
+      'This node was running when the page was opened and is no longer listed: it stopped or was lost.',
       seenAt,
     ),
   )
   const versions = [...new Set(nodes.map(({ version }) => version))].sort()
   const mixed =
-    versions.length < 2 ? [] : [about('versions', 'notice', 'Nodes', `They run different versions: ${versions.join(', ')}.`, null)]
+    versions.length < 2 ? [] : [about('versions', 'notice', 'Nodes', `The nodes run different versions: ${versions.join(', ')}.`, null)]
   return [...silent, ...gone, ...mixed]
 }
 
-function ofHeld({ health, destinations, heldBefore }: AttentionInput): Finding[] {
+function heldFindings({ health, destinations, heldBefore }: AttentionInput): Finding[] {
   const holds = new Map(destinations.map((destination) => [destination.id, holdOf(destination)]))
   return health
     .filter(({ destinationId, pending }) => holds.get(destinationId) != null && pending > 0)
     .sort((a, b) => b.pending - a.pending)
     .map(({ destinationId, pending, oldestPendingAt }): Finding => {
-      const held = `${deliveries(pending)} ${pending === 1 ? 'is' : 'are'} held until it is`
       const isPaused = holds.get(destinationId) === 'paused'
       const more = pending - (heldBefore.get(destinationId) ?? pending)
-      const grows = more > 0 ? `, ${exactCount(more)} more than when this page was opened` : ''
+      const growth = more > 0 ? `, ${exactCount(more)} more than when this page was opened` : ''
       return {
         id: `${isPaused ? 'paused' : 'disabled'} ${destinationId}`,
         severity: isPaused && more > 0 ? 'warning' : 'notice',
         subject: nameOf(destinations, destinationId),
-        text: isPaused ? `Paused: ${held} resumed${grows}.` : `Disabled: ${held} enabled; new messages skip it.`,
+        text: isPaused
+          ? `Paused: ${deliveries(pending)} pending${growth}. Resume the destination to send them.`
+          : `Disabled: ${deliveries(pending)} pending. Enable the destination to send them; new messages skip it.`,
         since: oldestPendingAt,
         href: `/destinations/${encodeURIComponent(destinationId)}`,
-        link: 'The destination',
+        link: 'View destination',
       }
     })
 }
 
-/** What was pending at each held destination when it was first seen held; forgotten when it may send again. */
+/** How many deliveries were pending for each paused or disabled destination when it was first seen so. Entries are dropped when it sends again. */
 export function followHeld(
   before: ReadonlyMap<string, number>,
   { health, destinations }: Pick<AttentionInput, 'health' | 'destinations'>,
@@ -282,7 +285,7 @@ export function followHeld(
   )
 }
 
-/** Those that may send. */
+/** The health of the destinations that are neither paused nor disabled. */
 function sendingOf({ health, destinations }: Pick<AttentionInput, 'health' | 'destinations'>): AttentionInput['health'] {
   const held = new Set(destinations.filter((destination) => holdOf(destination) !== null).map(({ id }) => id))
   return health.filter(({ destinationId }) => !held.has(destinationId))
@@ -304,7 +307,7 @@ function age(iso: string, nowMs: number): string {
   return duration(Math.max(1_000, Math.floor((nowMs - Date.parse(iso)) / 1_000) * 1_000))
 }
 
-/** What was seen before and is not there now, as long as it is news; and what is remembered for the next time. */
+/** Returns the nodes that were seen within `forgetMs` and are no longer listed, and the nodes to remember for the next call. */
 export function followNodes(
   remembered: ReadonlyMap<string, Schemas['Node']>,
   nodes: readonly Schemas['Node'][],
@@ -317,7 +320,7 @@ export function followNodes(
   return { remembered: next, gone: [...next.values()].filter(({ name }) => !alive.has(name)) }
 }
 
-/** Of the steps of two hours. */
+/** Splits the time steps of two hours into the last hour and the hour before. */
 export function hourAndBefore(points: readonly Point[]): HourAndBefore {
   const middle = Math.floor(points.length / 2)
   const last = points.slice(middle)

@@ -1,4 +1,4 @@
-// What came in and what went out, over time: as bars, or the same numbers as a table. A chunk of its own, since charts are heavy.
+// Incoming messages and outgoing deliveries over time, as bar charts or as a table. A chunk of its own, because the chart library is large.
 
 import '@mantine/charts/styles.css'
 import { BarChart, ChartTooltip } from '@mantine/charts'
@@ -14,19 +14,19 @@ interface Series {
   color: string
 }
 
-const CAME_IN: readonly Series[] = [
+const INCOMING: readonly Series[] = [
   { name: 'accepted', label: 'Accepted', color: 'blue.6' },
   { name: 'duplicates', label: 'Duplicates', color: 'gray.5' },
   { name: 'rejected', label: 'Rejected', color: 'grape.6' },
 ]
-const WENT_OUT: readonly Series[] = [
+const OUTGOING: readonly Series[] = [
   { name: 'delivered', label: 'Delivered', color: 'teal.6' },
   { name: 'retried', label: 'Retried', color: 'yellow.6' },
   { name: 'failed', label: 'Failed', color: 'red.6' },
   { name: 'expired', label: 'Expired', color: 'orange.7' },
 ]
-/** On a scale of its own: one in a hundred is not seen beside the rest. */
-const NOT_YET = WENT_OUT.filter(({ name }) => name !== 'delivered')
+/** In a chart with its own scale: one failure in a hundred would not be visible beside the deliveries. */
+const UNSUCCESSFUL = OUTGOING.filter(({ name }) => name !== 'delivered')
 
 export default function Charts({
   points,
@@ -48,7 +48,7 @@ export default function Charts({
     <Stack component="section" gap="xs" aria-labelledby="over-time" aria-busy={isOld} style={{ opacity: isOld ? 0.5 : 1 }}>
       <Group justify="space-between">
         <Title order={2} size="h4" id="over-time">
-          Over time
+          Traffic
         </Title>
         <SegmentedControl
           size="xs"
@@ -65,22 +65,30 @@ export default function Charts({
         <Numbers bars={bars} period={period} />
       ) : (
         <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }} spacing="sm">
-          <Chart title="Came in" unit="messages" series={CAME_IN} bars={bars} totals={totals} period={period} isDrawn={drawn > 0} />
-          <Chart title="Went out" unit="deliveries" series={WENT_OUT} bars={bars} totals={totals} period={period} isDrawn={drawn > 1} />
-          <Chart title="Did not arrive" unit="tries" series={NOT_YET} bars={bars} totals={totals} period={period} isDrawn={drawn > 2} />
+          <Chart title="Incoming" unit="messages" series={INCOMING} bars={bars} totals={totals} period={period} isDrawn={drawn > 0} />
+          <Chart title="Outgoing" unit="deliveries" series={OUTGOING} bars={bars} totals={totals} period={period} isDrawn={drawn > 1} />
+          <Chart
+            title="Unsuccessful"
+            unit="attempts"
+            series={UNSUCCESSFUL}
+            bars={bars}
+            totals={totals}
+            period={period}
+            isDrawn={drawn > 2}
+          />
         </SimpleGrid>
       )}
     </Stack>
   )
 }
 
-/** How many of them may be drawn by now: a chart takes long, and what is pressed meanwhile must not wait for three. */
+/** How many of the charts are drawn so far. One at a time, because drawing a chart is slow and a click must not wait for three. */
 function useOneByOne(all: number): number {
   const [drawn, setDrawn] = useState(0)
   useEffect(() => {
     if (drawn === all) return undefined
     let timer: ReturnType<typeof setTimeout> | undefined
-    // After what is there has been painted.
+    // After the browser has painted what is there so far.
     const frame = requestAnimationFrame(() => (timer = setTimeout(() => setDrawn(drawn + 1))))
     return () => {
       cancelAnimationFrame(frame)
@@ -116,7 +124,7 @@ function Chart({
       component="figure"
       m={0}
       miw={0}
-      aria-label={`${title}, ${unit} in the last ${period.words}: ${sums}. The same as a table: choose Table above.`}
+      aria-label={`${title}, ${unit} in the last ${period.words}: ${sums}. Choose Table above for the same numbers as a table.`}
     >
       <Text component="figcaption" size="sm" fw={600} mb="xs">
         {title}{' '}
@@ -127,7 +135,7 @@ function Chart({
       {isQuiet ? (
         <Stack h={240} align="center" justify="center">
           <Text c="dimmed" size="sm">
-            Nothing in the last {period.words}.
+            No {unit} in the last {period.words}
           </Text>
         </Stack>
       ) : !isDrawn ? (
@@ -165,7 +173,7 @@ function Chart({
   )
 }
 
-const BAR_WORDS: Readonly<Record<Period['id'], string>> = { '1h': 'minute', '24h': 'half an hour', '7d': '6 hours', '30d': 'day' }
+const BAR_WORDS: Readonly<Record<Period['id'], string>> = { '1h': 'minute', '24h': '30 minutes', '7d': '6 hours', '30d': 'day' }
 
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
@@ -186,15 +194,15 @@ function spanText(bar: Bar | undefined): string {
   return bar === undefined ? '' : dayAndClock.formatRange(new Date(bar.at), new Date(bar.until))
 }
 
-/** The newest first: what is looked for is what has just happened. */
+/** Newest first. */
 function Numbers({ bars, period }: { bars: Bar[]; period: Period }) {
-  const series = [...CAME_IN, ...WENT_OUT]
+  const series = [...INCOMING, ...OUTGOING]
   return (
     <Paper withBorder>
       <ScrollArea.Autosize
         mah={420}
         type="auto"
-        viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Counts of the last ${period.words}, newest first` }}
+        viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Counts for the last ${period.words}, newest first` }}
       >
         <Table stickyHeader striped captionSide="top" miw={640} style={{ fontVariantNumeric: 'tabular-nums' }}>
           <Table.Thead>

@@ -1,4 +1,4 @@
-// For an installation that has not routed anything yet: what is done, what is next, and the way there.
+// For an installation that has not routed a message yet: which steps are done, and a link to the next one.
 
 import { Button, Group, List, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { Link } from 'wouter'
@@ -6,8 +6,8 @@ import { CheckIcon } from '../../components/icons.tsx'
 
 export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean; hasDestination: boolean }) {
   const steps = [
-    { isDone: hasAccepted, text: 'Send the first message', more: 'by curl, Node.js or a browser, with your write key filled in' },
-    { isDone: hasDestination, text: 'Add a destination', more: 'a webhook, to which every message is delivered' },
+    { isDone: hasAccepted, text: 'Send a message', more: 'with curl, Node.js or a browser; the snippets contain your write key' },
+    { isDone: hasDestination, text: 'Add a destination', more: 'a webhook that receives every message' },
   ]
   return (
     <Paper withBorder p="lg" component="section" aria-labelledby="first-run">
@@ -15,14 +15,14 @@ export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean
         <Stack gap={4}>
           <Title order={2} size="h3" id="first-run">
             {hasAccepted
-              ? 'Messages arrive, but nothing takes them'
+              ? 'Messages arrive, but there is no destination'
               : hasDestination
                 ? 'Waiting for the first message'
-                : 'Welcome. Two steps, and it runs.'}
+                : 'Get started in two steps'}
           </Title>
           <Text c="dimmed">
             {hasAccepted
-              ? 'They are stored, and what is accepted from the moment a destination is there is delivered to it.'
+              ? 'Messages are stored. A new destination receives the messages that are accepted after it was added.'
               : 'This installation has not accepted a message yet.'}
           </Text>
         </Stack>
@@ -47,7 +47,7 @@ export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean
         </List>
         <Group>
           <Button component={Link} href="/start">
-            {hasAccepted || hasDestination ? 'Go on' : 'Get started'}
+            {hasAccepted || hasDestination ? 'Continue' : 'Get started'}
           </Button>
         </Group>
       </Stack>

@@ -8,14 +8,14 @@ function entry(destinationId: string, given: Partial<LedgerEntry> = {}): LedgerE
   return { destinationId, ...ZERO, ...given }
 }
 
-test('what is owed is what became of it', () => {
+test('an entry balances if owed is the sum of the states', () => {
   assert.equal(missingFrom(ZERO), 0)
   assert.equal(missingFrom(entry('d', { owed: 15, delivered: 5, pending: 4, failed: 3, expired: 2, cancelled: 1 })), 0)
   assert.equal(missingFrom(entry('d', { owed: 16, delivered: 15 })), 1)
   assert.equal(missingFrom(entry('d', { owed: 14, delivered: 15 })), -1)
 })
 
-test('what does not add up comes first, then what did not arrive, the deleted last', () => {
+test('entries that do not balance come first, then those with most undelivered, deleted destinations last', () => {
   const entries = [
     entry('gone', { owed: 9, failed: 9 }),
     entry('quiet'),
@@ -43,7 +43,7 @@ test('what does not add up comes first, then what did not arrive, the deleted la
   assert.deepEqual(ledgerSum(entries), { ...ZERO, owed: 122, delivered: 105, failed: 14 })
 })
 
-test('addresses of deliveries', () => {
+test('links to lists of deliveries', () => {
   assert.equal(deliveriesPath({}), '/deliveries')
   assert.equal(deliveriesPath({ destination: 'a&b', state: undefined }), '/deliveries?destination=a%26b')
   assert.equal(deliveriesPath({ destination: 'd', state: 'failed' }), '/deliveries?destination=d&state=failed')

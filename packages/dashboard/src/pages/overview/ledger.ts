@@ -1,4 +1,4 @@
-// The books as an equation: what a destination is owed is what became of it, state by state. Pure.
+// The ledger as an equation: what a destination is owed equals the sum of its deliveries in each state. Pure.
 
 import type { Answer } from '../../api/client.ts'
 import { type Hold, type HoldSettings, holdOf } from '../destinations/destination-status.ts'
@@ -9,10 +9,10 @@ export const LEDGER_STATES = ['delivered', 'pending', 'failed', 'expired', 'canc
 export type LedgerState = (typeof LEDGER_STATES)[number]
 
 export interface LedgerLine extends LedgerEntry {
-  /** Null: the destination is deleted, and its books are kept. */
+  /** Null if the destination was deleted; its ledger is kept. */
   name: string | null
   hold: Hold | null
-  /** Owed, less all that became of it: 0 when the books add up. */
+  /** Owed minus the sum of the states: 0 if the ledger balances. */
   missing: number
 }
 
@@ -20,7 +20,7 @@ export function missingFrom(entry: Omit<LedgerEntry, 'destinationId'>): number {
   return entry.owed - LEDGER_STATES.reduce((sum, state) => sum + entry[state], 0)
 }
 
-/** What does not add up comes first, then what has most that did not arrive, then what is owed most; the deleted last. */
+/** Sorted: entries that do not balance first, deleted destinations last, otherwise by undelivered deliveries, then by deliveries owed. */
 export function ledgerLines(
   entries: readonly LedgerEntry[],
   destinations: readonly (HoldSettings & { id: string; name: string })[],
@@ -35,13 +35,13 @@ export function ledgerLines(
       (a, b) =>
         Number(b.missing !== 0) - Number(a.missing !== 0) ||
         Number(a.name === null) - Number(b.name === null) ||
-        open(b) - open(a) ||
+        undelivered(b) - undelivered(a) ||
         b.owed - a.owed ||
         (a.name ?? a.destinationId).localeCompare(b.name ?? b.destinationId),
     )
 }
 
-function open({ pending, failed, expired }: LedgerEntry): number {
+function undelivered({ pending, failed, expired }: LedgerEntry): number {
   return pending + failed + expired
 }
 

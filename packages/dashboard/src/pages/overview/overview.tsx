@@ -1,5 +1,5 @@
-// Is everything all right? What needs attention first, then what came in and went out over time, then the books. Everything is asked
-// for again by itself while somebody looks; the period and the way of showing it are in the address.
+// The first page: what needs attention, the traffic in numbers and charts, and the ledger. Everything is refreshed while the page is
+// visible; the period and whether charts or a table are shown are in the URL.
 
 import { Alert, Button, SegmentedControl, Stack, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
@@ -9,12 +9,12 @@ import { Time } from '../../components/time.tsx'
 import { changeSearch, useSearchState } from '../../url-state.ts'
 import { Attention } from './attention-list.tsx'
 import { FirstRun } from './first-run.tsx'
-import { LedgerBooks } from './ledger-books.tsx'
+import { LedgerSection } from './ledger-section.tsx'
 import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, periodOf, span, totalsOf } from './periods.ts'
 import { Tiles } from './tiles.tsx'
 import { useOverview } from './use-overview.ts'
 
-// What needs attention is drawn before the code for charts is there.
+// Loaded separately, so that findings and numbers are shown before the chart library is loaded.
 const Charts = lazy(() => import('./charts.tsx'))
 
 export default function OverviewPage() {
@@ -32,7 +32,7 @@ export default function OverviewPage() {
   return (
     <Page
       title="Overview"
-      about="What needs attention, what came in and went out, and whether the books add up."
+      about="What needs attention, traffic, and the ledger of all deliveries."
       {...(isEmpty
         ? {}
         : {
@@ -48,8 +48,8 @@ export default function OverviewPage() {
           })}
     >
       {stale?.error && (
-        <Alert color="orange" title="What is shown is old" role="alert">
-          {stale.error.message} What is shown is from <Time at={new Date(stale.dataUpdatedAt).toISOString()} relative />.{' '}
+        <Alert color="orange" title="This page is out of date" role="alert">
+          {stale.error.message} Last update: <Time at={new Date(stale.dataUpdatedAt).toISOString()} relative />.{' '}
           <Button size="compact-xs" variant="light" color="orange" onClick={retry}>
             Try again
           </Button>
@@ -68,14 +68,14 @@ export default function OverviewPage() {
               isOld={series.isPlaceholderData || earlier.isPlaceholderData}
             />
           ) : series.error ? (
-            <Section title="Over time">
+            <Section title="Traffic">
               <ErrorAlert problem={series.error} onRetry={retry} />
             </Section>
           ) : (
-            <Loading lines={3} label="Loading the numbers" />
+            <Loading lines={3} label="Loading numbers" />
           )}
           {series.data ? (
-            <Suspense fallback={<Loading lines={8} label="Loading the charts" />}>
+            <Suspense fallback={<Loading lines={8} label="Loading charts" />}>
               <Charts
                 points={series.data.data}
                 step={series.data.step}
@@ -85,16 +85,16 @@ export default function OverviewPage() {
               />
             </Suspense>
           ) : (
-            !series.error && <Loading lines={8} label="Loading the charts" />
+            !series.error && <Loading lines={8} label="Loading charts" />
           )}
           {ledger.data && destinations.data ? (
-            <LedgerBooks entries={ledger.data.data} destinations={destinations.data.data} isAll={params.get('ledger') === 'all'} />
+            <LedgerSection entries={ledger.data.data} destinations={destinations.data.data} isAll={params.get('ledger') === 'all'} />
           ) : ledgerProblem ? (
             <Section title="Ledger">
               <ErrorAlert problem={ledgerProblem} onRetry={retry} />
             </Section>
           ) : (
-            <Loading lines={5} label="Loading the ledger" />
+            <Loading lines={5} label="Loading ledger" />
           )}
         </>
       )}
@@ -102,7 +102,7 @@ export default function OverviewPage() {
   )
 }
 
-/** What could not be asked for is named. */
+/** A titled section for an error, so that it is clear what could not be loaded. */
 function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Stack component="section" gap="xs">

@@ -9,12 +9,12 @@ function points(fromMs: number, stepMs: number, count: number, each: Partial<Poi
   return Array.from({ length: count }, (_, at) => Object.assign({ at: new Date(fromMs + at * stepMs).toISOString() }, each))
 }
 
-test('a period of the address, or the usual one', () => {
+test('the period in the URL, or the default one', () => {
   assert.equal(periodOf('7d').id, '7d')
   for (const wrong of [null, '', '2h', 'constructor']) assert.equal(periodOf(wrong).id, '24h')
 })
 
-test('a period ends with the step that is under way, and the one before ends where it begins', () => {
+test('a period ends with the current time step, and the period before ends where it begins', () => {
   assert.deepEqual(span(PERIODS['1h'], AT_MS), { from: '2026-11-15T09:08:00.000Z', before: '2026-11-15T08:08:00.000Z' })
   assert.deepEqual(span(PERIODS['24h'], AT_MS), { from: '2026-11-14T10:10:00.000Z', before: '2026-11-13T10:10:00.000Z' })
   for (const id of PERIOD_IDS) {
@@ -26,7 +26,7 @@ test('a period ends with the step that is under way, and the one before ends whe
   }
 })
 
-test('steps become bars, and nothing is lost or counted twice', () => {
+test('every time step is counted in exactly one bar', () => {
   for (const id of PERIOD_IDS) {
     const { step, barOf, lengthMs } = PERIODS[id]
     const fromMs = Date.parse(span(PERIODS[id], AT_MS).from)
@@ -44,7 +44,7 @@ test('steps become bars, and nothing is lost or counted twice', () => {
   )
 })
 
-test('sums, with the rejected of every code', () => {
+test('totals, with the rejections of every code', () => {
   const [one] = points(AT_MS, 60_000, 1, {
     accepted: 2,
     rejected: { a: 3, b: 4 },
@@ -66,22 +66,22 @@ test('sums, with the rejected of every code', () => {
   assert.deepEqual(totalsOf([]), NOTHING)
 })
 
-test('the failure rate is of tries', () => {
+test('the failure rate is the share of attempts that failed', () => {
   assert.equal(failureRate(NOTHING), null)
   assert.deepEqual(failureRate({ ...NOTHING, accepted: 100, delivered: 60, retried: 20, failed: 15, expired: 5 }), {
     rate: 0.4,
-    tries: 100,
+    attempts: 100,
   })
 })
 
-test('a change in words', () => {
+test('the change since the period before', () => {
   const words = (now: number, before: number): string | null => change(now, before, share)
   assert.equal(words(0, 0), null)
   assert.equal(words(5, 0), 'none')
-  assert.equal(words(5, 5), 'the same')
+  assert.equal(words(5, 5), 'no change')
   assert.equal(words(100_001, 100_000), 'about the same')
-  assert.equal(words(112, 100), '12% more')
-  assert.equal(words(75, 100), '25% fewer')
-  assert.equal(words(0, 100), '100% fewer')
-  assert.equal(words(900, 100), '9 times as many')
+  assert.equal(words(112, 100), '+12%')
+  assert.equal(words(75, 100), '−25%')
+  assert.equal(words(0, 100), '−100%')
+  assert.equal(words(900, 100), '9× as many')
 })

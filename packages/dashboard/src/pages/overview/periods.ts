@@ -1,5 +1,5 @@
-// Counts over time as the overview asks for them and shows them: which steps a period is made of, which steps become one bar, what
-// they come to, and how that compares with the period before. Bars of hours and days follow the viewer's calendar. Pure.
+// Counts over time, as the overview queries and shows them: the time steps of a period, which steps form one bar, their totals, and the
+// comparison with the period before. Bars of hours and days follow the viewer's time zone. Pure.
 
 import type { Answer } from '../../api/client.ts'
 
@@ -16,13 +16,13 @@ export interface Period {
   id: PeriodId
   /** On the button. */
   short: string
-  /** In a sentence: in the last hour. */
+  /** Completes "the last …": hour, 24 hours. */
   words: string
   lengthMs: number
   step: Step
-  /** The beginning of the bar that a moment belongs to. */
+  /** Returns the start of the bar that a time belongs to. */
   barOf: (ms: number) => number
-  /** How often it is worth asking again. */
+  /** How often the counts are refreshed. */
   everyMs: number
 }
 
@@ -41,7 +41,7 @@ export const PERIODS: Readonly<Record<PeriodId, Period>> = {
     everyMs: 20_000,
   },
   '7d': { id: '7d', short: '7 days', words: '7 days', lengthMs: 7 * DAY_MS, step: '1h', barOf: (ms) => localHours(ms, 6), everyMs: 60_000 },
-  // Hours, not days: the days of the API are those of UTC, and the viewer's may begin elsewhere.
+  // Hours, not days: the API's days are in UTC, and the viewer's days may begin at another hour.
   '30d': {
     id: '30d',
     short: '30 days',
@@ -64,7 +64,7 @@ function localHours(ms: number, hours: number): number {
   return date.setHours(Math.floor(date.getHours() / hours) * hours, 0, 0, 0)
 }
 
-/** The step that is under way is the last of the period. */
+/** Returns the start of the period and of the period before. The current time step is the last one of the period. */
 export function span({ lengthMs, step }: Pick<Period, 'lengthMs' | 'step'>, nowMs: number): { from: string; before: string } {
   const stepMs = STEP_MS[step]
   const fromMs = Math.floor(nowMs / stepMs) * stepMs + stepMs - lengthMs
@@ -82,9 +82,9 @@ export interface Totals {
 }
 
 export interface Bar extends Totals {
-  /** Where it begins, or where the period does. */
+  /** The start of the bar, or of the period if that is later. */
   at: string
-  /** Where its last step ends. */
+  /** The end of its last step. */
   until: string
 }
 
@@ -122,18 +122,18 @@ export function barsOf(points: readonly Point[], stepMs: number, barOf: Period['
   return bars
 }
 
-/** How many times a delivery was tried and did not arrive, of all tries: null where nothing was tried. */
-export function failureRate({ delivered, retried, failed, expired }: Totals): { rate: number; tries: number } | null {
-  const tries = delivered + retried + failed + expired
-  return tries === 0 ? null : { rate: (retried + failed + expired) / tries, tries }
+/** The share of delivery attempts that failed, and the number of attempts. Null if there were none. */
+export function failureRate({ delivered, retried, failed, expired }: Totals): { rate: number; attempts: number } | null {
+  const attempts = delivered + retried + failed + expired
+  return attempts === 0 ? null : { rate: (retried + failed + expired) / attempts, attempts }
 }
 
-/** In words, against the period before: `12 % more`. Null where there is nothing to compare. */
+/** The change since the period before: `+12%`. `none` if there was nothing before; null if there is nothing in either period. */
 export function change(now: number, before: number, share: (value: number) => string): string | null {
   if (before === 0) return now === 0 ? null : 'none'
-  if (now === before) return 'the same'
+  if (now === before) return 'no change'
   if (share(Math.abs(now - before) / before) === share(0)) return 'about the same'
-  // Of several times as many, a per cent says little.
-  if (now >= before * 3) return `${Math.round(now / before)} times as many`
-  return now > before ? `${share((now - before) / before)} more` : `${share((before - now) / before)} fewer`
+  // From three times as many, a factor is easier to read than a percentage.
+  if (now >= before * 3) return `${Math.round(now / before)}× as many`
+  return now > before ? `+${share((now - before) / before)}` : `−${share((before - now) / before)}`
 }

@@ -1,4 +1,4 @@
-// The period in numbers, each against the period before, each a link to what it counts.
+// The totals of the period, compared with the period before. Each links to what it counts.
 
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
@@ -32,45 +32,51 @@ export function Tiles({
     {
       label: 'Accepted',
       name: 'accepted',
-      about: 'Messages that were taken and stored.',
+      about: 'Messages accepted and stored.',
       href: `/messages?from=${encodeURIComponent(from)}`,
       color: 'blue',
     },
     {
       label: 'Delivered',
       name: 'delivered',
-      about: 'Deliveries that a destination took.',
+      about: 'Deliveries that a receiver accepted.',
       href: deliveriesPath({ state: 'delivered', from }),
       color: 'teal',
     },
     {
       label: 'Retried',
       name: 'retried',
-      about: 'Times that a delivery was put off to another attempt.',
+      about: 'Delivery attempts that failed and were scheduled for a retry.',
       href: deliveriesPath({ state: 'pending' }),
       color: 'yellow',
     },
     {
       label: 'Failed',
       name: 'failed',
-      about: 'Deliveries that a destination refused for good.',
+      about: 'Deliveries that failed permanently. They are not retried automatically.',
       href: deliveriesPath({ state: 'failed', from }),
       color: 'red',
     },
     {
       label: 'Expired',
       name: 'expired',
-      about: 'Deliveries whose retry window was over.',
+      about: 'Deliveries whose retry window ended before they were delivered.',
       href: deliveriesPath({ state: 'expired', from }),
       color: 'orange',
     },
-    { label: 'Rejected', name: 'rejected', about: 'Messages that were refused at the door.', href: '/sources', color: 'grape' },
+    {
+      label: 'Rejected',
+      name: 'rejected',
+      about: 'Messages that the tracking API rejected. They were not stored.',
+      href: '/sources',
+      color: 'grape',
+    },
   ]
   return (
     <Stack
       component="section"
       gap="xs"
-      aria-label={`The last ${period.words} in numbers`}
+      aria-label={`Totals of the last ${period.words}`}
       aria-busy={isOld}
       style={{ opacity: isOld ? 0.5 : 1 }}
     >
@@ -88,15 +94,15 @@ export function Tiles({
                 {count(now[name])}
               </Text>
               <Text size="xs" c="dimmed">
-                {compared === null ? ' ' : compared === 'none' ? 'none before' : compared}
+                {compared === null ? ' ' : compared === 'none' ? '0 before' : compared}
               </Text>
             </Paper>
           )
         })}
       </SimpleGrid>
       <Text size="xs" c="dimmed">
-        The last {period.words}, against the {period.words} before.
-        {rate !== null && ` ${share(rate.rate)} of ${exactCount(rate.tries)} tries to deliver did not arrive.`}
+        Last {period.words}, compared with the {period.words} before
+        {rate !== null && ` · Failed attempts: ${share(rate.rate)} of ${exactCount(rate.attempts)}`}
       </Text>
     </Stack>
   )

@@ -1,5 +1,5 @@
-// What the overview asks for, and how often. Which destinations are asked about one by one depends on what all of them together say:
-// where nothing failed nothing is asked, and never more than a few are.
+// The queries of the overview and how often they are refreshed. Destinations are queried one by one only if the totals show failures, and
+// never more than a few of them.
 
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useRef } from 'react'
@@ -9,39 +9,39 @@ import { useNow } from '../../components/countdown.tsx'
 import { type AttentionInput, expiredIn, findAttention, followHeld, followNodes, hourAndBefore } from './attention.ts'
 import { type Period, span } from './periods.ts'
 
-const NEWS_MS = 10_000
+const REFRESH_MS = 10_000
 const HOUR = { lengthMs: 3_600_000, step: '5m' } as const
 const DAY = { lengthMs: 24 * 3_600_000, step: '1h' } as const
-const MAX_ASKED = 20
-/** The longest list the API answers with. */
+const MAX_QUERIED = 20
+/** The largest page that the API returns. */
 const ALL = { limit: 1_000 }
 const FORGET_NODE_MS = 30 * 60_000
-/** A viewer's clock that is nearly right is taken as it is: one corrected by every answer would never ask the same twice. */
+/** A smaller difference from the service's clock is ignored: correcting it would change the query, and miss the cache, with every response. */
 const WRONG_CLOCK_MS = 60_000
 
-interface Asked<T = unknown> {
+interface QueryState<T = unknown> {
   data: T | undefined
   error: ApiProblem | null
   isPending: boolean
   refetch: () => unknown
 }
 
-/** The present of the service, to the minute. */
-export function useServiceNow(nodes: readonly Schemas['Node'][] | undefined, askedAtMs: number): number {
+/** The current time of the service, correct to a minute. */
+export function useServiceNow(nodes: readonly Schemas['Node'][] | undefined, answeredAtMs: number): number {
   const nowMs = useNow(5_000)
   const seenAt = nodes?.find(({ current }) => current)?.seenAt
-  const aheadMs = seenAt === undefined ? 0 : Date.parse(seenAt) - askedAtMs
+  const aheadMs = seenAt === undefined ? 0 : Date.parse(seenAt) - answeredAtMs
   return nowMs + (Math.abs(aheadMs) < WRONG_CLOCK_MS ? 0 : aheadMs)
 }
 
 export function useOverview(period: Period) {
-  const nodes = useApi('GET /api/nodes', { everyMs: NEWS_MS })
+  const nodes = useApi('GET /api/nodes', { everyMs: REFRESH_MS })
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
   const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
   const sources = useApi('GET /api/sources', { query: ALL, everyMs: 60_000 })
-  const totals = useApi('GET /api/stats/totals', { everyMs: NEWS_MS })
-  const ledger = useApi('GET /api/ledger', { query: {}, everyMs: NEWS_MS })
-  const health = useApi('GET /api/destinations/health', { everyMs: NEWS_MS })
+  const totals = useApi('GET /api/stats/totals', { everyMs: REFRESH_MS })
+  const ledger = useApi('GET /api/ledger', { query: {}, everyMs: REFRESH_MS })
+  const health = useApi('GET /api/destinations/health', { everyMs: REFRESH_MS })
   const rejections = useApi('GET /api/rejections', { everyMs: 30_000 })
   const store = useStoreCheck()
 
@@ -53,20 +53,20 @@ export function useOverview(period: Period) {
   const hour = useApi('GET /api/stats', { query: { from: hourFrom, step: HOUR.step }, everyMs: 20_000, keep: true })
   const hourTotals = hour.data === undefined ? undefined : hourAndBefore(hour.data.data)
   const hasFailed = hourTotals !== undefined && hourTotals.now.failed + hourTotals.now.expired + hourTotals.now.retried > 0
-  const books = ledger.data?.data ?? []
+  const entries = ledger.data?.data ?? []
   const known = new Set(destinations.data?.data.map(({ id }) => id))
-  const askedHours = !hasFailed
+  const hourIds = !hasFailed
     ? []
     : worst(
-        books.filter(({ destinationId }) => known.has(destinationId)),
+        entries.filter(({ destinationId }) => known.has(destinationId)),
         (row) => row.pending + row.failed + row.expired,
       )
-  const askedDays = worst(
-    books.filter(({ destinationId }) => known.has(destinationId)),
+  const dayIds = worst(
+    entries.filter(({ destinationId }) => known.has(destinationId)),
     (row) => row.expired,
   )
-  const hours = useSeries(askedHours, { from: hourFrom, step: HOUR.step })
-  const days = useSeries(askedDays, { from: span(DAY, nowMs).from, step: DAY.step })
+  const hours = useSeries(hourIds, { from: hourFrom, step: HOUR.step })
+  const days = useSeries(dayIds, { from: span(DAY, nowMs).from, step: DAY.step })
 
   const remembered = useRef<ReadonlyMap<string, Schemas['Node']>>(new Map())
   const followed = nodes.data === undefined ? undefined : followNodes(remembered.current, nodes.data.data, FORGET_NODE_MS)
@@ -76,7 +76,7 @@ export function useOverview(period: Period) {
   if (destinations.data && health.data)
     heldBefore.current = followHeld(heldBefore.current, { destinations: destinations.data.data, health: health.data.data })
 
-  const needed: Asked[] = [nodes, destinations, sources, ledger, health, rejections, hour, ...hours, ...days]
+  const needed: QueryState[] = [nodes, destinations, sources, ledger, health, rejections, hour, ...hours, ...days]
   const input: AttentionInput | undefined =
     nodes.data && destinations.data && sources.data && ledger.data && health.data && rejections.data && hourTotals
       ? {
@@ -87,10 +87,8 @@ export function useOverview(period: Period) {
           heldBefore: heldBefore.current,
           ledger: ledger.data.data,
           hour: hourTotals,
-          hours: new Map(
-            hours.flatMap(({ data }, at) => (data === undefined ? [] : [[askedHours[at] as string, hourAndBefore(data.data)]])),
-          ),
-          expired: new Map(days.flatMap(({ data }, at) => (data === undefined ? [] : [[askedDays[at] as string, expiredIn(data.data)]]))),
+          hours: new Map(hours.flatMap(({ data }, at) => (data === undefined ? [] : [[hourIds[at] as string, hourAndBefore(data.data)]]))),
+          expired: new Map(days.flatMap(({ data }, at) => (data === undefined ? [] : [[dayIds[at] as string, expiredIn(data.data)]]))),
           rejections: rejections.data.data,
           nodes: nodes.data.data,
           goneNodes: followed?.gone ?? [],
@@ -107,10 +105,10 @@ export function useOverview(period: Period) {
     earlier,
     attention: {
       findings: input === undefined ? undefined : findAttention(input),
-      isWhole: needed.every(({ data }) => data !== undefined),
+      isComplete: needed.every(({ data }) => data !== undefined),
       failed: needed.find(({ data, error }) => data === undefined && error !== null),
     },
-    /** Asked before, and now without an answer: what is shown is old. */
+    /** A query that answered before and fails now: the page shows old data. */
     stale: [nodes, ledger, health, series].find(({ data, error }) => data !== undefined && error !== null),
     retry: () => {
       for (const query of [...needed, totals, series, earlier]) if (query.error !== null) void query.refetch()
@@ -122,12 +120,12 @@ function worst<Row extends { destinationId: string }>(rows: readonly Row[], weig
   return rows
     .filter((row) => weight(row) > 0)
     .sort((a, b) => weight(b) - weight(a))
-    .slice(0, MAX_ASKED)
+    .slice(0, MAX_QUERIED)
     .map(({ destinationId }) => destinationId)
 }
 
-/** Until the next step is answered, of each the one before: what needs attention must not blink. */
-function useSeries(ids: readonly string[], query: { from: string; step: Period['step'] }): Asked<Answer<'GET /api/stats'>>[] {
+/** The counts per destination. Keeps the last response while the next time step is loading, so that findings do not flicker. */
+function useSeries(ids: readonly string[], query: { from: string; step: Period['step'] }): QueryState<Answer<'GET /api/stats'>>[] {
   const last = useRef(new Map<string, Answer<'GET /api/stats'>>())
   const asked = useQueries({
     queries: ids.map((destinationId) => ({
@@ -143,15 +141,15 @@ function useSeries(ids: readonly string[], query: { from: string; step: Period['
   })
 }
 
-/** Tries a commit, as a load balancer would ask; it is no part of the control API. */
+/** Whether the store accepts writes, from the readiness endpoint, which is not part of the control API. */
 function useStoreCheck() {
   return useQuery({
     queryKey: ['GET /readyz'],
     queryFn: async ({ signal }) => {
       const response = await fetch('/readyz', { signal })
-      if (response.status !== 503) return { isWell: true, message: '' }
+      if (response.status !== 503) return { isAvailable: true, message: '' }
       const { message = 'the store is unavailable.' } = (await response.json().catch(() => ({}))) as { message?: string }
-      return { isWell: false, message }
+      return { isAvailable: false, message }
     },
     refetchInterval: 30_000,
     retry: false,

@@ -1,5 +1,5 @@
-// The books of each destination as an equation: owed = delivered + pending + failed + expired + cancelled, every number a link to what it
-// counts. A row that does not add up is marked in words. On a narrow window each destination is a card.
+// The ledger of each destination as an equation: owed = delivered + pending + failed + expired + cancelled. Every number links to the
+// deliveries that it counts. A badge says whether a row balances. In a narrow window each destination is a card.
 
 import { Anchor, Badge, Button, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -23,7 +23,7 @@ import {
 const SHOWN = 20
 const COLORS: Readonly<Partial<Record<LedgerState, string>>> = { failed: 'red', expired: 'orange' }
 
-export function LedgerBooks({
+export function LedgerSection({
   entries,
   destinations,
   isAll,
@@ -43,20 +43,20 @@ export function LedgerBooks({
           Ledger
         </Title>
         <Text size="sm" c="dimmed">
-          Since the beginning: what each destination is owed, and what became of it. Nothing may be missing.
+          All deliveries of each destination by state, since it was created. Owed must equal the sum of the states.
         </Text>
       </Stack>
       {lines.length === 0 ? (
         <Paper withBorder>
           <Empty
-            title="No destination yet"
+            title="No destinations yet"
             action={
               <Button component={Link} href="/destinations">
-                To the destinations
+                View destinations
               </Button>
             }
           >
-            A destination is owed every message that it is meant to get. Its books begin with the first.
+            Add a destination to see how many deliveries it is owed and what state they are in.
           </Empty>
         </Paper>
       ) : isWide ? (
@@ -106,7 +106,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
                   </Table.Th>
                 </Fragment>
               ))}
-              <Table.Th scope="col">Adds up</Table.Th>
+              <Table.Th scope="col">Balance</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -133,7 +133,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
                   </Fragment>
                 ))}
                 <Table.Td>
-                  <AddsUp missing={line.missing} />
+                  <BalanceBadge missing={line.missing} />
                 </Table.Td>
               </Table.Tr>
             ))}
@@ -141,7 +141,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
           {all > 1 && (
             <Table.Tfoot>
               <Table.Tr style={{ borderTop: '2px solid var(--table-border-color)', borderBottom: 'none' }}>
-                <Table.Th scope="row">All {exactCount(all)}</Table.Th>
+                <Table.Th scope="row">Total ({exactCount(all)})</Table.Th>
                 <Table.Th ta="right">{exactCount(sum.owed)}</Table.Th>
                 {LEDGER_STATES.map((state, at) => (
                   <Fragment key={state}>
@@ -152,7 +152,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
                   </Fragment>
                 ))}
                 <Table.Td>
-                  <AddsUp missing={missingFrom(sum)} />
+                  <BalanceBadge missing={missingFrom(sum)} />
                 </Table.Td>
               </Table.Tr>
             </Table.Tfoot>
@@ -163,14 +163,14 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
   )
 }
 
-/** Of what is nothing, nothing is said: the equation is as true without it. */
+/** Leaves out the states with a count of 0: the equation is true without them. */
 function Card({ line }: { line: LedgerLine }) {
   const states = LEDGER_STATES.filter((state) => line[state] !== 0)
   return (
     <Paper withBorder p="sm" miw={0}>
       <Group justify="space-between" align="flex-start" wrap="nowrap" gap="xs">
         <Name line={line} />
-        <AddsUp missing={line.missing} />
+        <BalanceBadge missing={line.missing} />
       </Group>
       <Text size="sm" mt={6} style={{ fontVariantNumeric: 'tabular-nums' }}>
         <Number
@@ -227,7 +227,7 @@ function StateNumber({ line, state, isInText = false }: { line: LedgerLine; stat
   )
 }
 
-/** Zero leads nowhere. */
+/** A count that links to its deliveries; 0 is not a link. */
 function Number({
   value,
   href,
@@ -261,16 +261,16 @@ function Number({
   )
 }
 
-function AddsUp({ missing }: { missing: number }) {
+function BalanceBadge({ missing }: { missing: number }) {
   if (missing === 0)
     return (
       <Badge color="teal" variant="light" size="sm" tt="none" style={{ flexShrink: 0 }}>
-        adds up
+        balanced
       </Badge>
     )
   return (
     <Badge color="red" variant="filled" size="sm" tt="none" style={{ flexShrink: 0 }}>
-      {missing > 0 ? `${exactCount(missing)} missing` : `${exactCount(-missing)} too many`}
+      {missing > 0 ? `${exactCount(missing)} missing` : `${exactCount(-missing)} extra`}
     </Badge>
   )
 }
