@@ -244,7 +244,7 @@ for (const [name, start] of [
       const said = await applied(pair.url, file, {}, adding)
       assert.match(
         said,
-        /^update source applied failed: The resource was changed after it was read.*\(changed_since_read\)\nNothing was changed\./,
+        /^update source applied failed: The resource was changed after you read it.*\(changed_since_read\)\nNothing was changed\./,
       )
       assert.match(said, /The same file can be applied again/)
       await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-3')

@@ -1,4 +1,4 @@
-// Every error code: its status, what it means, and what to do.
+// The page docs/reference/errors.md: every error code with its status, its meaning and what to do.
 
 import { REFUSALS } from '@switchyard/protocol'
 import { ERROR_ADVICE } from '../../packages/server/src/api/error-advice.ts'
@@ -6,47 +6,47 @@ import { REASONS } from '../../packages/server/src/delivery/sending/outcome.ts'
 import { API_ERRORS, type ApiErrorCode } from '../../packages/server/src/errors.ts'
 import { code, heading, table } from './markdown.ts'
 
-const SHAPE =
-  '{ "success": false, "error": "source_not_found", "code": "source_not_found", "message": "There is no source with this id.", "field": "…" }'
+const EXAMPLE =
+  '{ "success": false, "error": "invalid_field", "code": "invalid_field", "message": "name must be 1 to 100 characters long.", "field": "name" }'
 
 export function errorsPage(): string {
   const requests = Object.keys(API_ERRORS) as ApiErrorCode[]
   const messages = (Object.keys(REFUSALS) as (keyof typeof REFUSALS)[]).filter((name) => !Object.hasOwn(API_ERRORS, name))
   return [
     heading('Errors', 'packages/server/src/errors.ts, packages/protocol/src/refusals.ts and packages/server/src/api/error-advice.ts'),
-    'All errors have the same shape. `field` is present if a field or parameter is wrong:',
+    'All errors have the same shape. `field` is present if the error is about a field or parameter:',
     '',
     '```json',
-    SHAPE,
+    EXAMPLE,
     '```',
     '',
-    'Codes are stable: programs may rely on them. The sentence in `message` is for people and may change. The pages of the [HTTP API](http.md) say',
-    'which codes each operation can return. The one exception is `POST /oauth2/token`, whose errors have the shape of RFC 6749.',
+    'Codes are stable, so programs can rely on them. The text in `message` is for people and may change. The pages of the [HTTP API](http.md) list',
+    'the codes that each operation can return. The one exception is `POST /oauth2/token`: its errors have the shape that RFC 6749 defines.',
     '',
-    '## Errors of requests',
+    '## Request errors',
     '',
-    'The HTTP status is below the code.',
+    'The number below each code is the HTTP status.',
     '',
     table(
-      ['Code', 'Meaning, and what to do'],
+      ['Code', 'Meaning and what to do'],
       requests.map((name) => [`${named(name)}<br>${API_ERRORS[name][0]}`, `${API_ERRORS[name][1]}<br>${ERROR_ADVICE[name]}`]),
     ),
     '',
-    '## Errors of single messages',
+    '## Message errors',
     '',
-    'A call with an invalid message is answered with 400. In a batch, the valid messages are accepted, and `rejected` lists the others by',
-    'index and code; the answer is 400 only if no message is valid. `invalid_request` and `message_too_large`, above, also occur for single messages.',
+    'A call with an invalid message gets a response with status 400. In a batch, the valid messages are accepted, and `rejected` in the response lists the',
+    'others by index and code. A batch gets status 400 only if none of its messages is valid. `invalid_request` and `message_too_large`, above, also occur for single messages.',
     '',
     table(
-      ['Code', 'Meaning, and what to do'],
+      ['Code', 'Meaning and what to do'],
       messages.map((name) => [named(name), `${REFUSALS[name]}<br>${ERROR_ADVICE[name]}`]),
     ),
     '',
-    '## Reasons of failed attempts and deliveries',
+    '## Failure reasons of attempts and deliveries',
     '',
-    'These are not errors of a request. They are the `reason` of an attempt or a delivery, with the same sentence in `error`. A temporary failure is retried',
-    'within the retry window, a permanent one is not. A delivery that has expired has the reason `retry_window_over`, one that was cancelled has `destination_deleted`',
-    'or `message_deleted`, and one that failed because the stored message is damaged has `message_unreadable`.',
+    'These codes are not errors of a request. They are values of `reason` in an attempt or a delivery; the `error` of the attempt has the same sentence. A temporary',
+    'failure is retried within the retry window; a permanent failure is not retried. An expired delivery has the reason `retry_window_over`. A cancelled delivery has the reason',
+    '`destination_deleted` or `message_deleted`. A delivery that failed because the stored message is damaged has the reason `message_unreadable`.',
     '',
     table(
       ['Reason', 'Kind', 'Meaning'],
@@ -63,7 +63,7 @@ export function errorsPage(): string {
   ].join('\n')
 }
 
-/** The code with an anchor, to which the operations of the HTTP API link. */
+/** The code with an anchor. The pages of the HTTP API link to it. */
 function named(name: string): string {
   return `<a id="${name}"></a>${code(name)}`
 }

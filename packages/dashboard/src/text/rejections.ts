@@ -12,58 +12,61 @@ const SMALLER = 'Send smaller batches. The clients do this by themselves.'
 
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   invalid_json: {
-    says: 'The body is not valid JSON in UTF-8.',
+    says: 'The request body is not valid JSON encoded as UTF-8. Check for trailing commas, and whether the body was cut off.',
     advice: 'Look for a trailing comma, or quotes that a shell took away. A body that was cut off on its way looks like this, too.',
   },
   invalid_request: {
-    says: 'The body must be a JSON object; for a batch, one with a list named batch.',
+    says: 'The request body must be a JSON object; for a batch, an object with an array named batch.',
     advice: 'Each message is an object of its own. Compare with the snippets of the source.',
   },
   message_too_large: {
     says: 'A message may be at most 32 KB (32,768 bytes) of JSON.',
     advice: 'Send less in it: put large values somewhere else and send where.',
   },
-  batch_too_large: { says: 'A batch may be at most 500 KB (512,000 bytes) of JSON, counted after decompression.', advice: SMALLER },
-  too_many_messages: { says: 'A batch may hold at most 2,500 messages.', advice: SMALLER },
+  batch_too_large: {
+    says: 'The batch is larger than 500 KB (512,000 bytes) of JSON, counted after decompression. Split it into smaller batches.',
+    advice: SMALLER,
+  },
+  too_many_messages: { says: 'The batch has more than 2,500 messages. Split it into smaller batches.', advice: SMALLER },
   invalid_write_key: {
-    says: 'The write key is missing or not known. It goes in as the user name of Basic authentication or as writeKey in the body.',
+    says: 'The write key is missing or unknown. Send it as the user name of Basic authentication, or as writeKey in the request body.',
     advice:
       "Copy the key of the source again. With curl a colon follows it: --user 'KEY:'. It may also have been removed, or its source deleted.",
   },
   oauth_required: {
-    says: 'This source takes messages only with an OAuth 2.0 access token.',
+    says: 'This source requires an OAuth 2.0 access token. Get one from POST /oauth2/token and send it as Authorization: Bearer <token>.',
     advice: 'Send with an access token of an OAuth application that the source is attached to, or let the source take its write key alone.',
   },
   invalid_access_token: {
-    says: 'The access token is not valid, has expired or was revoked. Get a new one from POST /oauth2/token.',
+    says: 'The access token is invalid, has expired or was revoked. Get a new one from POST /oauth2/token.',
     advice: 'The clients get a new one by themselves. If it goes on, compare the client id and the key with the OAuth application.',
   },
   source_not_allowed: {
-    says: 'The application that this access token belongs to may not send to the source of this write key.',
+    says: 'The OAuth application of this access token is not allowed to send to this source. Add the source to the sourceIds of the application.',
     advice: 'Attach the source to the OAuth application, in the settings.',
   },
   source_disabled: {
-    says: 'The source that this write key belongs to is disabled.',
+    says: 'The source of this write key is disabled. Enable the source to send messages to it.',
     advice: 'Enable the source. What was refused until then is not here: the sender has to send it again.',
   },
   request_timeout: {
-    says: 'The request did not arrive in time.',
+    says: 'The request did not arrive in time. Send it again.',
     advice: 'If it happens often, the connection is too slow for what is sent: send smaller batches.',
   },
   unsupported_encoding: {
-    says: 'Content-Encoding must be gzip or absent.',
+    says: 'The Content-Encoding of the request is not supported. Send the body with gzip or uncompressed.',
     advice: 'Send the body with Content-Encoding: gzip, or with none.',
   },
   rate_limited: {
-    says: 'The source sends more than its limit. Try again after the time in Retry-After.',
+    says: 'The source exceeded its rate limit. Wait for the number of seconds in the Retry-After header, then try again.',
     advice: 'The clients wait and send the same again. The limit is SWITCHYARD_RATE_LIMIT.',
   },
   store_unavailable: {
-    says: 'The message could not be stored. Nothing was accepted; try again after the time in Retry-After.',
+    says: 'The store is unavailable, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
     advice: 'The clients send it again. The log of the service says why: often a full disk.',
   },
   internal_error: {
-    says: 'The service failed; its log says how.',
+    says: 'The service failed unexpectedly. Its log has the details.',
     advice: 'This is a bug. The log of the service has the details: please report them.',
   },
   unknown_type: {

@@ -27,7 +27,7 @@ const THING = object({
   note: optional(nullable(string())),
 })
 
-function refused(value: unknown, schema: Schema<unknown> = THING): { code: string; field: string | undefined; message: string } {
+function rejectionOf(value: unknown, schema: Schema<unknown> = THING): { code: string; field: string | undefined; message: string } {
   try {
     schema.parse(value, '')
   } catch (error) {
@@ -37,27 +37,27 @@ function refused(value: unknown, schema: Schema<unknown> = THING): { code: strin
   throw assert.fail('it was taken')
 }
 
-test('known fields are taken, and defaults stand in for those that are not there', () => {
+test('known fields are parsed, and missing fields get their defaults', () => {
   assert.deepEqual(THING.parse({ name: 'x' }, ''), { name: 'x', size: 3, parts: [] })
   const whole = { name: 'x', size: 1, kind: 'b', parts: [{ on: true }], labels: { k: 'v' }, note: null }
   assert.deepEqual(THING.parse(whole, ''), whole)
 })
 
-test('a default belongs to the one who gets it', () => {
+test('a default value is a fresh copy each time', () => {
   const { parts } = THING.parse({ name: 'x' }, '')
   parts.push({ on: true })
   assert.deepEqual(THING.parse({ name: 'x' }, '').parts, [])
 })
 
-test('an unknown field is refused by name, wherever it stands', () => {
-  assert.deepEqual(refused({ name: 'x', colour: 1 }), {
+test('an unknown field is rejected with its path, at any depth', () => {
+  assert.deepEqual(rejectionOf({ name: 'x', colour: 1 }), {
     code: 'unknown_field',
     field: 'colour',
-    message: 'colour is not a field that is known here.',
+    message: 'colour is not a known field. Remove it or correct its spelling.',
   })
-  assert.equal(refused({ name: 'x', parts: [{ on: true, off: 1 }] }).field, 'parts[0].off')
-  assert.equal(refused({ name: 'x', toString: 1 }).field, 'toString')
-  assert.equal(refused({ name: 'x', constructor: {} }).field, 'constructor')
+  assert.equal(rejectionOf({ name: 'x', parts: [{ on: true, off: 1 }] }).field, 'parts[0].off')
+  assert.equal(rejectionOf({ name: 'x', toString: 1 }).field, 'toString')
+  assert.equal(rejectionOf({ name: 'x', constructor: {} }).field, 'constructor')
 })
 
 test('__proto__ is an unknown field in objects and records alike, and pollutes nothing', () => {
@@ -66,46 +66,46 @@ test('__proto__ is an unknown field in objects and records alike, and pollutes n
     ['{"name":"x","parts":[{"on":true,"__proto__":{"polluted":true}}]}', 'parts[0].__proto__'],
     ['{"name":"x","labels":{"__proto__":"y"}}', 'labels.__proto__'],
   ] as const) {
-    const { code, field: told } = refused(JSON.parse(text))
+    const { code, field: told } = rejectionOf(JSON.parse(text))
     assert.deepEqual([code, told], ['unknown_field', field])
   }
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
 
 test('fields of a prototype do not count as given', () => {
-  assert.equal(refused(Object.create({ name: 'x' })).message, 'name is required.')
+  assert.equal(rejectionOf(Object.create({ name: 'x' })).message, 'name is required.')
 })
 
 const wrong: [title: string, value: unknown, field: string, message: string][] = [
   ['a missing field', {}, 'name', 'name is required.'],
   ['null where it is not allowed', { name: null }, 'name', 'name must be a string.'],
-  ['a string that is too long', { name: 'abcdef' }, 'name', 'name must have 1 to 5 characters.'],
-  ['a string with half a surrogate pair', { name: '\ud800' }, 'name', 'name must be valid Unicode.'],
-  ['a number out of its range', { name: 'x', size: 11 }, 'size', 'size must be a whole number from 1 to 10.'],
-  ['a fraction', { name: 'x', size: 1.5 }, 'size', 'size must be a whole number from 1 to 10.'],
-  ['a number as text', { name: 'x', size: '3' }, 'size', 'size must be a whole number from 1 to 10.'],
+  ['a string that is too long', { name: 'abcdef' }, 'name', 'name must be 1 to 5 characters long.'],
+  ['a string with an unpaired surrogate', { name: '\ud800' }, 'name', 'name must be valid Unicode, without unpaired surrogates.'],
+  ['a number out of its range', { name: 'x', size: 11 }, 'size', 'size must be an integer from 1 to 10.'],
+  ['a fraction', { name: 'x', size: 1.5 }, 'size', 'size must be an integer from 1 to 10.'],
+  ['a number as text', { name: 'x', size: '3' }, 'size', 'size must be an integer from 1 to 10.'],
   ['a word that is not in the list', { name: 'x', kind: 'c' }, 'kind', 'kind must be one of a, b.'],
-  ['something other than a list', { name: 'x', parts: {} }, 'parts', 'parts must be a list.'],
+  ['something other than an array', { name: 'x', parts: {} }, 'parts', 'parts must be an array.'],
   ['too many entries', { name: 'x', parts: [{ on: true }, { on: true }, { on: true }] }, 'parts', 'parts must have at most 2 entries.'],
   ['a wrong type inside a list', { name: 'x', parts: [{ on: true }, { on: 1 }] }, 'parts[1].on', 'parts[1].on must be true or false.'],
-  ['a wrong value in a record', { name: 'x', labels: { k: 'long' } }, 'labels.k', 'labels.k must have at most 3 characters.'],
+  ['a wrong value in a record', { name: 'x', labels: { k: 'long' } }, 'labels.k', 'labels.k must be at most 3 characters long.'],
   ['too many entries in a record', { name: 'x', labels: { a: '', b: '', c: '' } }, 'labels', 'labels must have at most 2 entries.'],
   ['an array for a record', { name: 'x', labels: [] }, 'labels', 'labels must be an object.'],
 ]
 for (const [title, value, field, message] of wrong) {
-  test(`refuses ${title}: ${message}`, () => assert.deepEqual(refused(value), { code: 'invalid_field', field, message }))
+  test(`rejects ${title}: ${message}`, () => assert.deepEqual(rejectionOf(value), { code: 'invalid_field', field, message }))
 }
 
-test('a body that is no object is told as such', () => {
-  for (const value of [null, [], 'x', 7]) assert.equal(refused(value).code, 'invalid_request')
+test('a body that is not an object is rejected as invalid_request', () => {
+  for (const value of [null, [], 'x', 7]) assert.equal(rejectionOf(value).code, 'invalid_request')
 })
 
-test('a duplicate in a list of different things is refused at its place', () => {
+test('a duplicate in a list of unique entries is rejected with its index', () => {
   const schema = object({ ids: array(string(), { identity: (id) => id.toLowerCase() }) })
-  assert.deepEqual(refused({ ids: ['a', 'b', 'A'] }, schema).field, 'ids[2]')
+  assert.deepEqual(rejectionOf({ ids: ['a', 'b', 'A'] }, schema).field, 'ids[2]')
 })
 
-test('of a change no field is required and none has a default', () => {
+test('in a patch schema no field is required and none has a default', () => {
   const change = object(patchOf(THING.fields))
   assert.deepEqual(change.parse({}, ''), {})
   assert.deepEqual(change.parse({ size: 4 }, ''), { size: 4 })
@@ -115,10 +115,10 @@ test('of a change no field is required and none has a default', () => {
 test('a time is ISO 8601 in UTC with milliseconds', () => {
   const schema = object({ at: time() })
   assert.deepEqual(schema.parse({ at: '2026-11-14T09:00:00.000Z' }, ''), { at: '2026-11-14T09:00:00.000Z' })
-  assert.equal(refused({ at: '2026-11-14' }, schema).field, 'at')
+  assert.equal(rejectionOf({ at: '2026-11-14' }, schema).field, 'at')
 })
 
-test('any JSON is either taken or refused with an ApiError, and never throws otherwise', () => {
+test('any JSON value is either parsed or rejected with an ApiError; no other error is thrown', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       try {
@@ -131,7 +131,7 @@ test('any JSON is either taken or refused with an ApiError, and never throws oth
   )
 })
 
-test('the JSON Schema says what the parser does', () => {
+test('the JSON Schema describes what the parser accepts', () => {
   assert.deepEqual(THING.toJsonSchema(), {
     type: 'object',
     properties: {

@@ -1,6 +1,6 @@
-// Declarative schemas of what the control API takes and answers: each one both parses a value and describes itself as
-// JSON Schema, so that the checks and the contract cannot drift apart. Parsing builds new objects from known fields only:
-// nothing a caller names, `__proto__` least of all, is ever copied by its name unasked. What a field means is not here.
+// Declarative schemas for the requests and responses of the control API. Each schema both parses a value and describes itself as JSON
+// Schema, so the validation and the OpenAPI document cannot drift apart. Parsing builds new objects from known fields only, so a field
+// that a caller made up (such as `__proto__`) is never copied. The meaning of the fields is defined by the routes, not here.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
@@ -8,17 +8,17 @@ import { ApiError } from '../errors.ts'
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 export interface Schema<T> {
-  /** Returns the checked value or throws an ApiError that names `path`. */
+  /** Returns the validated value, or throws an ApiError with `path` as its field. */
   parse: (value: unknown, path: string) => T
   toJsonSchema: () => JsonSchema
 }
 
-/** A field that may be left out, and then is not there. */
+/** A field that may be left out; it is then absent from the parsed object. */
 export interface OptionalSchema<T> extends Schema<T> {
   readonly optional: true
 }
 
-/** A field that may be left out, and then has this value. */
+/** A field that may be left out; it then has the value `fallback`. */
 export interface DefaultSchema<T> extends Schema<T> {
   readonly fallback: T
 }
@@ -38,7 +38,7 @@ export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {
   readonly fields: F
 }
 
-/** Of one value: what is wrong with it, completing "The field …", or null. */
+/** Returns what is wrong with a value, as the end of a sentence that starts with the name of the field; null if it is valid. */
 export type Check<T> = (value: T) => string | null
 
 export interface Described {
@@ -52,8 +52,9 @@ export function string(
   return {
     parse(value, path) {
       if (typeof value !== 'string') throw invalidField(path, 'must be a string')
-      if (value.length < min || (max !== undefined && value.length > max)) throw invalidField(path, `must have ${lengthText(min, max)}`)
-      if (/\p{Surrogate}/u.test(value)) throw invalidField(path, 'must be valid Unicode')
+      if (value.length < min || (max !== undefined && value.length > max))
+        throw invalidField(path, `must be ${lengthText(min, max, 'characters')} long`)
+      if (/\p{Surrogate}/u.test(value)) throw invalidField(path, 'must be valid Unicode, without unpaired surrogates')
       const problem = check?.(value) ?? null
       if (problem !== null) throw invalidField(path, problem)
       return value
@@ -84,7 +85,7 @@ export function integer(options: Described & { min?: number; max?: number } = {}
   }
 }
 
-/** Any finite number: a rate, a latency. */
+/** Any finite number, such as a rate or a latency. */
 export function number(options: Described = {}): Schema<number> {
   return {
     parse(value, path) {
@@ -116,17 +117,19 @@ export function oneOf<const T extends string>(values: readonly T[], options: Des
   }
 }
 
-/** A time as it is answered and asked for: ISO 8601, UTC, with milliseconds. */
+/** A time in the format of requests and responses: ISO 8601, UTC, with milliseconds. */
 export function time(options: Described = {}): Schema<string> {
   return string({
     format: 'date-time',
     ...options,
     check: (text) =>
-      parseTime(text) !== undefined && isoTime(parseTime(text) as number) === text ? null : 'must be an ISO 8601 time in UTC',
+      parseTime(text) !== undefined && isoTime(parseTime(text) as number) === text
+        ? null
+        : 'must be an ISO 8601 time in UTC with milliseconds, such as 2026-11-14T09:00:00.000Z',
   })
 }
 
-/** A JSON object of any content. Not copied. */
+/** A JSON object with any content. It is not copied. */
 export function anyObject(options: Described = {}): Schema<Record<string, unknown>> {
   return {
     parse(value, path) {
@@ -151,14 +154,14 @@ export function array<T>(
   const { min = 0, max, identity, ...keywords } = options
   return {
     parse(value, path) {
-      if (!Array.isArray(value)) throw invalidField(path, 'must be a list')
+      if (!Array.isArray(value)) throw invalidField(path, 'must be an array')
       if (value.length < min || (max !== undefined && value.length > max))
         throw invalidField(path, `must have ${lengthText(min, max, 'entries')}`)
       const result = value.map((entry, index) => item.parse(entry, `${path}[${index}]`))
       if (identity !== undefined) {
         const seen = new Set<string>()
         for (const [index, entry] of result.entries()) {
-          if (seen.has(identity(entry))) throw invalidField(`${path}[${index}]`, 'is in the list twice')
+          if (seen.has(identity(entry))) throw invalidField(`${path}[${index}]`, 'is the same as an earlier entry')
           seen.add(identity(entry))
         }
       }
@@ -175,7 +178,7 @@ export function array<T>(
   }
 }
 
-/** Names that the caller chooses, to values of one kind. */
+/** An object whose field names the caller chooses and whose values all have the same schema. */
 export function record<T>(
   entry: Schema<T>,
   options: Described & { max?: number; name?: Check<string>; whole?: Check<Record<string, T>> } = {},
@@ -206,13 +209,13 @@ export function record<T>(
   }
 }
 
-/** With a title it has a name in the description of the API, and stands there once. */
+/** With a title, the OpenAPI document lists the schema once under this name, and refers to it elsewhere. */
 export function object<F extends Fields>(fields: F, options: Described & { title?: string } = {}): ObjectSchema<F> {
   return {
     fields,
     parse(value, path) {
       if (!isObject(value)) {
-        if (path === '') throw new ApiError('invalid_request', { message: 'The body must be a JSON object.' })
+        if (path === '') throw new ApiError('invalid_request', { message: 'The request body must be a JSON object.' })
         throw invalidField(path, 'must be an object')
       }
       for (const name of Object.keys(value)) if (!Object.hasOwn(fields, name)) throw unknownField(path, name)
@@ -248,7 +251,7 @@ export function withDefault<T>(schema: Schema<T>, fallback: T): DefaultSchema<T>
 
 type PatchFields<F extends Fields> = { readonly [K in keyof F]: OptionalSchema<Infer<F[K]>> }
 
-/** The same fields for a change: any of them, and none has a default. */
+/** The same fields for a PATCH request: all are optional, and none has a default. */
 export function patchOf<F extends Fields>(fields: F): PatchFields<F> {
   const described = Object.entries(fields).map(([name, schema]) => [name, optional(withoutDefault(schema))])
   return Object.fromEntries(described) as PatchFields<F>
@@ -264,33 +267,33 @@ function withoutDefault(schema: Schema<unknown>): Schema<unknown> {
   }
 }
 
-// ── Sentences and paths ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Messages and paths ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** `problem` completes "The field …". It must not quote the value, which may be a secret. */
+/** `problem` is the end of a sentence that starts with the path. It must not quote the value, which may be a secret. */
 export function invalidField(path: string, problem: string): ApiError {
   return new ApiError('invalid_field', { message: `${path} ${problem}.`, field: path })
 }
 
 function unknownField(path: string, name: string): ApiError {
   const field = join(path, name)
-  return new ApiError('unknown_field', { message: `${field} is not a field that is known here.`, field })
+  return new ApiError('unknown_field', { message: `${field} is not a known field. Remove it or correct its spelling.`, field })
 }
 
-/** A name is the caller's and can be of any length; an answer is not the place for all of it. */
+/** Truncates the name, because callers can send names of any length and it is quoted in the response. */
 function join(path: string, name: string): string {
-  // Half characters, which a name may have or be cut to, would make an answer that not every reader takes.
+  // Unpaired surrogates, from the caller or from the truncation, would make a response that not every JSON parser accepts.
   const shown = (name.length > 100 ? `${name.slice(0, 100)}…` : name).replaceAll(/\p{Surrogate}/gu, '\ufffd')
   return path === '' ? shown : `${path}.${shown}`
 }
 
-function lengthText(min: number, max: number | undefined, things = 'characters'): string {
+function lengthText(min: number, max: number | undefined, things: string): string {
   if (max === undefined) return `at least ${min} ${things}`
   return min === 0 ? `at most ${max} ${things}` : `${min} to ${max} ${things}`
 }
 
 function integerText({ min, max }: { min?: number; max?: number }): string {
-  if (min === undefined) return max === undefined ? 'a whole number' : `a whole number of at most ${max}`
-  return max === undefined ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`
+  if (min === undefined) return max === undefined ? 'an integer' : `an integer of at most ${max}`
+  return max === undefined ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`
 }
 
 function orNull(json: JsonSchema): JsonSchema {

@@ -71,7 +71,8 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
 
   function problemOf(kind: Kind, settings: Record<string, unknown>): ApiError | null {
     const schema = schemaOf(kind)
-    if (schema === undefined) return new ApiError('unknown_field', { field: kind, message: `${kind} are not known to this version.` })
+    if (schema === undefined)
+      return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
     try {
       schema.parse(settings, '')
       const found = kind === 'destinations' ? KIND.problem(settings, (url) => checkUrl?.(url) ?? null) : null

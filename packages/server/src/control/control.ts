@@ -102,7 +102,9 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
         if (request.caller?.role === 'viewer' && route !== undefined && roleOf(route) === 'admin') throw new ApiError('forbidden')
         const encoding = request.headers['content-encoding'] ?? 'identity'
         if (encoding !== 'identity')
-          throw new ApiError('unsupported_encoding', { message: 'The control API takes bodies without Content-Encoding.' })
+          throw new ApiError('unsupported_encoding', {
+            message: 'The control API does not accept compressed request bodies. Send the body without Content-Encoding.',
+          })
       })
 
       api.setErrorHandler(async (error, request, reply) => {
@@ -215,19 +217,25 @@ function faultOf(error: unknown, bodyLimit: number | undefined): ApiError {
   if (error instanceof InvalidCursor) return new ApiError('invalid_cursor', { field: 'cursor' })
   if (error instanceof StoreUnavailable) {
     return new ApiError('store_unavailable', {
-      message: 'The store cannot be used now. Nothing was changed; try again after the time in Retry-After.',
+      message:
+        'The store is unavailable, so nothing was changed. Wait for the number of seconds in the Retry-After header, then try again.',
     })
   }
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
-  // Broken off by the sender: no failure of the service.
-  if (code === 'ECONNRESET' && statusCode === 400) return new ApiError('invalid_request', { message: 'The body did not arrive whole.' })
+  // The sender closed the connection early, which is not a failure of the service.
+  if (code === 'ECONNRESET' && statusCode === 400)
+    return new ApiError('invalid_request', {
+      message: 'The connection closed before the whole request body arrived. Send the request again.',
+    })
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('body_too_large', { message: `The body may have at most ${bodyLimit} bytes.` })
+      return new ApiError('body_too_large', {
+        message: `The request body is larger than ${bodyLimit} bytes. Split it into several requests.`,
+      })
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('invalid_request', { message: 'The Content-Type header is not valid. Send application/json.' })
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new ApiError('invalid_request', { message: 'The body is not as long as Content-Length says.' })
+      return new ApiError('invalid_request', { message: 'The length of the request body differs from its Content-Length header.' })
     default:
       return new ApiError('internal_error', { cause: error })
   }

@@ -17,12 +17,12 @@ export function checkName({ uniqueName }: { uniqueName: boolean }, name: string,
   if (uniqueName && [...others.values()].some((other) => other.name === name)) {
     throw new ApiError('name_taken', {
       field: 'name',
-      message: `The name ${JSON.stringify(name)} is already in use, and uniqueName=true allows it only once.`,
+      message: `The name ${JSON.stringify(name)} is already in use, and the request has uniqueName=true. Choose another name.`,
     })
   }
 }
 
 /** What is wrong with a name, completing "The field …". */
 export function nameProblem(name: string): string | null {
-  return name.trim() === '' || /\p{Cc}/u.test(name) ? 'must be readable text: not blank, without control characters' : null
+  return name.trim() === '' || /\p{Cc}/u.test(name) ? 'must not be blank and must not contain control characters' : null
 }

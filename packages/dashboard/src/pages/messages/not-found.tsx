@@ -7,7 +7,7 @@ import { Copyable } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 
 /** As the API says it of a rejection that it remembers. */
-const REJECTED_OF = /^A message with this messageId, of the source (\S+), was rejected/
+const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/
 
 export function MessageNotFound({ id, problem, onRetry }: { id: string; problem: ApiProblem; onRetry: () => void }) {
   const sourceId = REJECTED_OF.exec(problem.message)?.[1]

@@ -22,7 +22,10 @@ const KEY_ID = string({
   max: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
   description: 'The keyId of the clients that sign with it.',
-  check: (id) => (/^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(id) ? null : 'must be letters, digits, and . _ ~ - after the first of them'),
+  check: (id) =>
+    /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(id)
+      ? null
+      : 'must start with a letter or digit and contain only letters, digits and the characters . _ ~ -',
 })
 const PUBLIC_KEY = string({
   min: 1,
@@ -69,7 +72,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
   function newKeys(given: readonly Infer<typeof NEW_KEY>[]): OAuthKey[] {
     const keys = given.map((each) => newKey(each, clock.wallMs()))
     for (const [index, { id }] of keys.entries()) {
-      if (keys.findIndex((key) => key.id === id) < index) throw invalidField(`keys[${index}].id`, 'is in the list twice')
+      if (keys.findIndex((key) => key.id === id) < index) throw invalidField(`keys[${index}].id`, 'is the same as the id of an earlier key')
     }
     return keys
   }
@@ -164,7 +167,10 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
         const key = newKey(body, clock.wallMs())
         const added = ({ keys }: OAuthApp): Partial<NewOAuthApp> => {
           if (keys.some(({ id }) => id === key.id)) throw new ApiError('oauth_key_taken', { field: 'id' })
-          if (keys.length >= MAX_KEYS) throw new ApiError('too_many_oauth_keys')
+          if (keys.length >= MAX_KEYS)
+            throw new ApiError('too_many_oauth_keys', {
+              message: `The OAuth application has ${MAX_KEYS} keys, which is the maximum. Remove a key first.`,
+            })
           return { keys: [...keys, key] }
         }
         return { ...(await change('oauth-app.add-key', params['id'], added, actor)), keyId: key.id }

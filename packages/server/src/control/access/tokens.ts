@@ -66,7 +66,10 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
         const token = generateToken()
         const audit = audited<ControlToken>(actor, 'token.create', auditView)
         const created = await store.settings.createToken(({ tokens }) => {
-          if (tokens.size >= MAX_TOKENS) throw new ApiError('too_many_tokens')
+          if (tokens.size >= MAX_TOKENS)
+            throw new ApiError('too_many_tokens', {
+              message: `There are ${MAX_TOKENS} control tokens, which is the maximum. Revoke a token first.`,
+            })
           return { ...body, hash: hashToken(token) }
         }, audit)
         return { ...tokenView(created, undefined), token }

@@ -26,7 +26,7 @@ test('a deletion request has one target per user, source and destination', async
   )
 })
 
-test('a request that would write too much in one go is refused, and says how much is not', async (t) => {
+test('a request that would write too many rows is rejected, and the error says how many users are allowed', async (t) => {
   const { call, store } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
   const destination = (await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://example.com'], sourceIds: [source.id] }))
@@ -36,8 +36,8 @@ test('a request that would write too much in one go is refused, and says how muc
   const userIds = Array.from({ length: 5_000 }, (_, at) => `u-${at}`)
   const { status, body } = await call('POST', '/api/deletions', { userIds })
   assert.deepEqual([status, body.field], [400, 'userIds'])
-  assert.match(body.message, /at most 4166 at a time/)
-  assert.equal((await call('POST', '/api/suppressions', { userIds })).status, 200, 'destinations are not told of these')
+  assert.match(body.message, /at most 4166 users per request/)
+  assert.equal((await call('POST', '/api/suppressions', { userIds })).status, 200, 'suppressions write nothing for destinations')
   assert.equal((await call('POST', '/api/deletions', { userIds: userIds.slice(0, 50) })).status, 202)
   assert.equal((await store.deletions.list({}, { limit: 10, cursor: null })).data.length, 1)
 })

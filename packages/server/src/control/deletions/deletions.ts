@@ -92,7 +92,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     const most = Math.max(1, Math.floor(MAX_ROWS / perUser))
     throw invalidField(
       'userIds',
-      `has too many users for one request with these sources and destinations: ask for at most ${most} at a time`,
+      `has too many users for one request with this number of sources and destinations. Send at most ${most} users per request`,
     )
   }
 

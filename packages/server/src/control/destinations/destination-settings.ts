@@ -66,7 +66,9 @@ const FIELDS = {
     max: 100,
     description: 'For people, and the key that a message’s integrations object may name it by (as well as Webhooks).',
     check: (name) =>
-      RESERVED_NAMES.has(name) ? 'must not be All or Webhooks, which an integrations object uses for every destination' : nameProblem(name),
+      RESERVED_NAMES.has(name)
+        ? 'must not be All or Webhooks: in the integrations object of a message, these names stand for all destinations'
+        : nameProblem(name),
   }),
   enabled: withDefault(boolean({ description: 'While false, nothing new is owed and what is owed is held.' }), true),
   paused: withDefault(

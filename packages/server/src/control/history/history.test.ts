@@ -394,12 +394,12 @@ test('a message that was rejected says so, and one that is unknown says what may
   for (let commits = 0; commits < 2; commits++) assert.deepEqual(await store.check(), { ok: true })
   const rejected = await call('GET', '/api/messages/no-event')
   assert.deepEqual([rejected.status, rejected.body.code], [404, 'message_not_found'])
-  const expected = `A message with this messageId, of the source ${sourceId}, was rejected at 2023-11-14T22:13:20.000Z with the code event_required. It was not stored.`
+  const expected = `A message with this messageId, from the source ${sourceId}, was rejected at 2023-11-14T22:13:20.000Z with the code event_required, so it was not stored.`
   assert.equal(rejected.body.message, expected)
   for (const id of ['track', 'u', 'no-even']) {
     assert.match(
       (await call('GET', `/api/messages/${id}`)).body.message,
-      /^No message with the id or messageId ".*" is stored: it never arrived,/,
+      /^No message with the id or messageId ".*" is stored\. Possible reasons: it never arrived;/,
     )
   }
   const hostile = (await call('GET', `/api/messages/${encodeURIComponent('\u001b[31m<script>')}`)).body.message

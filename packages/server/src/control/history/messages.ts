@@ -95,18 +95,18 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
     }
   }
 
-  /** Somebody looks for a message that is not here. What is known of the reason is worth more than a number. */
+  /** The error for a message that is not stored. It includes the reason where one is known, because a 404 alone does not help to find it. */
   async function notFound(id: string): Promise<ApiError> {
     const rejection = (await store.books.rejections()).find(({ lastSample }) => namesMessage(lastSample, id))
     if (rejection !== undefined) {
       const { sourceId, code, lastAtMs } = rejection
-      const of = sourceId === null ? 'a call whose write key was not known' : `the source ${sourceId}`
-      const message = `A message with this messageId, of ${of}, was rejected at ${isoTime(lastAtMs)} with the code ${code}. It was not stored.`
+      const origin = sourceId === null ? 'in a request with an unknown write key' : `from the source ${sourceId}`
+      const message = `A message with this messageId, ${origin}, was rejected at ${isoTime(lastAtMs)} with the code ${code}, so it was not stored.`
       return new ApiError('message_not_found', { message })
     }
-    const reasons = ['it never arrived', 'it was rejected (GET /api/rejections)', 'it is older than messages are kept']
-    if (store.configuration().suppressions.size > 0) reasons.push("its user's messages are suppressed (GET /api/suppressions)")
-    const message = `No message with the id or messageId ${quoted(id)} is stored: ${reasons.join(', or ')}.`
+    const reasons = ['it never arrived', 'it was rejected (see GET /api/rejections)', 'it is older than the retention period']
+    if (store.configuration().suppressions.size > 0) reasons.push('the messages of its user are suppressed (see GET /api/suppressions)')
+    const message = `No message with the id or messageId ${quoted(id)} is stored. Possible reasons: ${reasons.join('; ')}.`
     return new ApiError('message_not_found', { message })
   }
 

@@ -104,7 +104,7 @@ function subjectOf(
   destinationId: string | undefined,
 ): { kind: StatKind; subject: string } {
   if (sourceId !== undefined && destinationId !== undefined)
-    throw invalidField('destinationId', 'cannot be given together with sourceId: a series is of one or the other')
+    throw invalidField('destinationId', 'cannot be combined with sourceId. Request the series of a source or of a destination')
   if (sourceId !== undefined) {
     if (!sources.has(sourceId)) throw new ApiError('source_not_found')
     return { kind: 'source', subject: sourceId }
@@ -120,12 +120,12 @@ function period(from: number | undefined, to: number, stepMs: number): { fromMs:
   const fromMs = from === undefined ? toMs - DEFAULT_POINTS * stepMs : Math.floor(from / stepMs) * stepMs
   if (fromMs >= toMs) throw invalidField('from', 'must be before to')
   // The grid goes beyond what was asked for, and so beyond the years that can be written.
-  if (parseTime(fromMs) === undefined || parseTime(toMs) === undefined) throw invalidField('to', 'must be nearer to the present')
+  if (parseTime(fromMs) === undefined || parseTime(toMs) === undefined) throw invalidField('to', 'is too far from the present')
   const points = (toMs - fromMs) / stepMs
   if (points > MAX_POINTS)
     throw invalidField(
       'step',
-      `gives ${points} points in this period, and at most ${MAX_POINTS} are answered: take a larger step or a shorter period`,
+      `results in ${points} points for this period, and the maximum is ${MAX_POINTS}. Choose a larger step or a shorter period`,
     )
   return { fromMs, toMs }
 }

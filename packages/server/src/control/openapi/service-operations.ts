@@ -103,11 +103,14 @@ function tokenOperation(): Operation {
         },
       },
       refusal(400, '`invalid_request`, `unsupported_grant_type`, `invalid_scope`'),
-      refusal(401, '`invalid_client`: the assertion is not good, was used before, or its application is not known.'),
+      refusal(401, '`invalid_client`: the assertion is not valid or was used before, or its application does not exist.'),
       refusal(413, '`invalid_request`: the body is too large.'),
       refusal(415, '`invalid_request`: the body is not a form, or is compressed.'),
-      refusal(500, '`server_error`: the service failed; its log says how.'),
-      refusal(503, '`temporarily_unavailable`: the store cannot be used now. Try again after the time in Retry-After.'),
+      refusal(500, '`server_error`: the service failed unexpectedly. Its log has the details.'),
+      refusal(
+        503,
+        '`temporarily_unavailable`: the store is unavailable. Wait for the number of seconds in the Retry-After header, then try again.',
+      ),
     ],
     errors: [],
   }

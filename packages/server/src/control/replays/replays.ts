@@ -118,11 +118,12 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     const { destinationId, states, reason, from, to } = filter
     if (deliveryIds !== undefined) {
       const other = (['destinationId', 'states', 'reason', 'from', 'to'] as const).find((name) => filter[name] !== undefined)
-      if (other !== undefined) throw invalidField(other, 'cannot be given together with deliveryIds')
+      if (other !== undefined)
+        throw invalidField(other, 'cannot be combined with deliveryIds. Select deliveries either by id or by a filter')
       return { deliveryIds }
     }
     if (destinationId !== undefined && !store.configuration().destinations.has(destinationId))
-      throw invalidField('destinationId', 'is not the id of a destination')
+      throw invalidField('destinationId', 'is not the id of a destination. GET /api/destinations lists all destinations')
     if (from !== undefined && to !== undefined && to < from) throw invalidField('to', 'must not be before from')
     return {
       destinationId: destinationId ?? null,

@@ -15,7 +15,10 @@ const WRITE_KEY = string({
   min: 1,
   max: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
-  check: (key) => (/^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(key) ? null : 'must be letters, digits, and . _ ~ - after the first of them'),
+  check: (key) =>
+    /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(key)
+      ? null
+      : 'must start with a letter or digit and contain only letters, digits and the characters . _ ~ -',
 })
 const MAX_WRITE_KEYS = 100
 const WRITE_KEYS = array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (key) => key })
@@ -141,8 +144,11 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
         const key = body.key ?? generateWriteKey()
         const added = ({ writeKeys }: Source): Partial<NewSource> => {
           if (writeKeys.includes(key))
-            throw new ApiError('write_key_taken', { message: 'The source has this write key already.', field: 'key' })
-          if (writeKeys.length >= MAX_WRITE_KEYS) throw new ApiError('too_many_write_keys')
+            throw new ApiError('write_key_taken', { message: 'The source already has this write key.', field: 'key' })
+          if (writeKeys.length >= MAX_WRITE_KEYS)
+            throw new ApiError('too_many_write_keys', {
+              message: `The source has ${MAX_WRITE_KEYS} write keys, which is the maximum. Remove a key first.`,
+            })
           return { writeKeys: [...writeKeys, key] }
         }
         return { ...(await change('source.add-write-key', params['id'], added, actor)), key }
@@ -170,7 +176,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
 /** Throws if one of these ids is not the id of a source. */
 export function checkSources({ sources }: Configuration, sourceIds: readonly string[] = []): void {
   for (const [index, id] of sourceIds.entries()) {
-    if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source')
+    if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source. GET /api/sources lists all sources')
   }
 }
 
