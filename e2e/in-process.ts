@@ -9,7 +9,7 @@
 import { type App, type AppParts, createApp } from '../packages/server/src/app.ts'
 import { readConfig } from '../packages/server/src/config.ts'
 import { createLog } from '../packages/server/src/logging/log.ts'
-import { newPlace } from '../packages/server/src/store/fixtures/test-store.ts'
+import { newStoreLocation } from '../packages/server/src/store/fixtures/test-store.ts'
 import { type Clock, createClock } from '../packages/server/src/timing/clock.ts'
 import { callControl, TOKEN } from './service.ts'
 
@@ -31,7 +31,7 @@ export interface InProcessService extends AsyncDisposable {
 
 export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessService> {
   const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs } = options
-  const place = await newPlace()
+  const place = await newStoreLocation()
   let aheadMs = 0
   const clock = (scheduleStartMs: number): Clock => {
     const real = createClock(scheduleStartMs)

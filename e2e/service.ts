@@ -17,7 +17,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { newPlace, ON_POSTGRES, type StorePlace } from '../packages/server/src/store/fixtures/test-store.ts'
+import { newStoreLocation, ON_POSTGRES, type StoreLocation } from '../packages/server/src/store/fixtures/test-store.ts'
 import { eventually, Signals, type Waiting } from './signals.ts'
 
 export const CLI = join(import.meta.dirname, '..', 'packages', 'server', 'src', 'cli.ts')
@@ -222,14 +222,14 @@ interface Place {
   isOurs: boolean
   runs: Running[]
   /** Undefined: a file in the folder. */
-  store: StorePlace | undefined
+  store: StoreLocation | undefined
 }
 
-const databases = new Map<string, Promise<StorePlace>>()
+const databases = new Map<string, Promise<StoreLocation>>()
 
 /** Whoever is started on another's folder has the other's data. */
-function databaseOf(folder: string): Promise<StorePlace> {
-  const known = databases.get(folder) ?? newPlace()
+function databaseOf(folder: string): Promise<StoreLocation> {
+  const known = databases.get(folder) ?? newStoreLocation()
   databases.set(folder, known)
   return known
 }

@@ -117,10 +117,10 @@ async function createLoad(store: PostgresStore, rate: number): Promise<Load> {
     await load.settles.of(store.delivery.settle(settlement))
   }
   store.delivery.attach({
-    wants: (destinationId) => destinationId === taken,
-    take: (shipment) => start(settle(shipment, false)),
-    lost: () => {},
-    deleted: () => {},
+    reserve: (destinationId) => destinationId === taken,
+    deliver: (shipment) => start(settle(shipment, false)),
+    cancelReservation: () => {},
+    dropMessages: () => {},
     wake: () => {},
   })
   let claiming = false

@@ -15,7 +15,7 @@ import { fingerprint, type Seed } from '../../packages/server/src/store/encoding
 import { KEY_WORDS } from '../../packages/server/src/store/encoding/segment-keys.ts'
 import { Duplicates } from '../../packages/server/src/store/sqlite/keys/duplicates.ts'
 import { openWriter } from '../../packages/server/src/store/sqlite/schema/database.ts'
-import { openLogIndex } from '../../packages/server/src/store/sqlite/threads/wal-index.ts'
+import { openWalIndex } from '../../packages/server/src/store/sqlite/threads/wal-index.ts'
 import { numberText, spreadOf, spreadText, tableText } from '../client/table.ts'
 import { startNoiseMeter } from './machine-noise.ts'
 
@@ -108,7 +108,7 @@ class Program {
   constructor(folder: string, name: string) {
     this.#path = join(folder, `${name}.db`)
     this.#database = openWriter(this.#path)
-    this.#log = openLogIndex(this.#path)
+    this.#log = openWalIndex(this.#path)
     this.#way = (WAYS[name] as (typeof WAYS)[string]).create(this.#database)
     this.#insert = this.#database.prepare(
       'INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, 1, 0, 0, ?, \'{"s":[]}\', ?, ?)',

@@ -10,8 +10,8 @@ import {
   accept,
   claim,
   ledgerOf,
-  newWay,
-  RecordingTaker,
+  newSourceAndDestination,
+  RecordingConsumer,
   settlementOf,
   track,
   until,
@@ -44,11 +44,11 @@ async function countOf(table: string): Promise<number> {
 }
 
 test('a settlement whose answer was lost is made once, and known to be made', async () => {
-  const { sourceId, destinationId } = await newWay(store)
-  const taker = new RecordingTaker()
-  store.delivery.attach(taker)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  const consumer = new RecordingConsumer()
+  store.delivery.attach(consumer)
   await accept(store, sourceId, [track('a'), track('b')], [destinationId])
-  const [held] = taker.taken
+  const [held] = consumer.received
   assert.ok(held)
   proxy.cut('answers')
   const settled = store.delivery.settle(settlementOf([held.shipment], 'delivered'))
@@ -65,9 +65,9 @@ test('a settlement whose answer was lost is made once, and known to be made', as
 })
 
 test('a batch whose answer was lost is refused, known as a duplicate when it comes again, and delivered all the same', async () => {
-  const { sourceId, destinationId } = await newWay(store)
-  const taker = new RecordingTaker()
-  store.delivery.attach(taker)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  const consumer = new RecordingConsumer()
+  store.delivery.attach(consumer)
   const before = await countOf('segments')
   proxy.cut('answers')
   const refused = assert.rejects(accept(store, sourceId, [track('lost')], [destinationId]), StoreUnavailable)
@@ -77,7 +77,7 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
     'the database has done it',
   )
   await refused
-  assert.deepEqual([taker.taken.length, taker.gone.length], [0, 1], 'whoever wanted it is told that it did not come')
+  assert.deepEqual([consumer.received.length, consumer.cancelled.length], [0, 1], 'whoever wanted it is told that it did not come')
   proxy.heal()
   const again = await until(
     () => accept(store, sourceId, [track('lost')], [destinationId]).catch(() => undefined),

@@ -282,7 +282,7 @@ async function firstSource(store: Store): Promise<Source | undefined> {
 
 /** Nodes that start at once agree on its write key, and no two sources have the same: so only one of them is made. */
 async function createFirstSource(store: Store): Promise<Source> {
-  const writeKey = await store.secrets.keep('first_write_key', generateWriteKey())
+  const writeKey = await store.secrets.getOrCreate('first_write_key', generateWriteKey())
   const ofKey = (): Source | undefined => [...store.configuration().sources.values()].find(({ writeKeys }) => writeKeys.includes(writeKey))
   try {
     return await store.settings.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })

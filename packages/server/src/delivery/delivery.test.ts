@@ -146,13 +146,13 @@ test('a wake that comes while a claim is under way is not lost', async (t) => {
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
   const claim = rig.claimGate()
-  rig.taker.wake(destination.id)
+  rig.consumer.wake(destination.id)
   await claim.reached
   // The claim has looked, and what comes now it has not seen.
-  const taken = rig.taker.wants(destination.id, 10)
+  const taken = rig.consumer.reserve(destination.id, 10)
   assert.equal(taken, true)
-  rig.taker.lost(destination.id, 10)
-  rig.taker.wake(destination.id)
+  rig.consumer.cancelReservation(destination.id, 10)
+  rig.consumer.wake(destination.id)
   claim.open()
   await rig.until(() => rig.claims.length === 3)
   await rig.untilIdle()
@@ -360,7 +360,7 @@ test('shipments handed over after the stop are recorded or released, and leave n
   // The user of the first message was deleted meanwhile: that outcome is recorded.
   const contents = new Map([...claimed.contents].map(([id, content]) => [id, { ...content, items: [null, ...content.items.slice(1)] }]))
   rig.memory.add(chargeOf(claimed.bytes))
-  rig.taker.take({ ...claimed, contents })
+  rig.consumer.deliver({ ...claimed, contents })
   await rig.untilLedger(destination, { cancelled: 1, pending: 1 })
   await rig.turn()
   assert.deepEqual([rig.clock.timers, rig.memory.heldBytes, rig.troubles], [0, 0, []])

@@ -6,7 +6,7 @@ import type { RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
-import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, Store, Taker } from '../store/store.ts'
+import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 import type { DeliveryEvents } from './events.ts'
@@ -104,9 +104,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  const taker: Taker = {
-    wants: (destinationId, bytes) => lanes.get(destinationId)?.wants(bytes) ?? false,
-    take: (claimed: ClaimedShipment) => {
+  const consumer: ShipmentConsumer = {
+    reserve: (destinationId, bytes) => lanes.get(destinationId)?.wants(bytes) ?? false,
+    deliver: (claimed: ClaimedShipment) => {
       const lane = lanes.get(claimed.shipment.destinationId)
       if (lane) lane.take(claimed)
       else {
@@ -114,19 +114,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         store.delivery.release([claimed.shipment])
       }
     },
-    lost: (destinationId, bytes) => {
+    cancelReservation: (destinationId, bytes) => {
       const lane = lanes.get(destinationId)
       if (lane) lane.lost(bytes)
       else memory.give(chargeOf(bytes))
     },
-    deleted: (isDeleted) => {
+    dropMessages: (isDeleted) => {
       for (const lane of lanes.values()) lane.deleted(isDeleted)
     },
     wake: (destinationId) => lanes.get(destinationId)?.wake(),
-    reshare: () => {
+    sharesChanged: () => {
       for (const lane of lanes.values()) lane.reshare()
     },
-    fenced: () => {
+    claimsLost: () => {
       for (const lane of lanes.values()) lane.fenced()
     },
   }
@@ -148,7 +148,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return { breaker, inFlight, nextInMs, ...lane.news }
   }
 
-  store.delivery.attach(taker)
+  store.delivery.attach(consumer)
   store.onConfiguration(follow)
   follow(store.configuration())
 

@@ -137,7 +137,7 @@ test('what is released while a claim is under way is claimed afterwards', async 
   await rig.accept([destination], 1)
   await rig.until(() => receiver.waiting === 1)
   const gate = rig.claimGate()
-  rig.taker.wake(destination.id)
+  rig.consumer.wake(destination.id)
   await gate.reached
   // Taken while the claim is under way, and given back again before its answer comes.
   await rig.accept([destination], 3)
@@ -180,15 +180,15 @@ test('new work that was wanted and could not be stored takes no memory', async (
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
   await rig.turn()
-  assert.ok(rig.taker.wants(destination.id, 5_000))
+  assert.ok(rig.consumer.reserve(destination.id, 5_000))
   assert.ok(rig.memory.heldBytes >= 5_000)
-  rig.taker.lost(destination.id, 5_000)
+  rig.consumer.cancelReservation(destination.id, 5_000)
   assert.equal(rig.memory.heldBytes, 0)
   // Deleted between the question and the answer.
-  assert.ok(rig.taker.wants(destination.id, 5_000))
-  assert.ok(rig.taker.wants(destination.id, 7_000))
+  assert.ok(rig.consumer.reserve(destination.id, 5_000))
+  assert.ok(rig.consumer.reserve(destination.id, 7_000))
   await rig.store.settings.deleteDestination(destination.id)
-  rig.taker.lost(destination.id, 5_000)
+  rig.consumer.cancelReservation(destination.id, 5_000)
   const shipment: Shipment = {
     id: 1,
     claim: 1,
@@ -201,7 +201,7 @@ test('new work that was wanted and could not be stored takes no memory', async (
     replay: false,
     parts: [],
   }
-  rig.taker.take({ shipment, contents: new Map(), bytes: 7_000 })
+  rig.consumer.deliver({ shipment, contents: new Map(), bytes: 7_000 })
   assert.equal(rig.memory.heldBytes, 0)
 })
 

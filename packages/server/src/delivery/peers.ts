@@ -2,7 +2,7 @@
 // alone by the others, and whoever asks any of them sees the whole. Told with the beat, so up to two seconds old. What another
 // node tells may be of another version: what cannot be read is left out, and nothing here trusts it with more than a probe's time.
 
-import { type Nodes, placeOf } from '../store/store.ts'
+import { type Nodes, positionOf } from '../store/store.ts'
 import type { BreakerState, Heard } from './lanes/breaker.ts'
 
 const KEY = 'lanes'
@@ -69,8 +69,8 @@ export class Peers {
     }
     // Those that are not told of any more are told as well, once.
     for (const id of new Set([...this.#others.keys(), ...before.keys()]))
-      heard(id, combined(this.#others.get(id) ?? []), placeOf(id, nodes) === 0)
-    nodes.tell(KEY, others.length === 0 ? undefined : written(standings()))
+      heard(id, combined(this.#others.get(id) ?? []), positionOf(id, nodes) === 0)
+    nodes.announce(KEY, others.length === 0 ? undefined : written(standings()))
   }
 }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { NotHeld, type Settlement } from '../store/store.ts'
+import { ClaimLost, type Settlement } from '../store/store.ts'
 import type { Received } from './fixtures/receiver.ts'
 import { type Rig, startRig, unavailable } from './fixtures/rig.ts'
 import { RELEASE_REFUSED_MS } from './shipments/recorder.ts'
@@ -262,7 +262,7 @@ test('when the store refuses what was answered, the rest is not sent; all of it 
 
 test('a node that no longer holds a shipment learns it with what was answered, and sends nothing more of it', async (t) => {
   const { rig, receiver } = await oneAnswered(t, 5)
-  rig.shut.settle = new NotHeld('another has it')
+  rig.shut.settle = new ClaimLost('another has it')
   rig.clock.advance(500)
   await rig.until(() => rig.troubles.length === 1)
   await answerAll(rig, receiver)

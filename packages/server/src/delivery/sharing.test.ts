@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { type NodeSummary, type Nodes, NotHeld } from '../store/store.ts'
+import { ClaimLost, type NodeSummary, type Nodes } from '../store/store.ts'
 import { startRig } from './fixtures/rig.ts'
 import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 
@@ -19,7 +19,7 @@ class TwoNodes implements Nodes {
     return [{ num: 1, name: 'b', version: '1', startedAtMs: 0, seenAtMs: 0, isSelf: false, doc: this.doc }]
   }
 
-  tell(key: string, value: unknown): void {
+  announce(key: string, value: unknown): void {
     this.told.set(key, value)
   }
 
@@ -42,7 +42,7 @@ test('never more is in flight than the share, and a larger share is used as soon
   await rig.accept([destination], 12)
   await rig.until(() => receiver.waiting === 2)
   rig.share = (_, maxInFlight) => maxInFlight
-  rig.taker.reshare?.()
+  rig.consumer.sharesChanged?.()
   await rig.until(() => receiver.waiting === 5)
   receiver.answer = () => 200
   receiver.release()
@@ -60,7 +60,7 @@ test('a node without a share leaves the work in the store, and takes it when it 
   await rig.accept([destination], 3)
   assert.deepEqual([receiver.received.length, rig.memory.heldBytes, rig.claims.length], [0, 0, 0])
   rig.share = () => 1
-  rig.taker.reshare?.()
+  rig.consumer.sharesChanged?.()
   await rig.untilLedger(destination, { delivered: 3, pending: 0 })
   assert.equal(receiver.mostAtOnce, 1)
   await rig.untilIdle()
@@ -76,7 +76,7 @@ test('a node that loses its share gives back what it has not begun', async (t) =
   for (let nth = 0; nth < 3; nth++) await rig.accept([destination], 1)
   await rig.until(() => receiver.waiting === 1)
   rig.share = () => 0
-  rig.taker.reshare?.()
+  rig.consumer.sharesChanged?.()
   assert.deepEqual(rig.releases, [2])
   receiver.release()
   await rig.untilLedger(destination, { delivered: 1, pending: 2 })
@@ -92,8 +92,8 @@ test('what is no longer held is neither begun nor given back, and what was in fl
   await rig.until(() => rig.claims.length === 1)
   for (let nth = 0; nth < 4; nth++) await rig.accept([destination], 1)
   await rig.until(() => receiver.waiting === 1)
-  rig.shut.settle = new NotHeld('another has it')
-  rig.taker.fenced?.()
+  rig.shut.settle = new ClaimLost('another has it')
+  rig.consumer.claimsLost?.()
   receiver.answer = () => 200
   receiver.release()
   await rig.until(() => rig.settleCalls === 1 && rig.memory.heldBytes === 0)
@@ -101,7 +101,7 @@ test('what is no longer held is neither begun nor given back, and what was in fl
   assert.deepEqual(rig.releases, [])
   rig.clock.advance(3_600_000)
   assert.deepEqual([rig.settleCalls, rig.releases.length], [1, 0])
-  assert.ok(rig.troubles.some((trouble) => trouble instanceof NotHeld))
+  assert.ok(rig.troubles.some((trouble) => trouble instanceof ClaimLost))
   await rig.stop()
 })
 

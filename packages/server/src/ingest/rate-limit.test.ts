@@ -48,7 +48,7 @@ class Meeting {
         return members.length
       },
       rank: members.indexOf(own),
-      tell: (key, value) => {
+      announce: (key, value) => {
         own.doc = { ...own.doc, [key]: value }
       },
       onChange: (listener) => own.listeners.push(listener),
@@ -105,7 +105,7 @@ test('what another node tells is not trusted with nonsense', () => {
   const limit = createSharedRateLimit(10, nodes, () => 0)
   const other = meeting.join()
   for (const rates of [null, 'x', { a: -5 }, { a: '9' }, { a: Number.NaN }, { __proto__: { a: 10 } }, 7]) {
-    other.tell('rates', rates)
+    other.announce('rates', rates)
     meeting.beat()
     assert.equal(take(limit, `a`, 1, 0), 0, JSON.stringify(rates))
   }

@@ -74,7 +74,7 @@ export function createSharedRateLimit(messagesPerSecond: number, nodes: Nodes, n
     const seconds = Math.max(0.1, (nowMs() - sinceMs) / 1_000)
     const rates = [...taken].map(([sourceId, messages]): [string, number] => [sourceId, Math.ceil(messages / seconds)])
     if (rates.length > MAX_TOLD) rates.sort(([, a], [, b]) => b - a)
-    nodes.tell(KEY, nodes.count === 1 || rates.length === 0 ? undefined : Object.fromEntries(rates.slice(0, MAX_TOLD)))
+    nodes.announce(KEY, nodes.count === 1 || rates.length === 0 ? undefined : Object.fromEntries(rates.slice(0, MAX_TOLD)))
     taken = new Map()
     sinceMs = nowMs()
   })

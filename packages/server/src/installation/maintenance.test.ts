@@ -51,13 +51,13 @@ async function fill(store: SqliteStore): Promise<void> {
     historical: true,
     filter: NO_FILTER,
   })
-  await store.secrets.keep('pseudonym_key', 'SECRET-kept')
+  await store.secrets.getOrCreate('pseudonym_key', 'SECRET-kept')
   await store.close()
 }
 
 async function assertWhole(store: SqliteStore): Promise<void> {
   const [destination] = [...store.configuration().destinations.values()]
-  const kept = await store.secrets.keep('pseudonym_key', 'another')
+  const kept = await store.secrets.getOrCreate('pseudonym_key', 'another')
   await store.close()
   const { sharedSecret, signingSecrets, urls, headers } = destination ?? assert.fail()
   assert.deepEqual([{ sharedSecret, signingSecrets, urls, headers }, kept], [SECRETS, 'SECRET-kept'])
@@ -179,9 +179,9 @@ test('sessions, also forged ones, survive a change of the key, unless --end-toke
   const store = await openWithFile(path)
   const admin = await loadAdminToken(store, null)
   // With a copy of the store and of its key, anybody can do this.
-  const copied = await store.secrets.keep('session_key', 'a first key')
+  const copied = await store.secrets.getOrCreate('session_key', 'a first key')
   const forged = new Sessions(copied).issue({ tokenId: 'admin', expiresAtMs: Date.now() + 3_600_000 }, admin.hash)
-  await store.secrets.keep('first_write_key', 'a-write-key')
+  await store.secrets.getOrCreate('first_write_key', 'a-write-key')
   await fill(store)
   for (const endTokens of [false, true]) {
     await rotate(path, { endTokens })
@@ -190,7 +190,7 @@ test('sessions, also forged ones, survive a change of the key, unless --end-toke
     const allows = (headers: Record<string, string>): boolean =>
       access.allows({ method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage)
     const allowed = [allows({ cookie: `switchyard_session=${forged}` }), allows({ authorization: `Bearer ${admin.generated}` })]
-    const firstWriteKey = await reopened.secrets.keep('first_write_key', 'another')
+    const firstWriteKey = await reopened.secrets.getOrCreate('first_write_key', 'another')
     await assertWhole(reopened)
     assert.deepEqual([...allowed, firstWriteKey], [!endTokens, true, endTokens ? 'another' : 'a-write-key'])
   }

@@ -120,7 +120,7 @@ async function rotateOnServer(url: string, { oldKey, newKey, endTokens = false, 
 function reseal({ secrets }: Pick<Store, 'secrets'>, key: string, endTokens: boolean): Promise<number> {
   const audit = (after: object | null) => ({ ...ROTATION, after: { ...after, endTokens } })
   const names = Object.keys(STORED_SECRETS) as StoredSecret[]
-  return secrets.reseal(createSecretBox(key), audit, endTokens ? names.filter((name) => STORED_SECRETS[name].letsIn) : [])
+  return secrets.rotateKey(createSecretBox(key), audit, endTokens ? names.filter((name) => STORED_SECRETS[name].grantsAccess) : [])
 }
 
 export interface MigrateOptions extends Pick<MigrationOptions, 'path' | 'url' | 'keepUsable' | 'dryRun' | 'onProgress' | 'signal'> {

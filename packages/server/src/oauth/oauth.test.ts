@@ -8,7 +8,7 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import Fastify from 'fastify'
-import { newPlace, type TestStore } from '../store/fixtures/test-store.ts'
+import { newStoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
 import { type OAuthApp, type Store, StoreUnavailable } from '../store/store.ts'
 import { createAccessTokens } from './access-token.ts'
 import { createOAuth, type OAuth, type OAuthDeps } from './oauth.ts'
@@ -63,7 +63,7 @@ async function startRig(
   t: TestContext,
   overrides: Partial<OAuthDeps> & { wrap?: (store: Store) => OAuthDeps['store'] } = {},
 ): Promise<Rig> {
-  const place = await newPlace()
+  const place = await newStoreLocation()
   const store = await place.open()
   const { id: sourceId } = await store.settings.createSource({ name: 's', enabled: true, writeKeys: ['k'], requireOAuth: true })
   const app = await store.settings.createOAuthApp({ name: 'a', sourceIds: [sourceId], keys: KEYS, revokedBeforeMs: null })
@@ -371,7 +371,7 @@ test('a store that cannot be used is told as such, and works again when it does'
   const wrap = (store: Store): OAuthDeps['store'] => ({
     configuration: () => store.configuration(),
     oauth: store.oauth,
-    secrets: { ...store.secrets, keep: (name, fresh) => (isDown ? down() : store.secrets.keep(name, fresh)) },
+    secrets: { ...store.secrets, getOrCreate: (name, fresh) => (isDown ? down() : store.secrets.getOrCreate(name, fresh)) },
   })
   const { ask, oauth } = await startRig(t, { wrap })
   const answer = await ask()
@@ -389,7 +389,7 @@ test('neither assertions nor tokens nor the signing key are in the log or in an 
   const refusals = [await ask({ client_assertion: bad }), await ask({ client_assertion: 'SECRET' }), await ask({ client_assertion: used })]
   refusals.push(await ask({ client_assertion: used }))
   const access = await token()
-  const signing = await store.secrets.keep('oauth_signing_key', 'another')
+  const signing = await store.secrets.getOrCreate('oauth_signing_key', 'another')
   assert.match(signing, /^-----BEGIN PRIVATE KEY-----/)
   const told = [...log, ...refusals.filter(({ status }) => status !== 200).map(({ text }) => text)].join('\n')
   for (const secret of [bad, used, access, 'SECRET', signing]) {
@@ -414,7 +414,7 @@ test('a refusal is in the log, with the reason, but not as often as somebody lik
 })
 
 test('the signing key is in the store, encrypted, and stays the same', async (t) => {
-  const place = await newPlace()
+  const place = await newStoreLocation()
   t.after(() => place.remove())
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   const first = await place.open()

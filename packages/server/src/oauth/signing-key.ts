@@ -16,7 +16,7 @@ export interface SigningKey {
 export function createSigningKey({ secrets }: Pick<Store, 'secrets'>): () => Promise<SigningKey> {
   let opening: Promise<SigningKey> | undefined
   return () => {
-    opening ??= secrets.keep('oauth_signing_key', generateKey()).then(keyFrom)
+    opening ??= secrets.getOrCreate('oauth_signing_key', generateKey()).then(keyFrom)
     opening.catch(() => {
       opening = undefined
     })

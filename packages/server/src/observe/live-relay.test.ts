@@ -26,7 +26,7 @@ class Pair {
         ),
       count: 2,
       rank: at,
-      tell: (key, value) => {
+      announce: (key, value) => {
         ;(this.#docs[at] as Record<string, unknown>)[key] = value
       },
       onChange: (listener) => this.#beats.push(listener),
@@ -46,7 +46,7 @@ class Pair {
   }
 
   /** As a node of this number tells, or says. */
-  tell(num: number, key: string, value: unknown): void {
+  announce(num: number, key: string, value: unknown): void {
     ;(this.#docs[num] as Record<string, unknown>)[key] = value
   }
 
@@ -196,7 +196,7 @@ test('a filter that is not understood shows nothing', () => {
   const live = pair.node()
   pair.node()
   const offered = (filters: unknown): boolean => {
-    pair.tell(1, 'live', filters)
+    pair.announce(1, 'live', filters)
     pair.look(0)
     live.accepted(accepted('m-1'))
     return pair.timers.splice(0).length > 0

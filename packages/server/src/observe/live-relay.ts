@@ -75,7 +75,7 @@ export class LiveRelay implements Relay {
   #exchange(): void {
     const { live, nodes } = this.#options
     const { wanted } = live
-    nodes.tell(KEY, wanted.size === 0 ? undefined : Object.fromEntries(wanted))
+    nodes.announce(KEY, wanted.size === 0 ? undefined : Object.fromEntries(wanted))
     const filters = new Map<string, LiveFilter>()
     for (const { doc } of nodes.others())
       for (const [key, filter] of read(doc[KEY])) if (filters.size < MAX_FILTERS) filters.set(key, filter)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { accept, counts, ledgerOf, newWay, settleAll, tracks } from '../store/conformance/fixtures.ts'
-import { newPlace } from '../store/fixtures/test-store.ts'
+import { accept, counts, ledgerOf, newSourceAndDestination, settleAll, tracks } from '../store/conformance/fixtures.ts'
+import { newStoreLocation } from '../store/fixtures/test-store.ts'
 import type { ReplayJob, ReplayStep, ReplayStore, Store } from '../store/store.ts'
 import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
 
@@ -55,7 +55,7 @@ interface Bench {
 }
 
 async function bench(t: TestContext): Promise<Bench> {
-  const place = await newPlace()
+  const place = await newStoreLocation()
   const store = await place.open()
   const time = new Time()
   const released: Bench['released'] = []
@@ -83,7 +83,7 @@ async function bench(t: TestContext): Promise<Bench> {
       return runner
     },
     async failed(count) {
-      const { sourceId, destinationId } = await newWay(store)
+      const { sourceId, destinationId } = await newSourceAndDestination(store)
       await accept(store, sourceId, tracks(count), [destinationId])
       await settleAll(store, destinationId, 'failed')
       return destinationId

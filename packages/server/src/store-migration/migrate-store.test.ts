@@ -40,7 +40,7 @@ before(async () => {
   for (let nth = 0; nth < 6; nth++) await accept(store, sourceId, tracks(3, `call ${nth}`), [destinationId])
   await accept(store, sourceId, [...tracks(2, 'call 0'), ...tracks(2, 'call 6')], [destinationId])
   for (let nth = 0; nth < 3; nth++) await settle(store, await claimOne(store, destinationId), 'delivered')
-  await store.secrets.keep('session_key', 'a kept secret')
+  await store.secrets.getOrCreate('session_key', 'a kept secret')
   await store.close()
 })
 
@@ -84,7 +84,7 @@ async function assertComplete(database: TestDatabase): Promise<void> {
     assert.deepEqual((await store.history.messages({}, { limit: 100, cursor: null })).data.length, 20)
     const { sharedSecret, signingSecrets } = store.configuration().destinations.get(destinationId) ?? {}
     assert.deepEqual([sharedSecret, signingSecrets], ['a secret', ['another']])
-    assert.equal(await store.secrets.keep('session_key', 'another'), 'a kept secret')
+    assert.equal(await store.secrets.getOrCreate('session_key', 'another'), 'a kept secret')
     const { duplicates } = await accept(store, sourceId, [...tracks(3, 'call 2'), ...tracks(2, 'call 6')], [destinationId])
     assert.deepEqual(duplicates, [0, 1, 2, 3, 4])
   } finally {

@@ -2,7 +2,7 @@
 // encrypted with the new key. Secrets that already use the new key are kept unchanged. Error messages never contain a key or a secret.
 
 import { createSecretBox, type SecretBox, SecretBoxError } from '../secrets/secret-box.ts'
-import { sealedKeyIds } from '../store/configuration/encryption-key-ids.ts'
+import { encryptionKeyIds } from '../store/configuration/encryption-key-ids.ts'
 
 export interface SecretReencryption {
   /** The id of the new key. */
@@ -20,7 +20,7 @@ export function createSecretReencryption(oldKeys: readonly string[], newKey: str
     keyId: to.keyId,
     seal: (text, context) => to.seal(text, context),
     reseal(sealed, context) {
-      const [sealedWith] = sealedKeyIds([sealed])
+      const [sealedWith] = encryptionKeyIds([sealed])
       const from = boxes.get(sealedWith ?? to.keyId)
       if (from === undefined) {
         throw new SecretBoxError(

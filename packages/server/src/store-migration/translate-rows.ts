@@ -3,7 +3,7 @@
 // migration can be resumed. Only settings that concern the file alone are left out.
 
 import { SECRET_PREFIX } from '../store/configuration/resource-rows.ts'
-import { hiddenInAttempt, hiddenInAudit, sealedDoc } from '../store/configuration/unencrypted-credentials.ts'
+import { encryptedDestinationDoc, redactAttempt, redactAudit } from '../store/configuration/unencrypted-credentials.ts'
 import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
@@ -59,7 +59,7 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
     sources: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
     destinations: (row) => {
       const deleted = row['deleted'] === 1
-      return { ...row, num: num(row['num']), deleted, doc: sealedDoc(row['doc'] as string, deleted, secrets) }
+      return { ...row, num: num(row['num']), deleted, doc: encryptedDestinationDoc(row['doc'] as string, deleted, secrets) }
     },
     oauth_apps: (row) => ({ ...row, num: num(row['num']) }),
     tokens: (row) => ({ ...row, num: num(row['num']), name: text(row['name']) }),
@@ -210,7 +210,7 @@ function routes(column: string): string {
 }
 
 function attemptDoc(stored: string): string {
-  const column = stored.includes('?') ? (hiddenInAttempt(stored) ?? stored) : stored
+  const column = stored.includes('?') ? (redactAttempt(stored) ?? stored) : stored
   // Nearly all attempts carry the messages of a single segment and refer to no other row.
   if (!column.includes('"g":')) return column
   const doc = JSON.parse(column) as AttemptDoc
@@ -237,7 +237,7 @@ function purge(row: SqliteRow): PostgresRow {
 function auditDocs(row: SqliteRow): PostgresRow {
   if (!(row['action'] as string).startsWith('destination.')) return {}
   const hidden = (column: string): string | null =>
-    row[column] === null ? null : (hiddenInAudit(row[column] as string) ?? (row[column] as string))
+    row[column] === null ? null : (redactAudit(row[column] as string) ?? (row[column] as string))
   return { before: hidden('before'), after: hidden('after') }
 }
 

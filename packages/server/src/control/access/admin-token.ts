@@ -45,6 +45,6 @@ export async function loadAdminToken(
   fresh = generateToken(),
 ): Promise<AdminToken> {
   if (configured !== null) return { hash: hashToken(configured), generated: null }
-  const set = (await settings.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.keep(ADMIN_TOKEN_HASH, hashToken(fresh)))
+  const set = (await settings.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.getOrCreate(ADMIN_TOKEN_HASH, hashToken(fresh)))
   return { hash: set, generated: set === hashToken(fresh) ? fresh : null }
 }

@@ -57,7 +57,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
 /** Needs the store's session key, which is made at the first start. */
 export async function createAccess(options: AccessOptions): Promise<Access> {
-  const key = await options.store.secrets.keep('session_key', randomBytes(32).toString('base64url'))
+  const key = await options.store.secrets.getOrCreate('session_key', randomBytes(32).toString('base64url'))
   return new Access(options, new Sessions(key))
 }
 

@@ -3,7 +3,7 @@
 // deliveries are then given back after a long while, since sending twice is better than never and once in a while better
 // than in a loop. What is no longer held by this process is nothing to it any more: whoever holds it records what it does.
 
-import { type DeliveryStore, NotHeld, type Settlement, StoreUnavailable } from '../../store/store.ts'
+import { ClaimLost, type DeliveryStore, type Settlement, StoreUnavailable } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from '../lanes/timers.ts'
 
 const FIRST_AGAIN_MS = 250
@@ -50,7 +50,7 @@ export class Recorder {
   }
 
   #failed(settlement: Settlement, over: (recorded: boolean) => void, nth: number, error: unknown): void {
-    if (error instanceof NotHeld) {
+    if (error instanceof ClaimLost) {
       this.#trouble(error)
       over(false)
       return

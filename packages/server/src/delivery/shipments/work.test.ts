@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Verdict } from '../../destinations/kind.ts'
-import { refuseUneven } from '../../store/encoding/settlement.ts'
+import { assertBalanced } from '../../store/encoding/settlement.ts'
 import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
@@ -456,7 +456,7 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
       // Each adds up, and begins with what the one before has left.
       const held = new Map(shipments.map(({ shipment }) => [shipment.id, idsOf(shipment.parts)]))
       for (const each of settlements) {
-        refuseUneven(each)
+        assertBalanced(each)
         for (const { id, parts } of each.done) assert.deepEqual(idsOf(parts), held.get(id))
         for (const { shipment } of each.kept) assert.deepEqual(idsOf(shipment.parts), held.get(shipment.id))
         for (const { id } of each.done) held.delete(id)

@@ -10,14 +10,14 @@ import type { Configuration, Source } from '../port/model.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
 import type { ConfigurationChanges, SettingRows } from './configuration-rows.ts'
 import { newId } from './new-id.ts'
-import { type Kind, SECRET_PREFIX, type Things } from './resource-rows.ts'
-import { sealDestination, sealedCount } from './stored-destination.ts'
+import { type ResourceKind, type Resources, SECRET_PREFIX } from './resource-rows.ts'
+import { encryptDestination, secretCount } from './stored-destination.ts'
 
-const ID_PREFIXES: Record<Kind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok' }
+const ID_PREFIXES: Record<ResourceKind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok' }
 
-type New<K extends Kind> = Omit<Things[K], 'id' | 'createdAtMs'>
+type New<K extends ResourceKind> = Omit<Resources[K], 'id' | 'createdAtMs'>
 
-export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>, SecretStore {
+export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof SettingRows>, SecretStore {
   readonly #changes: ConfigurationChanges
   readonly #nowMs: () => number
 
@@ -40,7 +40,7 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
 
   // ── Secrets ──
 
-  keep(name: StoredSecret, fresh: string): Promise<string> {
+  getOrCreate(name: StoredSecret, fresh: string): Promise<string> {
     const setting = SECRET_PREFIX + name
     return this.#changes.change(async (change) => {
       const stored = (await change.secrets()).find((secret) => secret.name === setting)
@@ -50,8 +50,8 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
     })
   }
 
-  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without: readonly StoredSecret[] = []): Promise<number> {
-    const removed = new Set(without.map((name) => SECRET_PREFIX + name))
+  rotateKey(box: SecretBox, audit?: Audit<{ secrets: number }>, remove: readonly StoredSecret[] = []): Promise<number> {
+    const removed = new Set(remove.map((name) => SECRET_PREFIX + name))
     return this.#changes.change(async (change) => {
       let secrets = 0
       for (const { name, value } of await change.secrets()) {
@@ -59,21 +59,21 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
         if (sealed !== null) secrets++
         await change.setSecret(name, sealed)
       }
-      const destinations = [...change.configuration.destinations.values()].map((destination) => sealDestination(destination, box))
-      for (const destination of destinations) secrets += sealedCount(destination)
+      const destinations = [...change.configuration.destinations.values()].map((destination) => encryptDestination(destination, box))
+      for (const destination of destinations) secrets += secretCount(destination)
       await change.useKey(box, destinations)
       await change.note(audit?.({ secrets }, null))
       return secrets
     })
   }
 
-  // ── Things of every kind ──
+  // ── Resources of every kind ──
 
-  #creating<K extends Kind>(kind: K) {
-    return (wanted: FromStored<New<K>>, audit?: Audit<Things[K]>): Promise<Things[K]> =>
+  #creating<K extends ResourceKind>(kind: K) {
+    return (wanted: FromStored<New<K>>, audit?: Audit<Resources[K]>): Promise<Resources[K]> =>
       this.#changes.change(async (change) => {
         const fields = resolve(wanted, change.configuration)
-        const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Things[K]
+        const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Resources[K]
         refuseTakenKeys(change.configuration, created, null)
         await change.create(kind, created)
         await change.note(audit?.(created, null))
@@ -81,15 +81,15 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
       })
   }
 
-  /** Undefined if there is no thing with this id. Writes nothing if nothing changes. */
-  #updating<K extends Kind>(kind: K) {
-    return (id: string, wanted: ChangeOf<Things[K], New<K>>, audit?: Audit<Things[K]>): Promise<Things[K] | undefined> =>
+  /** Undefined if there is no resource with this id. Writes nothing if nothing changes. */
+  #updating<K extends ResourceKind>(kind: K) {
+    return (id: string, wanted: ChangeOf<Resources[K], New<K>>, audit?: Audit<Resources[K]>): Promise<Resources[K] | undefined> =>
       this.#changes.change(async (change) => {
         const before = stored(change.configuration, kind).get(id)
         if (before === undefined) return undefined
         const fields = resolve(wanted, before, change.configuration)
         refuseTakenKeys(change.configuration, fields, id)
-        const updated: Things[K] = { ...before, ...fields }
+        const updated: Resources[K] = { ...before, ...fields }
         if (isDeepStrictEqual(updated, before)) return before
         await change.update(kind, updated)
         await change.note(audit?.(updated, before))
@@ -97,8 +97,8 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
       })
   }
 
-  #deleting<K extends Kind>(kind: K) {
-    return (id: string, audit?: Audit<Things[K]>, check?: Check<Things[K]>): Promise<boolean> =>
+  #deleting<K extends ResourceKind>(kind: K) {
+    return (id: string, audit?: Audit<Resources[K]>, check?: Check<Resources[K]>): Promise<boolean> =>
       this.#changes.change(async (change) => {
         const before = stored(change.configuration, kind).get(id)
         if (before === undefined) return false
@@ -114,11 +114,11 @@ export class Configuring implements Omit<ConfigurationStore, keyof SettingRows>,
   }
 }
 
-function stored<K extends Kind>(configuration: Configuration, kind: K): ReadonlyMap<string, Things[K]> {
-  return configuration[kind] as ReadonlyMap<string, Things[K]>
+function stored<K extends ResourceKind>(configuration: Configuration, kind: K): ReadonlyMap<string, Resources[K]> {
+  return configuration[kind] as ReadonlyMap<string, Resources[K]>
 }
 
-/** A write key belongs to one source only. Other kinds of things have no write keys. */
+/** A write key belongs to one source only. Other kinds of resources have no write keys. */
 function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: string | null): void {
   const { writeKeys } = fields as Partial<Source>
   if (writeKeys === undefined) return
@@ -127,12 +127,12 @@ function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: s
   }
 }
 
-/** The things that are attached to the source, without it. */
-function detachedFrom<T extends { sourceIds: readonly string[] }>(sourceId: string, things: ReadonlyMap<string, T>): T[] {
+/** The resources that are attached to the source, without it. */
+function detachedFrom<T extends { sourceIds: readonly string[] }>(sourceId: string, resources: ReadonlyMap<string, T>): T[] {
   const detached: T[] = []
-  for (const thing of things.values()) {
-    const sourceIds = thing.sourceIds.filter((id) => id !== sourceId)
-    if (sourceIds.length < thing.sourceIds.length) detached.push({ ...thing, sourceIds })
+  for (const resource of resources.values()) {
+    const sourceIds = resource.sourceIds.filter((id) => id !== sourceId)
+    if (sourceIds.length < resource.sourceIds.length) detached.push({ ...resource, sourceIds })
   }
   return detached
 }

@@ -7,7 +7,7 @@ import type { NewAuditEntry } from '../port/audit.ts'
 import type { ConfigurationStore } from '../port/configuration.ts'
 import type { Configuration } from '../port/model.ts'
 import type { OAuthStore } from '../port/secrets.ts'
-import type { Kind, Things } from './resource-rows.ts'
+import type { ResourceKind, Resources } from './resource-rows.ts'
 import type { StoredDestination } from './stored-destination.ts'
 
 export interface ConfigurationChanges {
@@ -28,10 +28,10 @@ export interface ConfigurationChange {
   /** The key with which stored secrets are encrypted. */
   readonly secretBox: SecretBox
 
-  create<K extends Kind>(kind: K, thing: Things[K]): Awaitable<void>
-  update<K extends Kind>(kind: K, thing: Things[K]): Awaitable<void>
-  /** Other rows may refer to a source or a destination, so its row is kept with the content that `leftOf` returns. */
-  delete<K extends Kind>(kind: K, thing: Things[K]): Awaitable<void>
+  create<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
+  update<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
+  /** Other rows may refer to a source or a destination, so its row is kept with the content that `docOfDeleted` returns. */
+  delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
 
   /** Writes nothing for users who are already suppressed. See suppressions.ts. */
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Awaitable<void>

@@ -1,32 +1,32 @@
 // The whole configuration in memory, for the hot paths, and the listeners that are called when it changes.
 
 import type { Configuration } from '../port/model.ts'
-import { NOTHING } from './resource-rows.ts'
+import { EMPTY_CONFIGURATION } from './resource-rows.ts'
 
 type Listener = (configuration: Configuration) => void
 
-export class KnownConfiguration {
+export class InMemoryConfiguration {
   readonly #listeners: Listener[] = []
-  /** Cancels what the destination is still owed. */
+  /** Cancels the pending deliveries of the destination. */
   readonly #onDestinationDeleted: (id: string) => void
-  #now: Configuration = NOTHING
+  #current: Configuration = EMPTY_CONFIGURATION
 
   constructor(onDestinationDeleted: (id: string) => void) {
     this.#onDestinationDeleted = onDestinationDeleted
   }
 
-  get now(): Configuration {
-    return this.#now
+  get current(): Configuration {
+    return this.#current
   }
 
   listen(listener: Listener): void {
     this.#listeners.push(listener)
   }
 
-  become(next: Configuration): void {
-    const before = this.#now
+  replace(next: Configuration): void {
+    const before = this.#current
     if (next === before) return
-    this.#now = next
+    this.#current = next
     for (const listener of this.#listeners) listener(next)
     for (const id of before.destinations.keys()) if (!next.destinations.has(id)) this.#onDestinationDeleted(id)
   }

@@ -2,21 +2,21 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Source } from '../port/model.ts'
-import { emptiedDestination, sealDestination } from './stored-destination.ts'
+import { destinationWithoutSecrets, encryptDestination } from './stored-destination.ts'
 
-export interface Things {
+export interface Resources {
   sources: Source
   destinations: Destination
   oauthApps: OAuthApp
   tokens: ControlToken
 }
 
-export type Kind = keyof Things
+export type ResourceKind = keyof Resources
 
 /** Settings of these names hold sealed secrets. */
 export const SECRET_PREFIX = 'secret.'
 
-export const NOTHING: Configuration = {
+export const EMPTY_CONFIGURATION: Configuration = {
   sources: new Map(),
   destinations: new Map(),
   suppressions: new Map(),
@@ -27,16 +27,16 @@ export const NOTHING: Configuration = {
 export const TABLES = { sources: 'sources', destinations: 'destinations', oauthApps: 'oauth_apps', tokens: 'tokens' } as const
 
 /** The columns of a row beside its id, with secrets encrypted. */
-export function columnsOf<K extends Kind>(kind: K, thing: Things[K], box: SecretBox): Record<string, string | number> {
+export function columnsOf<K extends ResourceKind>(kind: K, resource: Resources[K], box: SecretBox): Record<string, string | number> {
   if (kind === 'tokens') {
-    const { name, role, hash, createdAtMs } = thing as ControlToken
+    const { name, role, hash, createdAtMs } = resource as ControlToken
     return { name, role, hash, created_at: createdAtMs }
   }
-  return { doc: JSON.stringify(kind === 'destinations' ? sealDestination(thing as Destination, box) : thing) }
+  return { doc: JSON.stringify(kind === 'destinations' ? encryptDestination(resource as Destination, box) : resource) }
 }
 
-/** The doc that is kept of a deleted thing because other rows refer to it. It contains no secrets. Null: the row is removed. */
-export function leftOf<K extends Kind>(kind: K, thing: Things[K]): string | null {
-  if (kind === 'destinations') return JSON.stringify(emptiedDestination(thing as Destination))
-  return kind === 'sources' ? JSON.stringify(thing) : null
+/** The doc that is kept of a deleted resource because other rows refer to it. It contains no secrets. Null: the row is removed. */
+export function docOfDeleted<K extends ResourceKind>(kind: K, resource: Resources[K]): string | null {
+  if (kind === 'destinations') return JSON.stringify(destinationWithoutSecrets(resource as Destination))
+  return kind === 'sources' ? JSON.stringify(resource) : null
 }

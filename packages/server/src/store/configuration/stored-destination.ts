@@ -8,31 +8,31 @@ import type { Destination } from '../port/model.ts'
 
 export type StoredDestination = StoredWebhook
 
-export function sealDestination(destination: Destination, box: SecretBox): StoredDestination {
+export function encryptDestination(destination: Destination, box: SecretBox): StoredDestination {
   const kind = kindOf(destination)
   return kind.withSecrets(kind.toStored(destination), (text, context) => box.seal(text, context))
 }
 
 /** Throws SecretBoxError for what the key does not open. */
-export function openDestination(stored: StoredDestination, box: SecretBox): Destination {
+export function decryptDestination(stored: StoredDestination, box: SecretBox): Destination {
   const kind = kindOf(stored)
   return kind.fromStored(kind.withSecrets(stored, (text, context) => box.open(text, context)))
 }
 
 /** The same, sealed in another way. */
-export function resealDestination(stored: StoredDestination, reseal: Sealing): StoredDestination {
+export function reencryptDestination(stored: StoredDestination, reseal: Sealing): StoredDestination {
   return kindOf(stored).withSecrets(stored, reseal)
 }
 
 /** A deleted destination: kept for what still refers to it, without anything that could be decrypted. */
-export function emptiedDestination(destination: Destination | StoredDestination): StoredDestination {
+export function destinationWithoutSecrets(destination: Destination | StoredDestination): StoredDestination {
   return kindOf(destination).withoutSecrets(destination as StoredDestination)
 }
 
 /** How many texts are sealed in it. */
-export function sealedCount(stored: StoredDestination): number {
+export function secretCount(stored: StoredDestination): number {
   let count = 0
-  resealDestination(stored, (text) => {
+  reencryptDestination(stored, (text) => {
     count++
     return text
   })

@@ -11,26 +11,26 @@ import {
   claim,
   claimOne,
   counts,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   newDestination,
   newSource,
-  newWay,
-  RecordingTaker,
+  newSourceAndDestination,
+  RecordingConsumer,
+  type StoreFixture,
   settle,
   track,
   tracks,
 } from './fixtures.ts'
 
-export function accepting({ store, reopen, open }: Ground): void {
+export function accepting({ store, reopen, open }: StoreFixture): void {
   const stored = async (sourceId: string): Promise<unknown[]> => {
     const messages = await allPages((page) => store().history.messages({ sourceId }, page), 1_000)
     return messages.map(({ content, index }) => content.items[index]?.['messageId'])
   }
 
   test('what was accepted is there after the store is opened again, with the work it owes', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const items = [track('a', { context: { page: 'x' } }), track('b')]
     const about = { receivedAtMs: 1_700_000_000_123, ip: '198.51.100.1', browser: true, sentAt: '2026-01-01T00:00:00.000Z' }
     const batch = { ...about, context: { locale: 'de' }, integrations: { All: true } }
@@ -53,7 +53,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('a message that comes twice in a batch is stored and owed once', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { duplicates } = await accept(store(), sourceId, [track('a'), track('b'), track('a'), track('a')], [destinationId])
     assert.deepEqual(duplicates, [2, 3])
     assert.deepEqual(await stored(sourceId), ['b', 'a'])
@@ -62,7 +62,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('a message that came in an earlier batch is a duplicate, also after the store is opened again', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a'), track('b')], [destinationId])
     const partly = await accept(store(), sourceId, [track('c'), track('b'), track('d')], [destinationId])
     assert.deepEqual(partly.duplicates, [1])
@@ -89,7 +89,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('a batch of duplicates alone stores nothing', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'same'), [destinationId])
     const again = await accept(store(), sourceId, tracks(3, 'same'), [destinationId])
     assert.deepEqual(again, { segment: null, duplicates: [0, 1, 2] })
@@ -104,7 +104,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('of the same message accepted at the same time many times, one is stored', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, at) => accept(store(), sourceId, [track('raced'), track(`own-${at}`)], [destinationId])),
     )
@@ -139,7 +139,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('what was planned for a destination that has been deleted meanwhile is kept with that reason', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await store().settings.deleteDestination(destinationId)
     await accept(store(), sourceId, [track('late')], [destinationId])
     const message = await store().history.message('late')
@@ -147,49 +147,49 @@ export function accepting({ store, reopen, open }: Ground): void {
     assert.deepEqual(message?.skips, [{ destinationId, reason: 'destination_deleted' }])
   })
 
-  test('new work goes at once to a taker that wants it, and nobody else can claim it', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+  test('new work goes at once to a consumer that wants it, and nobody else can claim it', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     const { segment } = await accept(store(), sourceId, [track('a'), track('b'), track('a')], [destinationId])
-    const [taken] = taker.taken
-    assert.ok(taken !== undefined && taker.taken.length === 1)
+    const [taken] = consumer.received
+    assert.ok(taken !== undefined && consumer.received.length === 1)
     assert.deepEqual(messageIdsOf(taken), ['a', 'b'])
     assert.equal(taken.contents.get(segment as number)?.items[2], null, 'a duplicate is not there')
-    assert.deepEqual(taker.asked, [[destinationId, taken.bytes]])
+    assert.deepEqual(consumer.reservations, [[destinationId, taken.bytes]])
     assert.deepEqual([taken.shipment.attempt, taken.shipment.firstAttemptAtMs, taken.shipment.replay], [0, null, false])
     assert.deepEqual((await claim(store(), destinationId)).shipments, [])
     await settle(store(), taken, 'delivered')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, delivered: 2 }))
   })
 
-  test('a taker that does not want new work is told that it is in the store', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    const taker = new RecordingTaker()
-    taker.wanted = false
-    store().delivery.attach(taker)
+  test('a consumer that does not want new work is told that it is in the store', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const consumer = new RecordingConsumer()
+    consumer.reserves = false
+    store().delivery.attach(consumer)
     await accept(store(), sourceId, [track('a')], [destinationId])
-    assert.deepEqual([taker.taken, taker.woken], [[], [destinationId]])
+    assert.deepEqual([consumer.received, consumer.woken], [[], [destinationId]])
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a'])
   })
 
-  test('a taker that wanted work which then did not come to be is told so', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+  test('a consumer that wanted work which then did not come to be is told so', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')])
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     await accept(store(), sourceId, [track('a')], [destinationId])
-    assert.deepEqual(taker.gone, taker.asked, 'all duplicates')
+    assert.deepEqual(consumer.cancelled, consumer.reservations, 'all duplicates')
     await accept(store(), sourceId, [track('a'), track('b')], { shipments: [{ destinationId, indexes: [0] }] })
-    assert.deepEqual(taker.gone, taker.asked, 'duplicates alone in its shipment')
+    assert.deepEqual(consumer.cancelled, consumer.reservations, 'duplicates alone in its shipment')
     await assert.rejects(accept(store(), 'src_unknown', [track('c')], [destinationId]))
-    assert.equal(taker.gone.length, 3, 'the commit failed')
-    assert.deepEqual(taker.gone, taker.asked)
-    assert.deepEqual(taker.taken, [])
+    assert.equal(consumer.cancelled.length, 3, 'the commit failed')
+    assert.deepEqual(consumer.cancelled, consumer.reservations)
+    assert.deepEqual(consumer.received, [])
   })
 
   test('a batch that cannot be stored takes none of those it is committed with down with it', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, (_, at) => accept(store(), at % 5 === 3 ? 'src_unknown' : sourceId, [track(`g-${at}`)], [destinationId])),
     )
@@ -199,7 +199,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('a duplicate is one also in a batch that is committed again because another could not be', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('known')], [destinationId])
     const batches = Array.from({ length: 12 }, (_, at) => {
       const items = [track('known'), track(`own-${at}`), track(`own-${at}`), track('known')]
@@ -230,7 +230,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   ]
   for (const [what, item] of odd) {
     test(`a message with ${what} passes unchanged`, async () => {
-      const { sourceId, destinationId } = await newWay(store())
+      const { sourceId, destinationId } = await newSourceAndDestination(store())
       const messageId = `odd-${what}-${randomUUID()}`
       await accept(store(), sourceId, [{ type: 'track', messageId, ...item }], [destinationId])
       const expected = JSON.stringify({ type: 'track', messageId, ...item })
@@ -278,7 +278,7 @@ export function accepting({ store, reopen, open }: Ground): void {
   })
 
   test('2,500 messages of 500 KB are one batch, also when half of them are duplicates', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const items = Array.from({ length: 2_500 }, (_, index) => track(`many-${index}`, { properties: { filler: 'x'.repeat(110) } }))
     assert.ok(JSON.stringify(items).length > 490_000)
     const half = items.filter((_, index) => index % 2 === 0)
@@ -305,7 +305,7 @@ export function accepting({ store, reopen, open }: Ground): void {
 
   test('what was given before the store is closed is committed', async () => {
     const other = await open({ retentionDays: 7 })
-    const { sourceId, destinationId } = await newWay(other.store)
+    const { sourceId, destinationId } = await newSourceAndDestination(other.store)
     const accepted = Array.from({ length: 50 }, (_, at) => accept(other.store, sourceId, [track(`m-${at}`)], [destinationId]))
     other.store.ingest.reject({ sourceId, code: 'invalid_json', count: 3, sample: '{', atMs: 5 })
     const reopened = await other.reopen()

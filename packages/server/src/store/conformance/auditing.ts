@@ -9,11 +9,11 @@ import {
   claimOne,
   DAY_MS,
   deliveriesOf,
-  type Ground,
   newDestination,
   newSource,
-  newWay,
+  newSourceAndDestination,
   quietMoment,
+  type StoreFixture,
   settle,
   track,
 } from './fixtures.ts'
@@ -21,7 +21,7 @@ import {
 const ANN: Actor = { id: 'tok_ann', name: 'Ann' }
 const BOB: Actor = { id: 'tok_bob', name: 'Bob \u{1f600}' }
 
-export function auditing({ store, reopen, open }: Ground): void {
+export function auditing({ store, reopen, open }: StoreFixture): void {
   let made = 0
   const newToken = (change: Partial<ControlToken> = {}): Promise<ControlToken> =>
     store().settings.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
@@ -126,7 +126,7 @@ export function auditing({ store, reopen, open }: Ground): void {
   test('what changed nothing is not written down', async () => {
     const { deletions, replays, settings } = store()
     const action = own()
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await settings.updateSource('src_unknown', { enabled: false }, noted(action))
     const { sources, destinations } = store().configuration()
     const { name, writeKeys } = sources.get(sourceId) ?? assert.fail()

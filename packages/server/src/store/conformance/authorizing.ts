@@ -5,11 +5,11 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import type { NewOAuthApp, OAuthApp, Store } from '../store.ts'
-import { accept, type Ground, NOW_MS, newDestination, newSource, settleAll, tracks } from './fixtures.ts'
+import { accept, NOW_MS, newDestination, newSource, type StoreFixture, settleAll, tracks } from './fixtures.ts'
 
 const ACTOR = { id: 'tok_1', name: 'somebody' }
 
-export function authorizing({ store, reopen, open }: Ground): void {
+export function authorizing({ store, reopen, open }: StoreFixture): void {
   const newApp = (change: Partial<NewOAuthApp> = {}, of: Store = store()): Promise<OAuthApp> =>
     of.settings.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
 
@@ -91,13 +91,13 @@ export function authorizing({ store, reopen, open }: Ground): void {
   test('a secret is made once, whoever asks first, and is not readable in what is stored', async () => {
     const other = await open({ retentionDays: 7 })
     const asked = await Promise.all(
-      ['SECRET-1', 'SECRET-2', 'SECRET-3'].map((fresh) => other.store.secrets.keep('oauth_signing_key', fresh)),
+      ['SECRET-1', 'SECRET-2', 'SECRET-3'].map((fresh) => other.store.secrets.getOrCreate('oauth_signing_key', fresh)),
     )
     assert.deepEqual([new Set(asked).size, asked[0]?.startsWith('SECRET-')], [1, true])
-    assert.equal(await other.store.secrets.keep('session_key', 'SECRET-4 ✓'), 'SECRET-4 ✓')
+    assert.equal(await other.store.secrets.getOrCreate('session_key', 'SECRET-4 ✓'), 'SECRET-4 ✓')
     const reopened = await other.reopen()
     assert.deepEqual(
-      [await reopened.secrets.keep('oauth_signing_key', 'SECRET-5'), await reopened.secrets.keep('session_key', '')],
+      [await reopened.secrets.getOrCreate('oauth_signing_key', 'SECRET-5'), await reopened.secrets.getOrCreate('session_key', '')],
       [asked[0], 'SECRET-4 ✓'],
     )
     assert.ok(!(await other.closeAndRead()).includes('SECRET-'))
@@ -143,7 +143,7 @@ export function authorizing({ store, reopen, open }: Ground): void {
       [['https://example.com/hook?code=(hidden)&n=(hidden)']],
     )
 
-    await reopened.secrets.reseal(createSecretBox('another key'))
+    await reopened.secrets.rotateKey(createSecretBox('another key'))
     assert.equal(await isReadable(), false)
     assert.deepEqual((await other.reopen('another key')).configuration().destinations.get(kept.id), kept)
     await other.dispose()
@@ -157,18 +157,18 @@ export function authorizing({ store, reopen, open }: Ground): void {
     const plain = await newDestination(other.store, id)
     const deleted = await newDestination(other.store, id, secrets)
     await other.store.settings.deleteDestination(deleted.id)
-    await other.store.secrets.keep('oauth_signing_key', 'the key')
+    await other.store.secrets.getOrCreate('oauth_signing_key', 'the key')
     const before = other.store.configuration()
     const box = createSecretBox('another key')
-    assert.equal(await other.store.secrets.reseal(box), 6, 'four secrets, and the URL of each destination')
+    assert.equal(await other.store.secrets.rotateKey(box), 6, 'four secrets, and the URL of each destination')
     // What is stored after it is sealed with the new key too.
     await other.store.settings.updateDestination(plain.id, { sharedSecret: 'later' })
-    assert.equal(await other.store.secrets.keep('session_key', 'fresh'), 'fresh')
+    assert.equal(await other.store.secrets.getOrCreate('session_key', 'fresh'), 'fresh')
 
     const reopened = await other.reopen('another key')
     assert.deepEqual(reopened.configuration().destinations.get(kept.id), before.destinations.get(kept.id))
     assert.equal(reopened.configuration().destinations.get(plain.id)?.sharedSecret, 'later')
-    assert.equal(await reopened.secrets.keep('oauth_signing_key', ''), 'the key')
+    assert.equal(await reopened.secrets.getOrCreate('oauth_signing_key', ''), 'the key')
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes(`v1.${box.keyId}.`))
     assert.ok(!bytes.includes(`v1.${createSecretBox('a key for tests').keyId}.`))
@@ -179,26 +179,26 @@ export function authorizing({ store, reopen, open }: Ground): void {
   test('a key can be changed before anything was encrypted with it, and the change is in the audit log', async () => {
     const other = await open({ retentionDays: 7 })
     const entry = { actor: ACTOR, action: 'key.rotate', subject: 'store', before: null }
-    assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), (after) => ({ ...entry, after })), 0)
+    assert.equal(await other.store.secrets.rotateKey(createSecretBox('another key'), (after) => ({ ...entry, after })), 0)
     const { data } = await other.store.history.audit({}, { limit: 2, cursor: null })
     assert.deepEqual(
       data.map(({ actor, action, after }) => ({ actor, action, after })),
       [{ actor: ACTOR, action: 'key.rotate', after: { secrets: 0 } }],
     )
-    await other.store.secrets.keep('oauth_signing_key', 'the key')
+    await other.store.secrets.getOrCreate('oauth_signing_key', 'the key')
     const reopened = await other.reopen('another key')
-    assert.equal(await reopened.secrets.keep('oauth_signing_key', ''), 'the key')
+    assert.equal(await reopened.secrets.getOrCreate('oauth_signing_key', ''), 'the key')
     await other.dispose()
   })
 
   test('a secret that resealing leaves out is gone, and made anew by who next asks for it', async () => {
     const other = await open({ retentionDays: 7 })
-    for (const name of ['oauth_signing_key', 'pseudonym_key'] as const) await other.store.secrets.keep(name, `SECRET of ${name}`)
-    assert.equal(await other.store.secrets.reseal(createSecretBox('another key'), undefined, ['oauth_signing_key', 'session_key']), 1)
-    assert.equal(await other.store.secrets.keep('oauth_signing_key', 'fresh'), 'fresh')
+    for (const name of ['oauth_signing_key', 'pseudonym_key'] as const) await other.store.secrets.getOrCreate(name, `SECRET of ${name}`)
+    assert.equal(await other.store.secrets.rotateKey(createSecretBox('another key'), undefined, ['oauth_signing_key', 'session_key']), 1)
+    assert.equal(await other.store.secrets.getOrCreate('oauth_signing_key', 'fresh'), 'fresh')
     const reopened = await other.reopen('another key')
     assert.deepEqual(
-      [await reopened.secrets.keep('oauth_signing_key', ''), await reopened.secrets.keep('pseudonym_key', '')],
+      [await reopened.secrets.getOrCreate('oauth_signing_key', ''), await reopened.secrets.getOrCreate('pseudonym_key', '')],
       ['fresh', 'SECRET of pseudonym_key'],
     )
     await other.dispose()
@@ -206,9 +206,9 @@ export function authorizing({ store, reopen, open }: Ground): void {
 
   test('a wrong key is found at the opening, also where only a named secret was stored', async () => {
     const other = await open({ retentionDays: 7 })
-    await other.store.secrets.keep('oauth_signing_key', 'the key')
+    await other.store.secrets.getOrCreate('oauth_signing_key', 'the key')
     await assert.rejects(other.reopen('a wrong key'), { name: 'SecretBoxError', reason: 'wrong_key' })
-    assert.equal(await (await other.reopen()).secrets.keep('oauth_signing_key', ''), 'the key')
+    assert.equal(await (await other.reopen()).secrets.getOrCreate('oauth_signing_key', ''), 'the key')
     await other.dispose()
   })
 }

@@ -10,20 +10,20 @@ import {
   claimOne,
   counts,
   deliveriesOf,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   NOW_MS,
   newDestination,
   newSource,
-  newWay,
+  newSourceAndDestination,
+  type StoreFixture,
   settle,
   track,
   tracks,
   until,
 } from './fixtures.ts'
 
-export function configuring({ store, reopen, open }: Ground): void {
+export function configuring({ store, reopen, open }: StoreFixture): void {
   test('sources and destinations are the same after the store is opened again', async () => {
     const writeKeys = [randomUUID(), '\'quoted"', 'ключ\0']
     const source = await newSource(store(), { name: 'näme', writeKeys, requireOAuth: true, enabled: false })
@@ -220,7 +220,7 @@ export function configuring({ store, reopen, open }: Ground): void {
   }
 
   test('what a deleted destination is owed is cancelled, with the reason', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'c'), [destinationId])
     await settle(store(), await claimOne(store(), destinationId), (id) => (id.endsWith('-0') ? 'delivered' : 'retry'))
     for (let at = 0; at < 5; at++) await accept(store(), sourceId, tracks(2), [destinationId])
@@ -238,7 +238,7 @@ export function configuring({ store, reopen, open }: Ground): void {
   })
 
   test('what is held when its destination is deleted is cancelled when it is given back or stays owed', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const name of ['a', 'b', 'c']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const [a, b, c] = (await claim(store(), destinationId)).shipments
     assert.ok(a && b && c)
@@ -252,7 +252,7 @@ export function configuring({ store, reopen, open }: Ground): void {
   })
 
   test('the cancelling of many deliveries goes on after the store was closed in the middle', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const batches = Array.from({ length: 4 }, () => tracks(1_000))
     for (const items of batches) await accept(store(), sourceId, items, [destinationId])
     const held = await claimOne(store(), destinationId)
@@ -265,7 +265,7 @@ export function configuring({ store, reopen, open }: Ground): void {
   })
 
   test('a disabled destination keeps what it is owed', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('kept')], [destinationId])
     await store().settings.updateDestination(destinationId, { enabled: false })
     await reopen()
@@ -274,7 +274,7 @@ export function configuring({ store, reopen, open }: Ground): void {
   })
 
   test('a paused destination keeps what it is owed, and is owed what comes', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
     await accept(store(), sourceId, [track('before')], [destinationId])
     assert.equal((await store().settings.updateDestination(destinationId, { paused: true }))?.paused, true)

@@ -6,19 +6,19 @@ import { accepting } from './accepting.ts'
 import { auditing } from './auditing.ts'
 import { authorizing } from './authorizing.ts'
 import { configuring } from './configuring.ts'
-import { conserving } from './conservation.ts'
+import { conservation } from './conservation.ts'
 import { counting } from './counting.ts'
 import { deleting } from './deleting.ts'
 import { delivering } from './delivering.ts'
-import { type Ground, type Open, type OpenStore, RecordingTaker } from './fixtures.ts'
+import { type Open, type OpenStore, RecordingConsumer, type StoreFixture } from './fixtures.ts'
 import { inspecting } from './inspecting.ts'
-import { telling } from './message-details.ts'
-import { settlingInParts } from './partial-settlement.ts'
+import { messageDetails } from './message-details.ts'
+import { partialSettlement } from './partial-settlement.ts'
 import { purging } from './purging.ts'
 import { reading } from './reading.ts'
 import { replaySequences } from './replay-sequences.ts'
 import { replaying } from './replaying.ts'
-import { retaining } from './retention.ts'
+import { retention } from './retention.ts'
 import { suppressing } from './suppressing.ts'
 
 export type { Open, OpenStore } from './fixtures.ts'
@@ -31,27 +31,27 @@ export function conformance(name: string, open: Open): void {
     })
     after(() => opened.dispose())
     beforeEach(() => {
-      const idle = new RecordingTaker()
-      idle.wanted = false
+      const idle = new RecordingConsumer()
+      idle.reserves = false
       opened.store.delivery.attach(idle)
     })
-    const ground: Ground = { open, store: () => opened.store, reopen: () => opened.reopen() }
-    suite('accepting', () => accepting(ground))
-    suite('delivering', () => delivering(ground))
-    suite('settling in parts', () => settlingInParts(ground))
-    suite('reading', () => reading(ground))
-    suite('telling', () => telling(ground))
-    suite('configuring', () => configuring(ground))
-    suite('authorizing', () => authorizing(ground))
-    suite('deleting', () => deleting(ground))
-    suite('purging', () => purging(ground))
-    suite('suppressing', () => suppressing(ground))
-    suite('auditing', () => auditing(ground))
-    suite('retaining', () => retaining(ground))
-    suite('conserving', () => conserving(ground))
-    suite('inspecting', () => inspecting(ground))
-    suite('replaying', () => replaying(ground))
-    suite('replaying in any sequence', () => replaySequences(ground))
-    suite('counting', () => counting(ground))
+    const fixture: StoreFixture = { open, store: () => opened.store, reopen: () => opened.reopen() }
+    suite('accepting', () => accepting(fixture))
+    suite('delivering', () => delivering(fixture))
+    suite('partial settlement', () => partialSettlement(fixture))
+    suite('reading', () => reading(fixture))
+    suite('message details', () => messageDetails(fixture))
+    suite('configuring', () => configuring(fixture))
+    suite('authorizing', () => authorizing(fixture))
+    suite('deleting', () => deleting(fixture))
+    suite('purging', () => purging(fixture))
+    suite('suppressing', () => suppressing(fixture))
+    suite('auditing', () => auditing(fixture))
+    suite('retention', () => retention(fixture))
+    suite('conservation', () => conservation(fixture))
+    suite('inspecting', () => inspecting(fixture))
+    suite('replaying', () => replaying(fixture))
+    suite('replaying in any sequence', () => replaySequences(fixture))
+    suite('counting', () => counting(fixture))
   })
 }

@@ -13,12 +13,12 @@ import {
   DAY_MS,
   deliveriesOf,
   type Fate,
-  type Ground,
   NOW_MS,
   newDestination,
   newSource,
   type OpenStore,
-  RecordingTaker,
+  RecordingConsumer,
+  type StoreFixture,
   settlementOf,
   track,
   until,
@@ -91,7 +91,7 @@ class Model {
   #held: ClaimedShipment[] = []
   #stale: ClaimedShipment[] = []
   #epoch = 0
-  #taker = new RecordingTaker()
+  #consumer = new RecordingConsumer()
 
   constructor(opened: OpenStore) {
     this.#opened = opened
@@ -104,7 +104,7 @@ class Model {
   async start(): Promise<void> {
     for (let at = 0; at < 2; at++) this.#sources.push((await newSource(this.#store)).id)
     for (let at = 0; at < DESTINATIONS; at++) this.#destinations.push((await newDestination(this.#store, this.#sources[0] as string)).id)
-    this.#store.delivery.attach(this.#taker)
+    this.#store.delivery.attach(this.#consumer)
   }
 
   async run(one: Step): Promise<void> {
@@ -160,8 +160,8 @@ class Model {
         await this.#opened.reopen()
         this.#stale.push(...this.#held)
         this.#held = []
-        this.#taker = new RecordingTaker()
-        this.#store.delivery.attach(this.#taker)
+        this.#consumer = new RecordingConsumer()
+        this.#store.delivery.attach(this.#consumer)
         this.#cancelUnheld()
     }
   }
@@ -213,13 +213,13 @@ class Model {
       if (this.#seen.has(key)) expected.push(index)
       this.#seen.add(key)
     }
-    this.#taker.wanted = own
+    this.#consumer.reserves = own
     const destinationIds = to.map((at) => this.#destinations[at] as string)
     const items = messageIds.map((messageId) => track(messageId))
     const { segment, duplicates } = await accept(this.#store, sourceId, items, destinationIds)
     assert.deepEqual(duplicates, expected)
     assert.equal(segment === null, expected.length === ids.length)
-    this.#hold(this.#taker.taken.splice(0))
+    this.#hold(this.#consumer.received.splice(0))
     if (segment === null) return
     for (const index of messageIds.keys()) {
       const message = await this.#store.history.message(`${segment}-${index}`)
@@ -300,7 +300,7 @@ class Model {
   }
 }
 
-export function conserving({ open }: Ground): void {
+export function conservation({ open }: StoreFixture): void {
   test('nothing is lost or made up by any sequence of operations', { timeout: 600_000 }, async () => {
     const opened = await open({ retentionDays: 7 })
     const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { StatQuery, StatRow, Store } from '../store.ts'
-import { accept, DAY_MS, type Ground, newDestination, newWay, settleAll, tracks } from './fixtures.ts'
+import { accept, DAY_MS, newDestination, newSourceAndDestination, type StoreFixture, settleAll, tracks } from './fixtures.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** On the grid of every step. */
 const AT_MS = 20_000 * DAY_MS
 
-export function counting({ store, reopen, open }: Ground): void {
+export function counting({ store, reopen, open }: StoreFixture): void {
   const row = (subject: string, atMs: number, counts: StatRow['counts'], kind: StatRow['kind'] = 'source'): StatRow => {
     return { kind, subject, atMs, counts }
   }
@@ -100,7 +100,7 @@ export function counting({ store, reopen, open }: Ground): void {
   })
 
   test('the oldest that is pending is told of every destination that is owed something, and of no other', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: idle } = await newDestination(store(), sourceId)
     const before = Date.now()
     await accept(store(), sourceId, tracks(1), [destinationId])

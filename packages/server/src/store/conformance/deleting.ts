@@ -12,13 +12,13 @@ import {
   claimOne,
   counts,
   DAY_MS,
-  type Ground,
   ledgerOf,
   NOW_MS,
   newDestination,
   newSource,
-  newWay,
-  RecordingTaker,
+  newSourceAndDestination,
+  RecordingConsumer,
+  type StoreFixture,
   settle,
   settlementOf,
   track,
@@ -26,19 +26,19 @@ import {
   until,
 } from './fixtures.ts'
 
-export function deleting({ store, reopen, open }: Ground): void {
+export function deleting({ store, reopen, open }: StoreFixture): void {
   const states = ({ targets }: WithTargets): string[] =>
     targets.map(({ userId, destinationId, state }) => `${userId} ${destinationId} ${state}`).sort()
 
   test('a delete message is owed for each user, source and enabled destination, and is alone in its shipment', async () => {
-    const { sourceId, destinationId: one } = await newWay(store())
+    const { sourceId, destinationId: one } = await newSourceAndDestination(store())
     // A paused one is told like the others, when it is resumed.
     const { id: two } = await newDestination(store(), sourceId, { paused: true })
     const { id: off } = await newDestination(store(), sourceId, { enabled: false })
-    const { sourceId: otherSource, destinationId: otherDestination } = await newWay(store())
+    const { sourceId: otherSource, destinationId: otherDestination } = await newSourceAndDestination(store())
     const { id: bare } = await newSource(store())
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     const sourceIds = [sourceId, otherSource, bare, sourceId]
     const { id } = await store().deletions.create({ userIds: ['u1', 'u2', 'u1'], sourceIds, suppress: false })
     const deletion = await detail(store(), id)
@@ -52,7 +52,7 @@ export function deleting({ store, reopen, open }: Ground): void {
     )
     // Others may be woken as well, when a node has been held up for longer than its lease.
     await until(
-      async () => taker.woken,
+      async () => consumer.woken,
       (woken) => [one, two, otherDestination].every((each) => woken.includes(each)),
       'the destinations are woken',
     )
@@ -71,7 +71,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('a deletion without sources is for every source there is', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id, sourceIds } = await store().deletions.create({ userIds: ['all over'], sourceIds: null, suppress: false })
     const { targets } = await detail(store(), id)
     assert.deepEqual([...sourceIds].sort(), [...store().configuration().sources.keys()].sort())
@@ -100,7 +100,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('the status of a deletion follows its deliveries and its purge', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id } = await store().deletions.create({ userIds: ['a', 'b', 'c'], sourceIds: [sourceId], suppress: false })
     const isPurged = (): Promise<WithTargets> =>
       until(
@@ -138,13 +138,13 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('delivery is notified of a deletion before its delete message can be claimed', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const told: string[] = []
-    const taker = new RecordingTaker()
-    taker.deleted = () => void told.push('deleted')
-    store().delivery.attach(taker)
+    const consumer = new RecordingConsumer()
+    consumer.dropMessages = () => void told.push('deleted')
+    store().delivery.attach(consumer)
     await accept(store(), sourceId, [track('w-0'), track('w-1', { userId: 'gone' })], [destinationId])
-    assert.equal(taker.taken.length, 1)
+    assert.equal(consumer.received.length, 1)
     // Somebody who looks for work all the time, and is not woken for it.
     const claiming = until(
       () => claim(store(), destinationId),
@@ -154,11 +154,11 @@ export function deleting({ store, reopen, open }: Ground): void {
     await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await claiming
     assert.deepEqual(told, ['deleted', 'claimed'])
-    store().delivery.attach(new RecordingTaker())
+    store().delivery.attach(new RecordingConsumer())
   })
 
   test('users whose ids are as long as messages may be are deleted and suppressed like any other', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     // Nothing that can be made shorter, and alike for longer than any index looks.
     const common = randomBytes(15_000).toString('base64')
     const userIds = [...['a', 'b', 'c'].map((end) => common + randomBytes(9_000).toString('base64') + end), 'short']
@@ -216,7 +216,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   }
 
   test('a deletion of 5,000 users is one change', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const userIds = Array.from({ length: 5_000 }, (_, at) => `user-${at}`)
     await accept(
       store(),
@@ -238,7 +238,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('targets are listed by state and user, on pages of any size, and counted', async () => {
-    const { sourceId, destinationId: one } = await newWay(store())
+    const { sourceId, destinationId: one } = await newSourceAndDestination(store())
     const { id: two } = await newDestination(store(), sourceId)
     const { id: quiet } = await newSource(store())
     const userIds = ['t-1', 't-2', 't-3']
@@ -277,7 +277,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   test('deletions are listed by state and user', async () => {
     const other = await open({ retentionDays: 7 })
     const { deletions } = other.store
-    const { sourceId } = await newWay(other.store)
+    const { sourceId } = await newSourceAndDestination(other.store)
     const { id: quiet } = await newSource(other.store)
     const pending = await deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
     const finished = await deletions.create({ userIds: ['b', 'c'], sourceIds: [quiet], suppress: false })
@@ -300,7 +300,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   test('users of a deletion that ended before the retention time stand in it by pseudonym, and are found by their ids', async () => {
     const other = await open({ retentionDays: 7 })
     const { deletions } = other.store
-    const { sourceId, destinationId } = await newWay(other.store)
+    const { sourceId, destinationId } = await newSourceAndDestination(other.store)
     const { id: quiet } = await newSource(other.store)
     const request = { userIds: ['FORGOTTEN-1', 'FORGOTTEN-2'], sourceIds: [sourceId, quiet], suppress: false }
     const { id } = await deletions.create(request)
@@ -348,7 +348,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('a delete message that failed and is replayed brings its request to its end', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id } = await store().deletions.create({ userIds: ['r-1', 'r-2'], sourceIds: [sourceId], suppress: false })
     const settleAs = async (fates: readonly ('delivered' | 'failed')[]): Promise<void> => {
       const { shipments } = await claim(store(), destinationId)
@@ -379,7 +379,7 @@ export function deleting({ store, reopen, open }: Ground): void {
   })
 
   test('whichever of its deliveries a failed delete message is replayed from, the last replay tells its end', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id } = await store().deletions.create({ userIds: ['r-3'], sourceIds: [sourceId], suppress: false })
     const settleAs = async (fate: 'delivered' | 'failed'): Promise<void> => settle(store(), await claimOne(store(), destinationId), fate)
     await settleAs('failed')

@@ -9,21 +9,21 @@ import {
   claimOne,
   counts,
   type Fate,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   NOW_MS,
-  newWay,
+  newSourceAndDestination,
   quietMoment,
+  type StoreFixture,
   settle,
   settlementOf,
   track,
   tracks,
 } from './fixtures.ts'
 
-export function delivering({ store, reopen }: Ground): void {
+export function delivering({ store, reopen }: StoreFixture): void {
   test('shipments that were left in the store are claimed in the order they came, once each', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 7; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const first = await claim(store(), destinationId, { maxFresh: 3 })
     assert.deepEqual([first.shipments.flatMap(messageIdsOf), first.moreFresh], [['m-0', 'm-1', 'm-2'], true])
@@ -33,12 +33,12 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('a process that is alone has the whole of every limit', async () => {
-    const { destinationId } = await newWay(store())
+    const { destinationId } = await newSourceAndDestination(store())
     for (const limit of [1, 2, 7, 1_000]) assert.equal(store().delivery.share(destinationId, limit), limit)
   })
 
   test('claims made at the same time share no shipment', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 20; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const claims = await Promise.all(Array.from({ length: 12 }, () => claim(store(), destinationId, { maxFresh: 3 })))
     const ids = claims.flatMap(({ shipments }) => shipments.map(({ shipment }) => shipment.id))
@@ -46,7 +46,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('a claim stops after the shipment that passes its bytes', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 4; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const { bytes } = await claimOne(store(), destinationId)
     const next = await claim(store(), destinationId, { maxBytes: bytes })
@@ -55,14 +55,14 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('a claim finds nothing of other destinations, and nothing for one that is not known', async () => {
-    const [one, other] = [await newWay(store()), await newWay(store())]
+    const [one, other] = [await newSourceAndDestination(store()), await newSourceAndDestination(store())]
     await accept(store(), one.sourceId, [track('a')], [one.destinationId])
     assert.deepEqual((await claim(store(), other.destinationId)).shipments, [])
     assert.deepEqual((await claim(store(), 'dst_unknown')).shipments, [])
   })
 
   test('a retry is claimed when it is due and not before', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
     const urls = ['https://example.com/second']
     const options = { dueAtMs: NOW_MS + 1_000, firstAttemptAtMs: NOW_MS - 7, urls, unit: true }
@@ -82,7 +82,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('a retry whose time has fractions of a millisecond is not early', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')], [destinationId])
     await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 0.25, firstAttemptAtMs: NOW_MS - 0.5 })
     assert.deepEqual((await claim(store(), destinationId, { nowMs: NOW_MS })).shipments, [])
@@ -90,7 +90,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('retries come by when they are due, within what was asked for, and fresh ones beside them', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const [at, dueAtMs] of [30, 10, 20].entries()) {
       await accept(store(), sourceId, [track(`late-${at}`)], [destinationId])
       await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + dueAtMs })
@@ -104,7 +104,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('retries whose window is over are claimed, due or not, oldest first', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const firstAttemptAtMs of [500, 100, 300, 900]) {
       await accept(store(), sourceId, [track(`w-${firstAttemptAtMs}`)], [destinationId])
       await settle(store(), await claimOne(store(), destinationId), 'retry', { firstAttemptAtMs, dueAtMs: NOW_MS * 2 - firstAttemptAtMs })
@@ -118,7 +118,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('what is given back can be claimed again, in its place', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 3; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const { shipments } = await claim(store(), destinationId)
     store().delivery.release(shipments.slice(0, 2).map(({ shipment }) => shipment))
@@ -128,7 +128,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('what was held when the store was closed can be claimed after it is opened', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')], [destinationId])
     await claimOne(store(), destinationId)
     await reopen()
@@ -136,7 +136,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('a shipment that another has claimed since cannot be settled or given back by the claim before', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')], [destinationId])
     const stale = await claimOne(store(), destinationId)
     store().delivery.release([stale.shipment])
@@ -151,7 +151,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('of two settlements of one shipment at the same time one is refused', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(2), [destinationId])
     const claimed = await claimOne(store(), destinationId)
     const results = await Promise.allSettled([
@@ -167,7 +167,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('each delivery of a shipment can come to an end of its own', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(6, 'e'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
     const fates: Fate[] = ['delivered', 'failed', 'expired', 'cancelled', 'retry', 'untouched']
@@ -187,7 +187,7 @@ export function delivering({ store, reopen }: Ground): void {
   })
 
   test('deliveries of several shipments go on as one', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const name of ['a', 'b']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const { shipments } = await claim(store(), destinationId)
     const both = shipments.map(({ shipment }) => shipment)
@@ -228,7 +228,7 @@ export function delivering({ store, reopen }: Ground): void {
   ]
   for (const [what, change] of uneven) {
     test(`a settlement that ${what} is refused and changes nothing`, async () => {
-      const { sourceId, destinationId } = await newWay(store())
+      const { sourceId, destinationId } = await newSourceAndDestination(store())
       await accept(store(), sourceId, tracks(3), [destinationId])
       const claimed = await claimOne(store(), destinationId)
       await assert.rejects(store().delivery.settle(change(settlementOf([claimed.shipment], 'delivered'))))
@@ -239,7 +239,7 @@ export function delivering({ store, reopen }: Ground): void {
   }
 
   test('the oldest that a destination is owed is known by when it was accepted', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     assert.equal(await store().books.oldestPendingAtMs(destinationId), null)
     assert.equal(await store().books.oldestPendingAtMs('dst_unknown'), null)
     const before = Date.now()

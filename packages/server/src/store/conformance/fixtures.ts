@@ -26,10 +26,10 @@ import type {
   SegmentContent,
   Settlement,
   Shipment,
+  ShipmentConsumer,
   ShipmentDraft,
   Source,
   Store,
-  Taker,
 } from '../store.ts'
 import { NO_FILTER } from '../store.ts'
 
@@ -47,7 +47,7 @@ export interface OpenStore {
 export type Open = (options: { retentionDays: number }) => Promise<OpenStore>
 
 /** The suite's store, opened once; tests keep apart by having sources and destinations of their own. */
-export interface Ground {
+export interface StoreFixture {
   open: Open
   store: () => Store
   reopen: () => Promise<Store>
@@ -86,7 +86,7 @@ export async function newDestination(store: Store, sourceId: string, change: Par
 }
 
 /** A source with one destination. */
-export async function newWay(store: Store): Promise<{ sourceId: string; destinationId: string }> {
+export async function newSourceAndDestination(store: Store): Promise<{ sourceId: string; destinationId: string }> {
   const { id: sourceId } = await newSource(store)
   const { id: destinationId } = await newDestination(store, sourceId)
   return { sourceId, destinationId }
@@ -304,29 +304,30 @@ export async function quietMoment(): Promise<number> {
   return before + 20
 }
 
-/** Writes down what a taker is told. */
-export class RecordingTaker implements Taker {
-  wanted = true
-  readonly asked: [destinationId: string, bytes: number][] = []
-  readonly taken: ClaimedShipment[] = []
-  readonly gone: [destinationId: string, bytes: number][] = []
+/** Records the calls that it receives. */
+export class RecordingConsumer implements ShipmentConsumer {
+  /** What `reserve` returns. */
+  reserves = true
+  readonly reservations: [destinationId: string, bytes: number][] = []
+  readonly received: ClaimedShipment[] = []
+  readonly cancelled: [destinationId: string, bytes: number][] = []
   readonly deletions: IsDeleted[] = []
   readonly woken: string[] = []
 
-  wants(destinationId: string, bytes: number): boolean {
-    this.asked.push([destinationId, bytes])
-    return this.wanted
+  reserve(destinationId: string, bytes: number): boolean {
+    this.reservations.push([destinationId, bytes])
+    return this.reserves
   }
 
-  take(claimed: ClaimedShipment): void {
-    this.taken.push(claimed)
+  deliver(claimed: ClaimedShipment): void {
+    this.received.push(claimed)
   }
 
-  lost(destinationId: string, bytes: number): void {
-    this.gone.push([destinationId, bytes])
+  cancelReservation(destinationId: string, bytes: number): void {
+    this.cancelled.push([destinationId, bytes])
   }
 
-  deleted(isDeleted: IsDeleted): void {
+  dropMessages(isDeleted: IsDeleted): void {
     this.deletions.push(isDeleted)
   }
 

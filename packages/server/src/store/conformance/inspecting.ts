@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accept, claim, type Ground, newDestination, newSource, newWay, settlementOf, tracks } from './fixtures.ts'
+import { accept, claim, newDestination, newSource, newSourceAndDestination, type StoreFixture, settlementOf, tracks } from './fixtures.ts'
 
 const DEADLINE_MS = 60_000
 
-export function inspecting({ store, open }: Ground): void {
+export function inspecting({ store, open }: StoreFixture): void {
   test('what is stored is whole, and its ledger equals its recount, while messages are accepted and settled', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     let over = false
     const writing = (async () => {
       // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits

@@ -10,12 +10,12 @@ import {
   claimOne,
   DAY_MS,
   deliveriesOf,
-  type Ground,
   newDestination,
   newSource,
-  newWay,
+  newSourceAndDestination,
   quietMoment,
   requestRecord,
+  type StoreFixture,
   settle,
   settlementOf,
   track,
@@ -25,7 +25,7 @@ import {
 
 const TRACE: TraceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
 
-export function telling({ store, reopen, open }: Ground): void {
+export function messageDetails({ store, reopen, open }: StoreFixture): void {
   const trail = async (id: string) => {
     const [newest, ...others] = await store().history.trails(id)
     assert.ok(newest !== undefined, `${id} is to be found`)
@@ -35,7 +35,7 @@ export function telling({ store, reopen, open }: Ground): void {
 
   test('the trace of a call is with its messages, on every way to them', async () => {
     for (const trace of [TRACE, { ...TRACE, tracestate: 'congo=t61rcWkgMzE, rojo=00f067aa0ba902b7' }]) {
-      const { sourceId, destinationId } = await newWay(store())
+      const { sourceId, destinationId } = await newSourceAndDestination(store())
       const { segment } = await accept(store(), sourceId, [track('traced')], [destinationId], { trace })
       const bare = await accept(store(), sourceId, [track('bare')], [destinationId])
       await reopen()
@@ -58,7 +58,7 @@ export function telling({ store, reopen, open }: Ground): void {
   })
 
   test('why a filter kept a message back is kept with it', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const other = await newDestination(store(), sourceId)
     await accept(store(), sourceId, [track('kept-back-0'), track('kept-back-1')], {
       skips: [
@@ -82,7 +82,7 @@ export function telling({ store, reopen, open }: Ground): void {
   })
 
   test('a message knows how often it came again, and when last', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const send = (receivedAtMs: number, ...ids: string[]): Promise<unknown> =>
       accept(
         store(),
@@ -127,7 +127,7 @@ export function telling({ store, reopen, open }: Ground): void {
   })
 
   test('of a purged message there is still when it came and where it was owed, and nothing of what it said', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('purged-0', { userId: 'leaves' }), track('purged-1')], [destinationId])
     const { id } = await trail('purged-0')
     const { id: deletion } = await store().deletions.create({ userIds: ['leaves'], sourceIds: [sourceId], suppress: false })
@@ -175,7 +175,7 @@ export function telling({ store, reopen, open }: Ground): void {
 
   /** Three calls of two messages each, sent as one batch to two URLs, of which the second message of each call failed alone later. */
   async function sentTogether(of: Store): Promise<{ destinationId: string; shipments: Shipment[]; parts: Shipment['parts'] }> {
-    const { sourceId, destinationId } = await newWay(of)
+    const { sourceId, destinationId } = await newSourceAndDestination(of)
     for (const prefix of ['x', 'y', 'z']) await accept(of, sourceId, tracks(2, `${sourceId}-${prefix}`), [destinationId])
     const shipments = (await claim(of, destinationId)).shipments.map(({ shipment }) => shipment)
     const parts = shipments.flatMap(({ parts }) => parts)
@@ -213,7 +213,7 @@ export function telling({ store, reopen, open }: Ground): void {
   })
 
   test('a delivery whose request carried messages of one call has nothing gathered', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(2, 'alone'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
     assert.equal((await store().history.delivery(deliveriesOf(claimed.shipment)[0] as string))?.gathered, null)

@@ -9,12 +9,12 @@ import {
   claimOne,
   counts,
   type Fate,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   NOW_MS,
-  newWay,
-  RecordingTaker,
+  newSourceAndDestination,
+  RecordingConsumer,
+  type StoreFixture,
   settle,
   settlementOf,
   track,
@@ -40,9 +40,9 @@ function held(claimed: ClaimedShipment, { kept: [kept] }: Settlement): ClaimedSh
   return { ...claimed, shipment: { ...claimed.shipment, parts: kept.parts } }
 }
 
-export function settlingInParts({ store, reopen }: Ground): void {
+export function partialSettlement({ store, reopen }: StoreFixture): void {
   test('what ended is in the books at once, and the rest can be settled in as many steps as it takes', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(6, 'step'), [destinationId])
     let now = await claimOne(store(), destinationId)
     now = await settleSome(store(), now, 'delivered', 'kept', 'failed', 'kept', 'retry', 'kept')
@@ -61,7 +61,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('after a crash only the rest can be claimed, as it was', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(4, 'crash'), [destinationId])
     const urls = ['https://example.com/second']
     await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 7, firstAttemptAtMs: NOW_MS - 9, urls })
@@ -76,7 +76,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('given back in the middle, the rest can be claimed by another, and no longer be settled by the first', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'back'), [destinationId])
     const mine = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept')
     store().delivery.release([mine.shipment])
@@ -90,7 +90,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('what was settled in one step cannot be settled in the next', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3), [destinationId])
     const before = await claimOne(store(), destinationId)
     const now = await settleSome(store(), before, 'delivered', 'kept', 'kept')
@@ -105,7 +105,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('of several shipments settled together, some go and some are kept', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const name of ['x', 'y', 'z']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const { shipments } = await claim(store(), destinationId)
     const [x, y, z] = shipments as [ClaimedShipment, ClaimedShipment, ClaimedShipment]
@@ -127,7 +127,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('steps of many shipments at the same time are each made once', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 20; at++) await accept(store(), sourceId, tracks(4, `s${at}`), [destinationId])
     const { shipments } = await claim(store(), destinationId)
     assert.equal(shipments.length, 20)
@@ -141,7 +141,7 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('a destination that is deleted meanwhile: what is held can go on, and what is left of it is cancelled', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(5, 'deleted'), [destinationId])
     const claimed = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept', 'kept', 'kept')
     await store().settings.deleteDestination(destinationId)
@@ -160,15 +160,15 @@ export function settlingInParts({ store, reopen }: Ground): void {
   })
 
   test('messages that are purged meanwhile stay owed until their holder ends them, in whichever step', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     const messages = ['stays', 'gone', 'stays', 'gone'].map((userId, at) => Object.assign(track(`parts-purged-${at}`), { userId }))
     await accept(store(), sourceId, messages, [destinationId])
-    const claimed = taker.taken[0] as ClaimedShipment
+    const claimed = consumer.received[0] as ClaimedShipment
     const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
     await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    assert.equal(taker.deletions.length, 1, 'the holder hears of it')
+    assert.equal(consumer.deletions.length, 1, 'the holder hears of it')
     const next = await settleSome(store(), now, 'kept', 'cancelled', 'kept', 'kept')
     // With the message that tells of the deletion.
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 1, cancelled: 1, pending: 3 }))

@@ -10,18 +10,18 @@ import {
   claim,
   counts,
   deliveriesOf,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   newSource,
-  newWay,
-  RecordingTaker,
+  newSourceAndDestination,
+  RecordingConsumer,
+  type StoreFixture,
   settle,
   track,
   until,
 } from './fixtures.ts'
 
-export function purging({ store, reopen, open }: Ground): void {
+export function purging({ store, reopen, open }: StoreFixture): void {
   test('a purge removes the messages of the user, by userId or previousId, and of nobody else', async () => {
     const [{ id: sourceId }, { id: other }] = [await newSource(store()), await newSource(store())]
     const of = (userId: string, messageId: string): Record<string, string> => ({ type: 'track', event: 'e', userId, messageId })
@@ -51,15 +51,15 @@ export function purging({ store, reopen, open }: Ground): void {
   })
 
   test('purged messages that are still owed come without their content, and the books still add up', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('x', { userId: 'gone' }), track('y'), track('x')], [destinationId])
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     const { segment } = await accept(store(), sourceId, [track('z'), track('w', { userId: 'gone' })], [destinationId])
     const { id } = await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await untilPurged(store(), id, 2)
     assert.deepEqual(
-      [track('z'), track('w', { userId: 'gone' })].map((item) => taker.deletions[0]?.(sourceId, segment as RowId, item)),
+      [track('z'), track('w', { userId: 'gone' })].map((item) => consumer.deletions[0]?.(sourceId, segment as RowId, item)),
       [false, true],
       'whoever holds it is told',
     )
@@ -78,7 +78,7 @@ export function purging({ store, reopen, open }: Ground): void {
   })
 
   test('after the answer no message of the user can be claimed, however long its purge takes', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const count = 2_600
     await Promise.all(
       Array.from({ length: count }, (_, at) =>
@@ -94,9 +94,9 @@ export function purging({ store, reopen, open }: Ground): void {
   })
 
   test('with suppression, messages that race with the request are not kept and cannot be claimed', async () => {
-    const { sourceId, destinationId } = await newWay(store())
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     const of = (name: string) => [track(name, { userId: 'gone' }), track(`${name}-stays`)]
     const isSuppressed = (): boolean => store().configuration().suppressions.get(sourceId)?.has('gone') ?? false
     await accept(store(), sourceId, of('before'), [destinationId])
@@ -118,13 +118,13 @@ export function purging({ store, reopen, open }: Ground): void {
     const all = await allPages((page) => store().history.messages({ sourceId }, page), 1_000)
     const left = all.flatMap(({ content }) => content.items).filter((item) => item?.['userId'] === 'gone' && item['type'] !== 'delete')
     assert.deepEqual(left, [])
-    for (const { shipment, contents } of taker.taken) {
+    for (const { shipment, contents } of consumer.received) {
       const { segment } = shipment.parts[0] as { segment: RowId }
       for (const item of contents.get(segment)?.items ?? []) {
-        if (item?.['userId'] === 'gone') assert.ok(taker.deletions.some((isDeleted) => isDeleted(sourceId, segment, item)))
+        if (item?.['userId'] === 'gone') assert.ok(consumer.deletions.some((isDeleted) => isDeleted(sourceId, segment, item)))
       }
     }
-    store().delivery.attach(new RecordingTaker())
+    store().delivery.attach(new RecordingConsumer())
   })
 
   test('a purge goes on after the store was closed in the middle', async () => {

@@ -11,16 +11,16 @@ import {
   counts,
   deliveriesOf,
   type Fate,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   NOW_MS,
   newDestination,
   newSource,
-  newWay,
+  newSourceAndDestination,
   quietMoment,
-  RecordingTaker,
+  RecordingConsumer,
   requestRecord,
+  type StoreFixture,
   settle,
   settleAll,
   settlementOf,
@@ -30,7 +30,7 @@ import {
 
 const FIRST = { limit: 1_000, cursor: null }
 
-export function reading({ store, reopen }: Ground): void {
+export function reading({ store, reopen }: StoreFixture): void {
   const idsOf = async (filter: MessageFilter): Promise<unknown[]> => {
     const { data, next } = await store().history.messages(filter, FIRST)
     assert.equal(next, null)
@@ -135,7 +135,7 @@ export function reading({ store, reopen }: Ground): void {
   // ── Deliveries ──
 
   const someDeliveries = async (): Promise<{ sourceId: string; destinationId: string }> => {
-    const way = await newWay(store())
+    const way = await newSourceAndDestination(store())
     const { sourceId, destinationId } = way
     await accept(store(), sourceId, tracks(7, 'd'), [destinationId])
     await accept(store(), sourceId, [track('fresh')], [destinationId])
@@ -172,7 +172,7 @@ export function reading({ store, reopen }: Ground): void {
   })
 
   test('deliveries are listed by time: those that ended by their end, those that wait by when they were accepted', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const start = await quietMoment()
     await accept(store(), sourceId, [track('a')], [destinationId])
     const second = await quietMoment()
@@ -191,7 +191,7 @@ export function reading({ store, reopen }: Ground): void {
   })
 
   test('deliveries are listed by the user and the event of their message', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const items = [
       track('a', { userId: 'ann', event: 'Bought' }),
       track('b', { userId: 'bob', event: 'Bought' }),
@@ -237,7 +237,7 @@ export function reading({ store, reopen }: Ground): void {
   })
 
   test('failures are grouped by destination, state and reason', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: otherId } = await newDestination(store(), sourceId)
     const fail = async (to: string, count: number, fate: Fate, reason: string): Promise<number> => {
       const atMs = await quietMoment()
@@ -368,7 +368,7 @@ export function reading({ store, reopen }: Ground): void {
   })
 
   test('a delivery is shown with its message and every request that was made for it', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(2, 'h'), [destinationId])
     const failing = requestRecord({
       status: 503,
@@ -407,17 +407,17 @@ export function reading({ store, reopen }: Ground): void {
   // ── Replays ──
 
   test('a delivery that ended is owed once more as a delivery of its own, marked as a replay', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
     const delivery = deliveriesOf(claimed.shipment)[1] as string
     assert.deepEqual(await store().replays.replay(delivery), { ok: false, reason: 'still_pending' })
     await settle(store(), claimed, 'failed')
-    const taker = new RecordingTaker()
-    store().delivery.attach(taker)
+    const consumer = new RecordingConsumer()
+    store().delivery.attach(consumer)
     const replayed = await store().replays.replay(delivery)
     assert.ok(replayed.ok)
-    assert.deepEqual(taker.woken, [destinationId])
+    assert.deepEqual(consumer.woken, [destinationId])
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, failed: 3, pending: 1 }))
     await reopen()
     const again = await claimOne(store(), destinationId)
@@ -448,7 +448,7 @@ export function reading({ store, reopen }: Ground): void {
   })
 
   test('a replay settled beside another delivery is the only one that is marked', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('old')], [destinationId])
     const old = await claimOne(store(), destinationId)
     await settle(store(), old, 'failed')
@@ -472,7 +472,7 @@ export function reading({ store, reopen }: Ground): void {
   })
 
   test('what is not there, not yet ended or has nowhere to go is not replayed', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: otherId } = await newDestination(store(), sourceId)
     await accept(store(), sourceId, [track('a')], [otherId])
     const claimed = await claimOne(store(), otherId)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../store.ts'
-import { accept, allPages, newWay, settleAll, tracks } from './fixtures.ts'
+import { accept, allPages, newSourceAndDestination, settleAll, tracks } from './fixtures.ts'
 
 export const OPERATOR = { id: 'tok_1', name: 'an operator' }
 
@@ -42,7 +42,7 @@ export function doneOf({ replayed, skipped }: ReplayJob): number {
 
 /** A destination with so many deliveries that came to this end, each of a segment of its own or all of one. */
 export async function ended(store: Store, state: FinalStateName, count: number, { together = false, reason = 'http_404' } = {}) {
-  const way = await newWay(store)
+  const way = await newSourceAndDestination(store)
   if (together) await accept(store, way.sourceId, tracks(count), [way.destinationId])
   else for (const item of tracks(count)) await accept(store, way.sourceId, [item], [way.destinationId])
   await settleAll(store, way.destinationId, state, { reason })

@@ -11,17 +11,17 @@ import {
   DAY_MS,
   deliveriesOf,
   type Fate,
-  type Ground,
   ledgerOf,
   newDestination,
   newSource,
   type OpenStore,
+  type StoreFixture,
   settlementOf,
   tracks,
 } from './fixtures.ts'
 import { createJob, doneOf, finish, listed, matching } from './replay-fixtures.ts'
 
-export function replaySequences({ open }: Ground): void {
+export function replaySequences({ open }: StoreFixture): void {
   test('jobs in any sequence with everything else: each message is pending once, and the books agree', { timeout: 600_000 }, async () => {
     const opened = await open({ retentionDays: 7 })
     try {

@@ -13,15 +13,15 @@ import {
   claimOne,
   counts,
   DAY_MS,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   newDestination,
   newSource,
-  newWay,
+  newSourceAndDestination,
   type OpenStore,
   quietMoment,
-  RecordingTaker,
+  RecordingConsumer,
+  type StoreFixture,
   settle,
   settleAll,
   track,
@@ -32,7 +32,7 @@ import { createJob, doneOf, ended, finish, listed, matching, OPERATOR, pendingMe
 
 const ALL = { limit: 1_000, cursor: null }
 
-export function replaying({ store, open }: Ground): void {
+export function replaying({ store, open }: StoreFixture): void {
   const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
     test(title, async () => {
       const opened = await open({ retentionDays: 7 })
@@ -51,8 +51,8 @@ export function replaying({ store, open }: Ground): void {
     test(`everything that failed is owed again, once, as deliveries of their own: ${how}`, async () => {
       const { destinationId } = await ended(store(), 'failed', 7, { together })
       const before = await listed(store(), destinationId, 'failed')
-      const taker = new RecordingTaker()
-      store().delivery.attach(taker)
+      const consumer = new RecordingConsumer()
+      store().delivery.attach(consumer)
       const job = await createJob(store(), matching({ destinationId }))
       assert.deepEqual(job, {
         id: job.id,
@@ -75,7 +75,7 @@ export function replaying({ store, open }: Ground): void {
       assert.deepEqual([done.total, done.replayed, done.skipped], [7, 7, {}])
       assert.ok(done.finishedAtMs !== null && done.finishedAtMs >= done.createdAtMs)
       assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 14, failed: 7, pending: 7 }))
-      assert.ok(taker.woken.includes(destinationId))
+      assert.ok(consumer.woken.includes(destinationId))
 
       const pending = await listed(store(), destinationId, 'pending')
       assert.deepEqual(new Set(pending.map(({ replayOf }) => replayOf)), new Set(before.map(({ id }) => id)))
@@ -100,7 +100,7 @@ export function replaying({ store, open }: Ground): void {
   }
 
   test('by destination, state, reason and period, and nothing else', async () => {
-    const { sourceId, destinationId } = await newWay(store())
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: other } = await newDestination(store(), sourceId)
     const end = async (name: string, state: FinalStateName, reason: string, to = destinationId): Promise<void> => {
       await accept(store(), sourceId, [track(name)], [to])
@@ -310,7 +310,7 @@ export function replaying({ store, open }: Ground): void {
     'if messages may have been purged, a step replays as many messages of a large segment as of any other',
     async ({ store: other }) => {
       await other.deletions.create({ userIds: ['somebody else'], sourceIds: null, suppress: false })
-      const { sourceId, destinationId } = await newWay(other)
+      const { sourceId, destinationId } = await newSourceAndDestination(other)
       const large = tracks(300).map((item) => Object.assign(item, { properties: { text: randomBytes(1_000).toString('hex') } }))
       await accept(other, sourceId, large, [destinationId])
       await settleAll(other, destinationId, 'failed')
@@ -322,7 +322,7 @@ export function replaying({ store, open }: Ground): void {
 
   for (const how of ['named', 'delivered', 'delivered again'] as const) {
     test(`a step reads few attempts if they are large, and the next step continues after them: ${how}`, async () => {
-      const { sourceId, destinationId } = await newWay(store())
+      const { sourceId, destinationId } = await newSourceAndDestination(store())
       const request = { responseStart: 'x'.repeat(600_000) }
       for (const item of tracks(7)) await accept(store(), sourceId, [item], [destinationId])
       await settleAll(store(), destinationId, 'delivered', { request })
@@ -402,7 +402,7 @@ export function replaying({ store, open }: Ground): void {
   })
 
   test('a destination that takes nothing is owed no more, and does not hold the others up', async () => {
-    const { sourceId, destinationId: dead } = await newWay(store())
+    const { sourceId, destinationId: dead } = await newSourceAndDestination(store())
     const { id: well } = await newDestination(store(), sourceId)
     for (const item of tracks(12)) await accept(store(), sourceId, [item], [dead, well])
     for (const id of [dead, well]) await settleAll(store(), id, 'expired')
@@ -578,7 +578,7 @@ export function replaying({ store, open }: Ground): void {
   })
 
   test('a job of nothing finishes at its first step', async () => {
-    const { destinationId } = await newWay(store())
+    const { destinationId } = await newSourceAndDestination(store())
     const job = await createJob(store(), matching({ destinationId }))
     assert.equal(job.total, 0)
     assert.equal((await finish(store(), job)).state, 'finished')

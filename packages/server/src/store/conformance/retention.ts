@@ -11,13 +11,13 @@ import {
   counts,
   DAY_MS,
   deliveriesOf,
-  type Ground,
   ledgerOf,
   messageIdsOf,
   NOW_MS,
   newDestination,
-  newWay,
+  newSourceAndDestination,
   type OpenStore,
+  type StoreFixture,
   settle,
   settleAll,
   settlementOf,
@@ -28,7 +28,7 @@ import {
 
 const FAR = (): number => Date.now() + 100 * DAY_MS
 
-export function retaining({ open }: Ground): void {
+export function retention({ open }: StoreFixture): void {
   const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
     test(title, async () => {
       const opened = await open({ retentionDays: 7 })
@@ -43,7 +43,7 @@ export function retaining({ open }: Ground): void {
     (await allPages((page) => store.history.messages({}, page), 500)).map(({ content, index }) => content.items[index]?.['messageId'])
 
   withStore('what is younger than the retention stays', async ({ store }) => {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(3, 'm'), [destinationId])
     await settleAll(store, destinationId, 'failed')
     await store.dropExpired(Date.now() + 6 * DAY_MS)
@@ -53,7 +53,7 @@ export function retaining({ open }: Ground): void {
 
   withStore('what is older goes, with its deliveries and attempts, and the books still add up', async (opened) => {
     const { store } = opened
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     for (let at = 0; at < 700; at += 2) {
       await Promise.all([accept(store, sourceId, tracks(2), [destinationId]), accept(store, sourceId, tracks(1), [destinationId])])
     }
@@ -77,7 +77,7 @@ export function retaining({ open }: Ground): void {
 
   withStore('what is still owed stays however old, can be delivered, and then goes', async (opened) => {
     let { store } = opened
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     const { id: other } = await newDestination(store, sourceId)
     await accept(store, sourceId, tracks(3, 'kept'), [destinationId, other])
     await settleAll(store, other, 'delivered')
@@ -114,7 +114,7 @@ export function retaining({ open }: Ground): void {
   })
 
   withStore('more than a step of pinned replays does not hold the rest back', async ({ store }) => {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(400, 'm'), [destinationId])
     const claimed = await claimOne(store, destinationId)
     await settle(store, claimed, 'failed')
@@ -133,7 +133,7 @@ export function retaining({ open }: Ground): void {
   })
 
   withStore('what is accepted while the old is dropped is kept, whatever the clock says', async ({ store }) => {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await Promise.all(Array.from({ length: 700 }, () => accept(store, sourceId, tracks(1))))
     const dropping = store.dropExpired(FAR())
     const together = store.dropExpired(FAR())
@@ -155,7 +155,7 @@ export function retaining({ open }: Ground): void {
   })
 
   withStore('how a deletion ended is still known when its attempts are gone', async ({ store }) => {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     const { id } = await store.deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
     await until(
       () => store.deletions.one(id),
@@ -175,7 +175,7 @@ export function retaining({ open }: Ground): void {
   })
 
   withStore('a message is a duplicate for at least a day', async ({ store }) => {
-    const { sourceId } = await newWay(store)
+    const { sourceId } = await newSourceAndDestination(store)
     await accept(store, sourceId, [track('again')])
     await store.dropExpired(Date.now() + DAY_MS - 60_000)
     assert.deepEqual((await accept(store, sourceId, [track('again')])).duplicates, [0])

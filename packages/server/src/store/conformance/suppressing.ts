@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allPages, type Ground, newSource } from './fixtures.ts'
+import { allPages, newSource, type StoreFixture } from './fixtures.ts'
 
-export function suppressing({ store, reopen, open }: Ground): void {
+export function suppressing({ store, reopen, open }: StoreFixture): void {
   test('users are suppressed by source until that is taken back', async () => {
     const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
     const before = Date.now()

@@ -4,7 +4,7 @@
 // purged already. A message that is in flight at that moment is not called back. Used by every store.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { ClaimedShipment, IsDeleted, RowId, SegmentContent, Taker } from '../store.ts'
+import type { ClaimedShipment, IsDeleted, RowId, SegmentContent, ShipmentConsumer } from '../store.ts'
 import { isOfUsers } from './purged-content.ts'
 
 /** The messages that a deletion is about. */
@@ -18,10 +18,10 @@ export interface DeletedMessages {
 
 export class DeletedUsers {
   readonly #open = new Map<RowId, DeletedMessages>()
-  readonly #taker: () => Taker | null
+  readonly #consumer: () => ShipmentConsumer | null
 
-  constructor(taker: () => Taker | null) {
-    this.#taker = taker
+  constructor(consumer: () => ShipmentConsumer | null) {
+    this.#consumer = consumer
   }
 
   has(deletion: RowId): boolean {
@@ -35,7 +35,7 @@ export class DeletedUsers {
   /** When it returns, no message that the deletion covers will be sent any more. */
   add(deletion: RowId, deleted: DeletedMessages): void {
     this.#open.set(deletion, deleted)
-    this.#taker()?.deleted((...message) => isDeleted(deleted, ...message))
+    this.#consumer()?.dropMessages((...message) => isDeleted(deleted, ...message))
   }
 
   /** Call it when the purge is over, and every read that began before has ended. */
@@ -56,16 +56,16 @@ export class DeletedUsers {
     return { ...claimed, contents }
   }
 
-  /** Wraps a taker so that it gets no content of deleted messages. */
-  guard(taker: Taker): Taker {
+  /** Wraps a consumer so that it receives no content of deleted messages. */
+  guard(consumer: ShipmentConsumer): ShipmentConsumer {
     return {
-      wants: (destinationId, bytes) => taker.wants(destinationId, bytes),
-      take: (claimed) => taker.take(this.without(claimed)),
-      lost: (destinationId, bytes) => taker.lost(destinationId, bytes),
-      deleted: (isDeleted) => taker.deleted(isDeleted),
-      wake: (destinationId) => taker.wake(destinationId),
-      reshare: () => taker.reshare?.(),
-      fenced: () => taker.fenced?.(),
+      reserve: (destinationId, bytes) => consumer.reserve(destinationId, bytes),
+      deliver: (claimed) => consumer.deliver(this.without(claimed)),
+      cancelReservation: (destinationId, bytes) => consumer.cancelReservation(destinationId, bytes),
+      dropMessages: (isDeleted) => consumer.dropMessages(isDeleted),
+      wake: (destinationId) => consumer.wake(destinationId),
+      sharesChanged: () => consumer.sharesChanged?.(),
+      claimsLost: () => consumer.claimsLost?.(),
     }
   }
 

@@ -8,13 +8,13 @@ import { countTargets, stateOf } from './deletion-state.ts'
 import { pseudonymOf } from './pseudonyms.ts'
 
 /** Looks at the first request after `after`. Returns its row id, or null if there is none. */
-export async function endStep<Id extends RowId>(
+export async function completeStep<Id extends RowId>(
   rows: DeletionRows<Id>,
   after: Id,
   beforeMs: number,
   pseudonymKey: string,
 ): Promise<Id | null> {
-  const row = await rows.nextNamed(after, beforeMs)
+  const row = await rows.nextWithUserIds(after, beforeMs)
   if (row === undefined) return null
   const userIds = JSON.parse(row.userIds) as string[]
   let { ended } = row

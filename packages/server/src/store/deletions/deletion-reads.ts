@@ -1,6 +1,6 @@
 // Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
 
-import { grouped } from '../history/group-by.ts'
+import { groupBy } from '../history/group-by.ts'
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
 import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import type { RowId } from '../port/model.ts'
@@ -18,7 +18,7 @@ const TARGETS_SHOWN = 1_000
 const USERS_AT_ONCE = 250
 
 /** A filter with both the user's id and pseudonym, because requests that ended long ago contain only the pseudonym. */
-export interface DeletionQuestion {
+export interface DeletionQuery {
   state?: DeletionState | undefined
   user?: { userId: string; pseudonym: string } | undefined
 }
@@ -33,7 +33,7 @@ export class DeletionReads<Id extends RowId> {
     this.#rows = rows
   }
 
-  async list({ state, user }: DeletionQuestion, { limit, cursor }: PageRequest): Promise<Page<DeletionSummary>> {
+  async list({ state, user }: DeletionQuery, { limit, cursor }: PageRequest): Promise<Page<DeletionSummary>> {
     const { order } = this.#rows
     const [start] = rowCursorOf(order, 'd', cursor, [order.newest])
     const rows = walk<DeletionRow<Id>, Id>(
@@ -67,7 +67,7 @@ export class DeletionReads<Id extends RowId> {
     }
   }
 
-  async targets(id: string, question: DeletionQuestion, page: PageRequest): Promise<Page<DeletionTarget>> {
+  async targets(id: string, question: DeletionQuery, page: PageRequest): Promise<Page<DeletionTarget>> {
     const row = await this.#rows.byId(id)
     return row === undefined ? { data: [], next: null } : this.#targets(row, question, page)
   }
@@ -75,7 +75,7 @@ export class DeletionReads<Id extends RowId> {
   async suppressions(filter: SuppressionFilter, { limit, cursor }: PageRequest): Promise<Page<Suppression>> {
     const { order } = this.#rows
     const [source, user] = cursorOf('u', cursor, [order.oldest, ''])
-    if (!order.isName(source)) throw new InvalidCursor()
+    if (!order.isRowId(source)) throw new InvalidCursor()
     const rows = await this.#rows.suppressions(filter, source, user, limit + 1)
     const next = rows[limit]
     return {
@@ -84,8 +84,8 @@ export class DeletionReads<Id extends RowId> {
     }
   }
 
-  async areNamed(): Promise<boolean> {
-    return this.#rows.areNamed()
+  async hasUserIds(): Promise<boolean> {
+    return this.#rows.hasUserIds()
   }
 
   async #summary(row: DeletionRow<Id>, userIds: readonly string[], counts?: StateCounts): Promise<DeletionSummary> {
@@ -101,7 +101,7 @@ export class DeletionReads<Id extends RowId> {
   }
 
   /** In the order of the request's users and sources. A cursor holds the user, the source and the target at which the page begins. */
-  async #targets(row: DeletionRow<Id>, { state, user }: DeletionQuestion, { limit, cursor }: PageRequest): Promise<Page<DeletionTarget>> {
+  async #targets(row: DeletionRow<Id>, { state, user }: DeletionQuery, { limit, cursor }: PageRequest): Promise<Page<DeletionTarget>> {
     const start = cursorOf('t', cursor, [0, 0, 0])
     const userIds = JSON.parse(row.userIds) as string[]
     const only = user === undefined ? undefined : indexOf(userIds, user)
@@ -114,7 +114,7 @@ export class DeletionReads<Id extends RowId> {
       ({ at }) => at + 1,
       async (from, count) => {
         const asked = userIds.slice(from, Math.min(from + count, end))
-        const targets = grouped(await this.#rows.targets(row.num, asked), (target) => `${target.source} ${target.userId}`)
+        const targets = groupBy(await this.#rows.targets(row.num, asked), (target) => `${target.source} ${target.userId}`)
         return asked.map((userId, nth) => ({ at: from + nth, userId, targets }))
       },
       USERS_AT_ONCE,
@@ -144,7 +144,7 @@ export class DeletionReads<Id extends RowId> {
   }
 }
 
-function indexOf(userIds: readonly string[], { userId, pseudonym }: NonNullable<DeletionQuestion['user']>): number {
+function indexOf(userIds: readonly string[], { userId, pseudonym }: NonNullable<DeletionQuery['user']>): number {
   const at = userIds.indexOf(userId)
   return at === -1 ? userIds.indexOf(pseudonym) : at
 }

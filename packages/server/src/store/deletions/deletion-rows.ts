@@ -48,10 +48,10 @@ export interface DeletionRows<Id extends RowId> {
   /** Ordered by source and user, starting at `source` and `userId`. */
   suppressions(filter: SuppressionFilter, source: Id, userId: string, limit: number): Awaitable<readonly SuppressionRow<Id>[]>
   /** Whether any request still has the ids of users. */
-  areNamed(): Awaitable<boolean>
+  hasUserIds(): Awaitable<boolean>
 
   /** The first request after `after` that still has the ids of users, and that has not ended or was created before `beforeMs`. */
-  nextNamed(after: Id, beforeMs: number): Awaitable<DeletionRow<Id> | undefined>
+  nextWithUserIds(after: Id, beforeMs: number): Awaitable<DeletionRow<Id> | undefined>
   end(deletion: Id, ended: 'finished' | 'failed'): Awaitable<void>
   /** Replaces each user by the pseudonym at the same index. */
   rename(deletion: Id, userIds: readonly string[], pseudonyms: readonly string[]): Awaitable<void>

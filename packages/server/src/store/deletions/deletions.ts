@@ -7,11 +7,11 @@ import { newId } from '../configuration/new-id.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { DeletionFilter, DeletionStore, NewDeletion } from '../port/deletions.ts'
-import type { Taker } from '../port/delivery.ts'
+import type { ShipmentConsumer } from '../port/delivery.ts'
 import { resolve } from '../port/from-stored.ts'
 import type { Configuration, RowId } from '../port/model.ts'
 import type { SecretStore } from '../port/secrets.ts'
-import type { DeletionAnswers, DeletionQuestion } from './deletion-reads.ts'
+import type { DeletionAnswers, DeletionQuery } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
 
 /** A request before it is written. */
@@ -24,11 +24,11 @@ export interface DeletionDraft extends NewDeletion {
 
 interface Parts<Change> {
   change: <T>(work: (change: Change) => Promise<T>) => Promise<T>
-  secrets: Pick<SecretStore, 'keep'>
+  secrets: Pick<SecretStore, 'getOrCreate'>
   /** Each answer comes from one snapshot. */
   reads: DeletionAnswers
   nowMs: () => number
-  taker: () => Taker | null
+  consumer: () => ShipmentConsumer | null
   isClosed: () => boolean
 }
 
@@ -47,7 +47,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
   /** Called after the commit. Begins the purge, and lets the delete messages be claimed once no more messages of the users are sent. */
   protected abstract begin(written: Written, draft: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void>
   /** See deletion-completion.ts. */
-  protected abstract endStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
+  protected abstract completeStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
 
   create: DeletionStore['create'] = async (wanted, audit) => {
     const id = newId('del')
@@ -69,7 +69,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
     })
     const destinationIds = new Set(draft.targets.flatMap((target) => target.destinationIds))
     await this.begin(written, draft, destinationIds)
-    for (const destinationId of destinationIds) this.#parts.taker()?.wake(destinationId)
+    for (const destinationId of destinationIds) this.#parts.consumer()?.wake(destinationId)
     const detail = await this.one(id)
     if (detail === undefined) throw new Error(`deletion ${id} is not there`)
     return detail
@@ -99,19 +99,19 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
 
   /** Records which requests have ended, and replaces the users of those created before `beforeMs` with pseudonyms. */
   async end(beforeMs: number): Promise<void> {
-    if (!(await this.#parts.reads.areNamed())) return
+    if (!(await this.#parts.reads.hasUserIds())) return
     const key = await this.#key()
     let after: Id | null = this.#oldest
-    while (after !== null && !this.#parts.isClosed()) after = await this.endStep(after, beforeMs, key)
+    while (after !== null && !this.#parts.isClosed()) after = await this.completeStep(after, beforeMs, key)
   }
 
-  async #named({ userId, state }: DeletionFilter): Promise<DeletionQuestion> {
+  async #named({ userId, state }: DeletionFilter): Promise<DeletionQuery> {
     return userId === undefined ? { state } : { state, user: { userId, pseudonym: await this.pseudonym(userId) } }
   }
 
   /** Made when it is first needed. */
   #key(): Promise<string> {
-    this.#pseudonymKey ??= this.#parts.secrets.keep('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
+    this.#pseudonymKey ??= this.#parts.secrets.getOrCreate('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
       this.#pseudonymKey = undefined
       throw error
     })

@@ -2,7 +2,7 @@
 // their content, and shipments of a deleted destination are cancelled as soon as their holder releases or settles them.
 
 import { DeletedUsers } from '../deletions/deleted-users.ts'
-import type { Claim, ClaimRequest, Configuration, DeliveryStore, Settlement, Shipment, Taker } from '../store.ts'
+import type { Claim, ClaimRequest, Configuration, DeliveryStore, Settlement, Shipment, ShipmentConsumer } from '../store.ts'
 
 export type HeldShipment = Pick<Shipment, 'id' | 'claim' | 'destinationId'>
 
@@ -16,12 +16,12 @@ export interface DeliveryEngine extends Pick<DeliveryStore, 'claim' | 'claimOver
   run(work: Promise<void>): void
 }
 
-export class Delivering implements DeliveryStore {
+export class CommonDeliveryStore implements DeliveryStore {
   readonly #engine: DeliveryEngine
-  readonly deleted = new DeletedUsers(() => this.taker)
+  readonly deleted = new DeletedUsers(() => this.consumer)
   readonly claimOverdue: DeliveryStore['claimOverdue']
   readonly share: DeliveryStore['share']
-  taker: Taker | null = null
+  consumer: ShipmentConsumer | null = null
 
   constructor(engine: DeliveryEngine) {
     this.#engine = engine
@@ -29,8 +29,8 @@ export class Delivering implements DeliveryStore {
     this.share = engine.share
   }
 
-  attach(taker: Taker): void {
-    this.taker = this.deleted.guard(taker)
+  attach(consumer: ShipmentConsumer): void {
+    this.consumer = this.deleted.guard(consumer)
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {

@@ -1,40 +1,46 @@
-// After a batch is committed, hands those of its shipments to delivery that delivery asked for, straight from memory.
+// After a batch is committed, passes the shipments for which delivery has reserved memory to delivery, without reading them from the store.
 
-import type { AcceptResult, RowId, SegmentContent, Shipment, Taker } from '../store.ts'
+import type { AcceptResult, RowId, SegmentContent, Shipment, ShipmentConsumer } from '../store.ts'
 
-/** A destination that a shipment is planned for, and whether delivery asked to get the shipment at once. */
-export interface Wanted {
+/** A destination for which a shipment is planned, and whether delivery has reserved memory for the shipment. */
+export interface PlannedHandOver {
   destinationId: string
-  own: boolean
+  isReserved: boolean
 }
 
 export interface Accepted extends AcceptResult {
-  /** The shipments that delivery asked for, already claimed. */
-  owned: Shipment[]
-  /** Destinations whose shipments were left in the store. */
-  left: string[]
+  /** The shipments for which delivery has reserved memory. They are already claimed. */
+  claimed: Shipment[]
+  /** The ids of the destinations whose shipments stay in the store until they are claimed. */
+  unclaimed: string[]
 }
 
-/** `bytes`: the size of the body that delivery was told when it was asked. */
-export function handOver(taker: Taker | null, accepted: Accepted, wanted: readonly Wanted[], content: SegmentContent, bytes: number): void {
-  if (taker === null) return
-  const { segment, duplicates, owned, left } = accepted
+/** `bytes`: the size of the body, as given to `reserve`. */
+export function handToDelivery(
+  consumer: ShipmentConsumer | null,
+  accepted: Accepted,
+  planned: readonly PlannedHandOver[],
+  content: SegmentContent,
+  bytes: number,
+): void {
+  if (consumer === null) return
+  const { segment, duplicates, claimed, unclaimed } = accepted
   const isDuplicate = new Set(duplicates)
   const present =
     isDuplicate.size === 0 ? content : { ...content, items: content.items.map((item, at) => (isDuplicate.has(at) ? null : item)) }
-  for (const shipment of owned) taker.take({ shipment, contents: new Map([[segment as RowId, present]]), bytes })
-  if (owned.length < wanted.length) {
-    const isOwned = new Set(owned.map(({ destinationId }) => destinationId))
-    lose(
-      taker,
-      wanted.filter(({ destinationId }) => !isOwned.has(destinationId)),
+  for (const shipment of claimed) consumer.deliver({ shipment, contents: new Map([[segment as RowId, present]]), bytes })
+  if (claimed.length < planned.length) {
+    const isClaimed = new Set(claimed.map(({ destinationId }) => destinationId))
+    cancelReservations(
+      consumer,
+      planned.filter(({ destinationId }) => !isClaimed.has(destinationId)),
       bytes,
     )
   }
-  for (const destinationId of left) taker.wake(destinationId)
+  for (const destinationId of unclaimed) consumer.wake(destinationId)
 }
 
-/** Tells delivery that shipments it asked for will not come. */
-export function lose(taker: Taker | null, wanted: readonly Wanted[], bytes: number): void {
-  for (const { destinationId, own } of wanted) if (own) taker?.lost(destinationId, bytes)
+/** Releases the memory that delivery has reserved for shipments that were not stored. */
+export function cancelReservations(consumer: ShipmentConsumer | null, planned: readonly PlannedHandOver[], bytes: number): void {
+  for (const { destinationId, isReserved } of planned) if (isReserved) consumer?.cancelReservation(destinationId, bytes)
 }

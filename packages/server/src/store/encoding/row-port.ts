@@ -26,5 +26,5 @@ export interface RowOrder<Id extends RowId = RowId> {
   /** The next row id. */
   after(id: Id): Id
   /** Whether a value from outside, such as a cursor, could be a row id. */
-  isName(value: number | string): boolean
+  isRowId(value: number | string): boolean
 }

@@ -25,7 +25,7 @@ export function countOf({ parts }: { parts: readonly Part[] }): number {
   return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
 }
 
-export function refuseUneven({ destinationId, done, kept, remaining, records }: Settlement): void {
+export function assertBalanced({ destinationId, done, kept, remaining, records }: Settlement): void {
   const sums = new Map<RowId, [count: number, sum: number, squares: number]>()
   const add = (origin: RowId, indexes: readonly number[], sign: 1 | -1): void => {
     let sum = sums.get(origin)

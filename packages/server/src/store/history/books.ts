@@ -1,6 +1,6 @@
 // The questions of the port about the books: the ledger, rejections, counts over time, and the inspection of the store.
 
-import { sealedKeyIds } from '../configuration/encryption-key-ids.ts'
+import { encryptionKeyIds } from '../configuration/encryption-key-ids.ts'
 import type { BooksStore, LedgerRow, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
 import { seriesOf, storedStep } from './stats.ts'
@@ -38,7 +38,7 @@ export async function inspectRows(rows: InspectedRows): Promise<StoreInspection>
     ledger: [...(await rows.ledger())],
     recount: [...(await rows.recount())],
     oldestMessageAtMs: await rows.oldestMessageAtMs(),
-    secretKeyIds: sealedKeyIds(await rows.textsWithSecrets()),
+    secretKeyIds: encryptionKeyIds(await rows.textsWithSecrets()),
     storedBytes,
   }
 }

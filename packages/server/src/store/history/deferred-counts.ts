@@ -3,18 +3,18 @@
 
 import type { Rejection } from '../store.ts'
 
-export interface Tally {
+export interface CountBatch {
   rejections: readonly Rejection[]
   suppressed: readonly [sourceId: string, count: number][]
 }
 
-export class Tallies {
-  readonly #write: (tally: Tally) => Promise<unknown>
+export class DeferredCounts {
+  readonly #write: (tally: CountBatch) => Promise<unknown>
   #rejections = new Map<string, Rejection>()
   #suppressed = new Map<string, number>()
   #writing: Promise<void> | null = null
 
-  constructor(write: (tally: Tally) => Promise<unknown>) {
+  constructor(write: (tally: CountBatch) => Promise<unknown>) {
     this.#write = write
   }
 
@@ -40,7 +40,7 @@ export class Tallies {
 
   async #writeAll(): Promise<void> {
     while (this.#rejections.size > 0 || this.#suppressed.size > 0) {
-      const tally: Tally = { rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
+      const tally: CountBatch = { rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
       this.#rejections = new Map()
       this.#suppressed = new Map()
       try {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { DeliveryFilter } from '../port/history.ts'
-import { SQLITE_ROWS } from '../sqlite/schema/row-ids.ts'
+import { SQLITE_ROW_ORDER } from '../sqlite/schema/row-ids.ts'
 import { listDeliveries } from './deliveries.ts'
 import type { DeliveryRows, PendingRow } from './delivery-rows.ts'
 
@@ -22,7 +22,7 @@ function rowsWith(docBytes: number, shipments = 0): { rows: DeliveryRows<number>
   const asked: Asked = { docs: [], heads: [] }
   const doc = JSON.stringify({ u: [], r: [], f: [['failed', 'http_404', [0, 1]]] })
   const rows: Partial<DeliveryRows<number>> = {
-    order: SQLITE_ROWS,
+    order: SQLITE_ROW_ORDER,
     destinationIds: () => (num) => `dst_${num}`,
     heads(names) {
       asked.heads.push(names.length)

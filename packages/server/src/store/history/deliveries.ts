@@ -3,14 +3,14 @@
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { owedIndexes } from '../encoding/stored-parts.ts'
-import type { DeliveryFilter, DeliveryRow, MessageNames } from '../port/history.ts'
+import type { DeliveryFilter, DeliveryRow, MessageFields } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
-import type { NamedDelivery } from './delivery-ids.ts'
+import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
-import { grouped } from './group-by.ts'
-import { namesOf } from './message-content.ts'
-import { MessageChoice } from './message-matcher.ts'
+import { groupBy } from './group-by.ts'
+import { messageFields } from './message-content.ts'
+import { MessageMatcher } from './message-matcher.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { readSegments, type SegmentHead } from './segment-rows.ts'
 
@@ -19,7 +19,7 @@ interface Search<Id extends RowId> {
   rows: DeliveryRows<Id>
   filter: DeliveryFilter
   destination: Id | null
-  choice: MessageChoice<Id> | undefined
+  choice: MessageMatcher<Id> | undefined
 }
 
 type Place = readonly (number | string)[]
@@ -52,7 +52,7 @@ export async function listDeliveries<Id extends RowId>(
 ): Promise<Page<DeliveryRow>> {
   const destination = filter.destinationId === undefined ? null : await rows.destination(filter.destinationId)
   if (destination === undefined) return { data: [], next: null }
-  const search = { rows, filter, destination, choice: await MessageChoice.of(rows, filter) }
+  const search = { rows, filter, destination, choice: await MessageMatcher.of(rows, filter) }
   const found = await find(search, page)
   return { data: await described(rows, found.data), next: found.next }
 }
@@ -207,23 +207,26 @@ function failures<Id extends RowId>({ rows, filter, destination }: Search<Id>, c
 async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readonly FoundDelivery<Id>[]): Promise<DeliveryRow[]> {
   if (found.length === 0) return []
   const idOf = await rows.destinationIds(found.map(({ destination }) => destination))
-  const messages = await messageNames(rows, found)
+  const messages = await fieldsOfMessages(rows, found)
   const links = await rows.replayLinks(found)
   return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) => {
     const { replayOf, replayJobId, replayedBy } = links[at] as ReplayLinks
     return Object.assign(
-      { id: `${origin}-${index}`, destinationId: idOf(destination), ...(messages[at] as MessageNames) },
+      { id: `${origin}-${index}`, destinationId: idOf(destination), ...(messages[at] as MessageFields) },
       { segment, index, state, reason, attempts, replay, atMs, replayOf, replayJobId, replayedBy },
     )
   })
 }
 
 /** What messages say of themselves. */
-async function messageNames<Id extends RowId>(rows: DeliveryRows<Id>, places: readonly NamedDelivery<Id>[]): Promise<MessageNames[]> {
-  const bySegment = grouped(places.keys(), (at) => (places[at] as NamedDelivery<Id>).segment)
-  const names = places.map(({ index }) => namesOf(null, index))
+async function fieldsOfMessages<Id extends RowId>(
+  rows: DeliveryRows<Id>,
+  places: readonly ResolvedDelivery<Id>[],
+): Promise<MessageFields[]> {
+  const bySegment = groupBy(places.keys(), (at) => (places[at] as ResolvedDelivery<Id>).segment)
+  const names = places.map(({ index }) => messageFields(null, index))
   for await (const { seq, content } of readSegments(rows, [...bySegment.keys()])) {
-    for (const at of bySegment.get(seq) ?? []) names[at] = namesOf(content, (places[at] as NamedDelivery<Id>).index)
+    for (const at of bySegment.get(seq) ?? []) names[at] = messageFields(content, (places[at] as ResolvedDelivery<Id>).index)
   }
   return names
 }

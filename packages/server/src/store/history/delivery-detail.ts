@@ -3,17 +3,17 @@
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
 import type { DeliveryDetail, GatheredPart } from '../port/history.ts'
 import type { Part, RequestRecord, RowId } from '../port/model.ts'
-import { type NamedDelivery, resolveNamed } from './delivery-ids.ts'
+import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
-import { grouped } from './group-by.ts'
-import { namesOf, only } from './message-content.ts'
+import { groupBy } from './group-by.ts'
+import { messageFields, only } from './message-content.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 
 /** Segments that one answer may read for what a batch carried: a batch may take one message of each of a thousand large calls. */
 const GATHERED_BYTES = 32 * 1024 * 1024
 
 export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id: string): Promise<DeliveryDetail | undefined> {
-  const [delivery] = await resolveNamed(rows, [id])
+  const [delivery] = await resolveDeliveryIds(rows, [id])
   const segment = delivery && (await readSegment(rows, delivery.segment))
   if (!segment) return undefined
   const { origin, index, destination, replay } = delivery
@@ -33,7 +33,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
   return {
     id: `${origin}-${index}`,
     destinationId: idOf(destination),
-    ...namesOf(content, index),
+    ...messageFields(content, index),
     segment: delivery.segment,
     index,
     state: final?.state ?? 'pending',
@@ -52,7 +52,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
 /** When a pending delivery is tried next; null: at once, or not found among as many rows as may be looked at. */
 async function dueAtMs<Id extends RowId>(
   rows: DeliveryRows<Id>,
-  { destination, origin, index }: NamedDelivery<Id>,
+  { destination, origin, index }: ResolvedDelivery<Id>,
 ): Promise<number | null> {
   const retries = await rows.retriesOf(destination, origin)
   const retry = retries.find(({ parts }) =>
@@ -63,14 +63,14 @@ async function dueAtMs<Id extends RowId>(
 
 async function gatheredIn<Id extends RowId>(
   rows: DeliveryRows<Id>,
-  delivery: NamedDelivery<Id>,
+  delivery: ResolvedDelivery<Id>,
   request: RequestRecord,
   { lead, parts: own }: NonNullable<RequestRecord['gathered']>,
 ): Promise<GatheredPart[] | null> {
   const parts = own ?? (await ledParts(rows, lead as Id, request, delivery))
   if (parts === null) return null
   const gathered = parts.map(({ origin, segment, indexes }): GatheredPart => ({ origin, segment, indexes, content: null }))
-  const bySegment = grouped(gathered, ({ segment }) => segment as Id)
+  const bySegment = groupBy(gathered, ({ segment }) => segment as Id)
   let bytesRead = 0
   for await (const { seq, content, bytes } of readSegments(rows, [...bySegment.keys()])) {
     for (const part of bySegment.get(seq) ?? []) part.content = only(content, part.indexes)
@@ -85,7 +85,7 @@ async function ledParts<Id extends RowId>(
   rows: DeliveryRows<Id>,
   lead: Id,
   { url, startedAtMs }: RequestRecord,
-  { origin, index }: NamedDelivery<Id>,
+  { origin, index }: ResolvedDelivery<Id>,
 ): Promise<readonly Part[] | null> {
   for (const { doc } of await rows.attemptsAt(lead)) {
     for (const request of requestsOf(JSON.parse(doc) as AttemptDoc)) {

@@ -4,7 +4,7 @@ import type { Awaitable } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
 
 /** A delivery, its message and its destination. */
-export interface NamedDelivery<Id extends RowId> {
+export interface ResolvedDelivery<Id extends RowId> {
   origin: Id
   index: number
   segment: Id
@@ -26,17 +26,17 @@ export interface RowAndIndex<Id extends RowId> {
 
 export interface OriginRows<Id extends RowId> {
   /** The row id and the index in the id of a message or a delivery; undefined if it is not such an id. */
-  named(id: string): RowAndIndex<Id> | undefined
+  parseId(id: string): RowAndIndex<Id> | undefined
   /** Without origins that do not exist. */
   origins(names: readonly Id[]): Awaitable<ReadonlyMap<Id, Origin<Id>>>
 }
 
 /** In the order of the ids; undefined for a delivery that does not exist. */
-export async function resolveNamed<Id extends RowId>(
+export async function resolveDeliveryIds<Id extends RowId>(
   rows: OriginRows<Id>,
   deliveryIds: readonly string[],
-): Promise<((NamedDelivery<Id> & Pick<Origin<Id>, 'replay'>) | undefined)[]> {
-  const names = deliveryIds.map((id) => rows.named(id))
+): Promise<((ResolvedDelivery<Id> & Pick<Origin<Id>, 'replay'>) | undefined)[]> {
+  const names = deliveryIds.map((id) => rows.parseId(id))
   const origins = await rows.origins([...new Set(names.flatMap((name) => name?.row ?? []))])
   return names.map((name) => {
     const origin = name && origins.get(name.row)

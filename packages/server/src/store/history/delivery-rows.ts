@@ -6,7 +6,7 @@ import type { LedgerRow } from '../port/books.ts'
 import type { DeliveryRow, FailureCause } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
 import type { TimeRange } from '../port/pages.ts'
-import type { NamedDelivery, OriginRows } from './delivery-ids.ts'
+import type { OriginRows, ResolvedDelivery } from './delivery-ids.ts'
 import type { SegmentRows } from './segment-rows.ts'
 
 /** The position of a pending shipment in the adapter's order. A cursor contains it. */
@@ -23,7 +23,7 @@ export interface PendingRow<Id extends RowId> {
 }
 
 /** A delivery with the state that its row gives it. */
-export type FoundDelivery<Id extends RowId> = NamedDelivery<Id> & Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'>
+export type FoundDelivery<Id extends RowId> = ResolvedDelivery<Id> & Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'>
 
 /** A delivery that did not end as delivered. */
 export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
@@ -58,7 +58,7 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   /** Failures, also newest first. An adapter may ignore `destination` and `state` if no index helps: the caller checks each row. */
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>
   /** One for each delivery, in the same order. */
-  replayLinks(deliveries: readonly NamedDelivery<Id>[]): Awaitable<readonly ReplayLinks[]>
+  replayLinks(deliveries: readonly ResolvedDelivery<Id>[]): Awaitable<readonly ReplayLinks[]>
   /** Failures of a destination and state, grouped by reason: the newest `limit` with row ids from `first` to `last`. */
   causes(of: CauseShare, first: Id, last: Id, times: TimeRange, limit: number): Awaitable<readonly CauseRow[]>
   ledger(): Awaitable<readonly LedgerRow[]>

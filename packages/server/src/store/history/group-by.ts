@@ -1,5 +1,5 @@
 /** Items by key, in their order. */
-export function grouped<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): ReadonlyMap<Key, Item[]> {
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): ReadonlyMap<Key, Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {
     const group = groups.get(keyOf(item))

@@ -1,6 +1,6 @@
 // What lists take from the content of a segment. Pure.
 
-import type { MessageFilter, MessageNames, SegmentContent } from '../store.ts'
+import type { MessageFields, MessageFilter, SegmentContent } from '../store.ts'
 
 /** The content with only those messages in it: a segment may hold 500 KB, and a list a thousand messages. */
 export function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
@@ -9,7 +9,7 @@ export function only(content: SegmentContent, indexes: readonly number[]): Segme
   return { ...content, items }
 }
 
-export function namesOf(content: SegmentContent | null, index: number): MessageNames {
+export function messageFields(content: SegmentContent | null, index: number): MessageFields {
   const item = content?.items[index] ?? {}
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
   const { messageId, type, event, userId, anonymousId } = item as Readonly<Record<string, unknown>>

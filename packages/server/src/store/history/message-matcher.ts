@@ -17,7 +17,7 @@ const BYTES_PER_LOOK = 1024
 const SEGMENTS_PER_LOOK = 200
 const NONE: ReadonlySet<number> = new Set()
 
-export class MessageChoice<Id extends RowId> {
+export class MessageMatcher<Id extends RowId> {
   readonly #rows: DeliveryRows<Id>
   readonly #filter: DeliveryFilter
   /** Of the user, by the source's row; undefined when any user is meant. */
@@ -32,10 +32,10 @@ export class MessageChoice<Id extends RowId> {
   }
 
   /** Undefined when every message is meant. */
-  static async of<Id extends RowId>(rows: DeliveryRows<Id>, filter: DeliveryFilter): Promise<MessageChoice<Id> | undefined> {
+  static async of<Id extends RowId>(rows: DeliveryRows<Id>, filter: DeliveryFilter): Promise<MessageMatcher<Id> | undefined> {
     const { userId, event } = filter
     if (userId === undefined && event === undefined) return undefined
-    return new MessageChoice(rows, filter, userId === undefined ? undefined : await userHashes(rows, userId))
+    return new MessageMatcher(rows, filter, userId === undefined ? undefined : await userHashes(rows, userId))
   }
 
   /** In the order of the walk, as far as a page may read. */

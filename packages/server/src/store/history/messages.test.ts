@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeStoredBody } from '../port/stored-messages.ts'
-import { SQLITE_ROWS } from '../sqlite/schema/row-ids.ts'
+import { SQLITE_ROW_ORDER } from '../sqlite/schema/row-ids.ts'
 import type { MessageRows } from './message-rows.ts'
 import { listMessages } from './messages.ts'
 
@@ -14,7 +14,7 @@ test('the destinations of a segment are looked up once for all of its messages',
   const head = { seq: 5, source: 1, receivedAtMs: 0, count: batch.length, absent: [] }
   const asked: number[] = []
   const rows: Partial<MessageRows<number>> = {
-    order: SQLITE_ROWS,
+    order: SQLITE_ROW_ORDER,
     newest: (_withKeys, _first, last) => (last < head.seq ? [] : [head]),
     segments: () => [
       {

@@ -6,7 +6,7 @@ import type { Routes } from '../encoding/stored-parts.ts'
 import type { MessageFilter, MessageTrail, StoredMessage } from '../port/history.ts'
 import type { FilterRule, RowId, SkipReason } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
-import { grouped } from './group-by.ts'
+import { groupBy } from './group-by.ts'
 import { matches, only } from './message-content.ts'
 import type { FoundKey, MessageRows } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
@@ -46,7 +46,7 @@ export async function listMessages<Id extends RowId>(
 }
 
 export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<StoredMessage | undefined> {
-  const named = rows.named(id)
+  const named = rows.parseId(id)
   const segment = named && (await readSegment(rows, named.row))
   if (segment?.content.items[named?.index ?? -1]) return (await described(rows, [{ segment, index: named?.index as number }]))[0]
   for await (const found of places(rows, await rows.find(id), id)) return (await described(rows, [found]))[0]
@@ -54,7 +54,7 @@ export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: s
 }
 
 export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<MessageTrail[]> {
-  const named = rows.named(id)
+  const named = rows.parseId(id)
   const segment = named && (await readSegment(rows, named.row))
   const found: Found<Id>[] = segment && named.index < segment.count ? [{ segment, index: named.index }] : []
   // Of a purged message only the key is left, and it is all but certain that no other id has the same.
@@ -167,7 +167,7 @@ async function* places<Id extends RowId>(
 async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonly Found<Id>[]): Promise<StoredMessage[]> {
   if (found.length === 0) return []
   const replays = await rows.replays(found.map(({ segment: { seq }, index }) => ({ segment: seq, index })))
-  const replaysOf = grouped(replays, ({ at }) => at)
+  const replaysOf = groupBy(replays, ({ at }) => at)
   // Parsed once for all messages of a segment, because routes list thousands of indexes for each destination.
   const routes = new Map(found.map(({ segment }) => [segment.seq, segment.routes]))
   const routesOf = new Map(Array.from(routes, ([seq, text]) => [seq, JSON.parse(text) as Routes<Id>]))

@@ -75,13 +75,13 @@ export function cursorOf<T extends readonly (number | string)[]>(
 
 /** A cursor whose texts are all names of rows: anything else would be an error of the server. */
 export function rowCursorOf<T extends readonly (number | string)[]>(
-  order: Pick<RowOrder, 'isName'>,
+  order: Pick<RowOrder, 'isRowId'>,
   list: string,
   cursor: string | null,
   start: readonly [...T],
 ): readonly [...T] {
   const values = cursorOf(list, cursor, start)
-  for (const value of values) if (typeof value === 'string' && !order.isName(value)) throw new InvalidCursor()
+  for (const value of values) if (typeof value === 'string' && !order.isRowId(value)) throw new InvalidCursor()
   return values
 }
 

@@ -35,7 +35,7 @@ export interface SegmentRow<Id extends RowId> extends StoredContent<Id> {
   keys: Uint8Array
 }
 
-export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'named'> {
+export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'parseId'> {
   readonly order: RowOrder<Id>
   /** The seed of fingerprints and of hashes of users. */
   seed(): Awaitable<Seed>

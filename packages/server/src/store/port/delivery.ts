@@ -93,38 +93,44 @@ export interface Claim {
 /** Takes a message as it was accepted, or only the fields that tell whose it is: type, userId, previousId. */
 export type IsDeleted = (sourceId: string, segment: RowId, message: JsonObject) => boolean
 
-/** The taker of new work, so that the usual way is accept → deliver from memory → settle, with nothing read back. */
-export interface Taker {
-  /** Asked before the commit: whether the new shipment is to be taken at once rather than left in the store. */
-  wants(destinationId: string, bytes: number): boolean
-  /** After the commit, what was wanted. */
-  take(claimed: ClaimedShipment): void
-  /** The commit failed: what was wanted does not exist. */
-  lost(destinationId: string, bytes: number): void
-  /** Messages of these users were deleted: those that are not in flight must not be sent any more. */
-  deleted(isDeleted: IsDeleted): void
-  /** New work that was not asked for came to the store: retries by replay, deletions, shipments left in the store. */
+/** Delivery, as the store calls it. New shipments are handed over in memory, so that in the usual case nothing is read back from the store. */
+export interface ShipmentConsumer {
+  /**
+   * Called before the commit. If it returns true, the new shipment is passed to `deliver` after the commit, and memory for it is reserved until
+   * then. If it returns false, the shipment stays in the store until it is claimed.
+   */
+  reserve(destinationId: string, bytes: number): boolean
+  /** Called after the commit with a shipment for which `reserve` returned true. */
+  deliver(claimed: ClaimedShipment): void
+  /** The shipment for which `reserve` returned true was not stored, because the commit failed or every message of it was a duplicate. */
+  cancelReservation(destinationId: string, bytes: number): void
+  /** Messages were deleted. Those that are not in flight must no longer be sent. */
+  dropMessages(isDeleted: IsDeleted): void
+  /** The store has new work for the destination that can be claimed: replays, delete messages, or shipments that were not handed over. */
   wake(destinationId: string): void
-  /** This process's shares of destinations' limits may be others than before: see DeliveryStore.share. */
-  reshare?(): void
-  /** What this process holds is no longer its own. What was not started is forgotten, not given back: others may have it. */
-  fenced?(): void
+  /** This process's shares of the destinations' limits may have changed: see DeliveryStore.share. */
+  sharesChanged?(): void
+  /**
+   * This process has lost its claims. Shipments that were not started must be dropped from memory and not released, because another process may
+   * hold them now.
+   */
+  claimsLost?(): void
 }
 
 export interface DeliveryStore {
-  attach(taker: Taker): void
+  attach(consumer: ShipmentConsumer): void
   claim(request: ClaimRequest): Promise<Claim>
   /** Retries whose first attempt lies before a time, due or not: those whose window is over. */
   claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<readonly ClaimedShipment[]>
   /** Gives back what was claimed and not attempted. */
   release(shipments: readonly Shipment[]): void
-  /** Resolves after the commit. Tries again by itself while the store is unavailable. Rejects with NotHeld. */
+  /** Resolves after the commit. Tries again by itself while the store is unavailable. Rejects with ClaimLost. */
   settle(settlement: Settlement): Promise<void>
   /** How many of the requests that may be in flight to a destination at once are this process's: all, where it is alone. */
   share(destinationId: string, maxInFlight: number): number
 }
 
-/** What was to be settled is no longer held by this process: its time ran out, and another has it or had it. */
-export class NotHeld extends Error {
-  override name = 'NotHeld'
+/** The shipment cannot be settled: this process no longer holds it. Its lease expired, and another process holds it or has settled it. */
+export class ClaimLost extends Error {
+  override name = 'ClaimLost'
 }

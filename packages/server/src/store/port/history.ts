@@ -41,7 +41,7 @@ export interface DeliveryFilter extends TimeRange {
 }
 
 /** What the message of a delivery says of itself; all null when it is no longer stored. */
-export interface MessageNames {
+export interface MessageFields {
   messageId: string | null
   type: string | null
   event: string | null
@@ -75,7 +75,7 @@ export interface FailureCauses {
   looked: number
 }
 
-export interface DeliveryRow extends MessageNames {
+export interface DeliveryRow extends MessageFields {
   /** `origin-index`. */
   id: string
   destinationId: string

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { placeOf, shareOf } from './nodes.ts'
+import { positionOf, shareOf } from './nodes.ts'
 
 const IDS = Array.from({ length: 50 }, (_, at) => `dst_${at * 7919}`)
 
@@ -20,14 +20,14 @@ test('the shares of all nodes add up to the limit, whatever the limit and the nu
   }
 })
 
-test('limits of one are not all the same node’s', () => {
+test('limits of one are spread over the nodes', () => {
   const holders = new Set(IDS.map((subject) => [0, 1, 2].find((rank) => shareOf(subject, 1, { rank, count: 3 }) === 1)))
   assert.deepEqual(holders, new Set([0, 1, 2]))
 })
 
-test('each node has a place of its own for a subject', () => {
+test('each node has a different position for a subject', () => {
   for (const subject of IDS) {
-    const places = [0, 1, 2, 3, 4].map((rank) => placeOf(subject, { rank, count: 5 }))
-    assert.deepEqual(new Set(places), new Set([0, 1, 2, 3, 4]))
+    const positions = [0, 1, 2, 3, 4].map((rank) => positionOf(subject, { rank, count: 5 }))
+    assert.deepEqual(new Set(positions), new Set([0, 1, 2, 3, 4]))
   }
 })

@@ -1,5 +1,5 @@
-// The parts of the store's port that OAuth 2.0 and stored secrets need. A secret is encrypted wherever it is stored, and
-// what the port gives and takes is plain: how it is encrypted, and that it is, is the adapter's promise.
+// The parts of the store's port for OAuth 2.0 and for stored secrets. Secrets are plain text in the port. The adapter must encrypt them
+// wherever it stores them.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Audit } from './audit.ts'
@@ -7,40 +7,40 @@ import type { Audit } from './audit.ts'
 export interface UsedAssertion {
   appId: string
   jti: string
-  /** From then on it is refused for its age, and need not be remembered. */
+  /** After this time, the assertion is rejected because of its age and need not be stored any more. */
   keepUntilMs: number
 }
 
 export interface OAuthStore {
-  /** True for the first who uses it, and only after that is durable; false for everybody after, at the same moment too. */
+  /** Returns true for the first use of an assertion, after that use is durable, and false for every other use, also for concurrent ones. */
   useAssertion(assertion: UsedAssertion, nowMs: number): Promise<boolean>
 }
 
 /**
- * The secrets that the service makes for itself. `letsIn`: with a copy of the store and its key, somebody can use this secret
- * to forge a session or an access token, or to send messages. `rotate-key --end-tokens` removes these.
+ * The secrets that the service creates for itself. `grantsAccess`: whoever has a copy of the store and its key can use this secret to
+ * forge a session or an access token, or to send messages. `rotate-key --end-tokens` removes these secrets.
  */
 export const STORED_SECRETS = {
-  /** Signs sessions of the dashboard. */
-  session_key: { letsIn: true },
+  /** Signs dashboard sessions. */
+  session_key: { grantsAccess: true },
   /** Signs access tokens. */
-  oauth_signing_key: { letsIn: true },
-  /** The write key that the first start gives to the first source. */
-  first_write_key: { letsIn: true },
-  /** A hash of 256 random bits: it cannot be turned back into the token, and without session_key no session is made from it. */
-  admin_token_hash: { letsIn: false },
-  /** Names users in the audit log. */
-  pseudonym_key: { letsIn: false },
+  oauth_signing_key: { grantsAccess: true },
+  /** The write key of the source that is created at the first start. */
+  first_write_key: { grantsAccess: true },
+  /** A hash of 256 random bits. The token cannot be computed from it, and no session can be forged with it without session_key. */
+  admin_token_hash: { grantsAccess: false },
+  /** The key of the pseudonyms of users in the audit log. */
+  pseudonym_key: { grantsAccess: false },
 } as const
 
 export type StoredSecret = keyof typeof STORED_SECRETS
 
 export interface SecretStore {
-  /** The secret of this name. The first who asks stores `fresh`; all who ask at the same moment get the same. */
-  keep(name: StoredSecret, fresh: string): Promise<string>
+  /** Returns the secret of this name. If there is none, stores and returns `fresh`. Concurrent calls all return the same secret. */
+  getOrCreate(name: StoredSecret, fresh: string): Promise<string>
   /**
-   * Encrypts every stored secret with another key, all in one transaction, and uses that key from then on. Gives their
-   * number. Secrets of the names in `without` are removed instead, and made anew by who next asks for them.
+   * Encrypts every stored secret with another key, in one transaction, and uses that key from then on. Returns the number of secrets. Secrets
+   * whose names are in `remove` are deleted instead; the next call of `getOrCreate` creates new ones.
    */
-  reseal(box: SecretBox, audit?: Audit<{ secrets: number }>, without?: readonly StoredSecret[]): Promise<number>
+  rotateKey(box: SecretBox, audit?: Audit<{ secrets: number }>, remove?: readonly StoredSecret[]): Promise<number>
 }

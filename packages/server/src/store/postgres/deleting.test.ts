@@ -12,8 +12,8 @@ import {
   messageIdsOf,
   newDestination,
   newSource,
-  newWay,
-  RecordingTaker,
+  newSourceAndDestination,
+  RecordingConsumer,
   settle,
   track,
   until,
@@ -45,11 +45,11 @@ async function start(t: TestContext): Promise<Nodes> {
   return { database, open: () => openThrough(database.url), openThrough }
 }
 
-function taking(store: Store, wanted: boolean): RecordingTaker {
-  const taker = new RecordingTaker()
-  taker.wanted = wanted
-  store.delivery.attach(taker)
-  return taker
+function taking(store: Store, wanted: boolean): RecordingConsumer {
+  const consumer = new RecordingConsumer()
+  consumer.reserves = wanted
+  store.delivery.attach(consumer)
+  return consumer
 }
 
 /** Resolves when the node knows of the source, or of its destination. */
@@ -124,12 +124,12 @@ test('a request is not answered, and its delete message cannot be claimed, befor
   const one = await open()
   const proxy = await startProxy(t, database.url)
   const other = await openThrough(proxy.url)
-  const { sourceId, destinationId } = await newWay(one)
+  const { sourceId, destinationId } = await newSourceAndDestination(one)
   await knows(other, destinationId)
   taking(one, false)
-  const taker = taking(other, true)
+  const consumer = taking(other, true)
   const { segment } = await accept(other, sourceId, [track('a', { userId: 'stays' }), track('b', { userId: 'gone' })], [destinationId])
-  assert.equal(taker.taken.length, 1)
+  assert.equal(consumer.received.length, 1)
   proxy.hold()
   let isAnswered = false
   const creating = one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }).then((deletion) => {
@@ -139,10 +139,10 @@ test('a request is not answered, and its delete message cannot be claimed, befor
   const purged = (): Promise<{ purged: number }[]> => database.query('SELECT purged FROM switchyard.deletions')
   await until(purged, ([deletion]) => deletion?.purged === 1, 'the message is purged, and another node could still send it')
   assert.deepEqual((await claim(one, destinationId)).shipments, [])
-  assert.deepEqual([isAnswered, taker.deletions.length], [false, 0])
+  assert.deepEqual([isAnswered, consumer.deletions.length], [false, 0])
   proxy.release()
   await creating
-  const [isDeleted] = taker.deletions
+  const [isDeleted] = consumer.deletions
   assert.deepEqual(
     ['stays', 'gone'].map((userId) => isDeleted?.(sourceId, segment as string, track('any', { userId }))),
     [false, true],
@@ -178,7 +178,7 @@ test('a node that is stopped meanwhile does not answer a request before every no
 test('a node that was killed is not waited for longer than its lease', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   await database.query(
     `INSERT INTO switchyard.nodes (num, holder, name, version, expires_at, doc)
      VALUES (500, 1, 'dead', '', now() + interval '300 milliseconds', '{"configuration":1}')`,
@@ -195,9 +195,9 @@ test('a node that comes back after its lease was over begins and stores nothing 
   const one = await openThrough(database.url, { leaseMs })
   const proxy = await startProxy(t, database.url)
   const other = await openThrough(proxy.url, { leaseMs })
-  const { sourceId, destinationId } = await newWay(one)
+  const { sourceId, destinationId } = await newSourceAndDestination(one)
   await knows(other, destinationId)
-  const taker = taking(other, false)
+  const consumer = taking(other, false)
   const share = (): number => other.delivery.share(destinationId, 10)
   await until(
     async () => share(),
@@ -206,7 +206,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
   )
   proxy.hold()
   await one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true })
-  assert.deepEqual([share(), taker.deletions.length], [0, 0])
+  assert.deepEqual([share(), consumer.deletions.length], [0, 0])
   const accepting = accept(other, sourceId, [track('late', { userId: 'gone' })], [destinationId]).then(
     () => 'stored',
     (error: Error) => error.name,
@@ -225,7 +225,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
     (isAlive) => isAlive,
     'it is alive again',
   )
-  assert.deepEqual([share(), taker.deletions.length], [0, 0])
+  assert.deepEqual([share(), consumer.deletions.length], [0, 0])
   await locking.query('ROLLBACK')
   await locking.end()
   await until(
@@ -233,7 +233,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
     (mine) => mine > 0,
     'it sends again',
   )
-  assert.equal(taker.deletions.length, 1)
+  assert.equal(consumer.deletions.length, 1)
   assert.equal(other.configuration().suppressions.get(sourceId)?.has('gone'), true)
   assert.notEqual(await accepting, 'stored')
   assert.deepEqual(await messageIds(one, sourceId), [])
@@ -242,7 +242,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
 test('a deletion that names a source made a moment before is about that source on every node', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
-  const taker = taking(store, false)
+  const consumer = taking(store, false)
   const writing = new pg.Client({ connectionString: database.url })
   await writing.connect()
   await writing.query('BEGIN')
@@ -264,17 +264,17 @@ test('a deletion that names a source made a moment before is about that source o
   await writing.query('COMMIT')
   await writing.end()
   await until(
-    async () => taker.deletions.length,
+    async () => consumer.deletions.length,
     (count) => count > 0,
     'the node knows of the deletion',
   )
-  assert.equal(taker.deletions[0]?.('src_new', '1', track('any', { userId: 'gone' })), true)
+  assert.equal(consumer.deletions[0]?.('src_new', '1', track('any', { userId: 'gone' })), true)
 })
 
 test('after the answer no message of the user can be claimed, even if its purge has to wait', async (t) => {
   const { database, open } = await start(t)
   const [one, other] = [await open(), await open()]
-  const { sourceId, destinationId } = await newWay(one)
+  const { sourceId, destinationId } = await newSourceAndDestination(one)
   await knows(other, destinationId)
   for (const store of [one, other]) taking(store, false)
   const { segment } = await accept(one, sourceId, [track('a', { userId: 'gone' }), track('b')], [destinationId])
@@ -420,7 +420,7 @@ test('with suppression, what another node accepts before it hears of it is purge
 test('user ids of any characters are deleted, suppressed, listed and pseudonymized as they are', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   const userIds = [
     'nul\0nul',
     'nul\\u0000nul',

@@ -5,7 +5,7 @@
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
-import { endStep } from '../deletions/deletion-completion.ts'
+import { completeStep } from '../deletions/deletion-completion.ts'
 import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
 import { type SecretStore, StoreUnavailable } from '../store.ts'
@@ -99,9 +99,9 @@ export class Deleting extends Deletions<Change, Written, string> {
     await this.#tools.claiming.free(origins, [...destinationIds])
   }
 
-  protected endStep(after: string, beforeMs: number, pseudonymKey: string): Promise<string | null> {
+  protected completeStep(after: string, beforeMs: number, pseudonymKey: string): Promise<string | null> {
     const { database, idMap } = this.#context
-    return database.transaction((ask) => endStep(deletionRows(ask, idMap), after, beforeMs, pseudonymKey))
+    return database.transaction((ask) => completeStep(deletionRows(ask, idMap), after, beforeMs, pseudonymKey))
   }
 
   /** Takes up the purges that can go on. Once a second: whichever node began one may be no more. */
@@ -209,6 +209,6 @@ function readsOf({ database, idMap }: StoreContext): DeletionAnswers {
     one: (id) => inSnapshot((rows) => rows.one(id)),
     targets: (...question) => inSnapshot((rows) => rows.targets(...question)),
     suppressions: (...question) => atOnce.suppressions(...question),
-    areNamed: () => atOnce.areNamed(),
+    hasUserIds: () => atOnce.hasUserIds(),
   }
 }

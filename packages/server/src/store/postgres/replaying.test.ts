@@ -6,9 +6,21 @@ import { once } from 'node:events'
 import { after, afterEach, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createReplayRunner, type ReplayRunner } from '../../replaying/replay-runner.ts'
-import { accept, claim, counts, DAY_MS, ledgerOf, messageIdsOf, newWay, settle, settleAll, tracks, until } from '../conformance/fixtures.ts'
+import {
+  accept,
+  claim,
+  counts,
+  DAY_MS,
+  ledgerOf,
+  messageIdsOf,
+  newSourceAndDestination,
+  settle,
+  settleAll,
+  tracks,
+  until,
+} from '../conformance/fixtures.ts'
 import { createJob, finish, listed, matching, step } from '../conformance/replay-fixtures.ts'
-import { Replaying } from '../replays/common-replay-store.ts'
+import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import { LEAD_MS } from '../replays/replay-states.ts'
 import { InvalidCursor, type ReplayJob, type ReplayStepResult } from '../store.ts'
 import { openBareNode } from './fixtures/bare-node.ts'
@@ -84,7 +96,7 @@ suite('nodes that replay together', () => {
 
   /** So many failed deliveries of a destination of their own, in calls of ten. */
   const failed = async (count: number): Promise<{ sourceId: string; destinationId: string }> => {
-    const way = await newWay(a)
+    const way = await newSourceAndDestination(a)
     for (let at = 0; at < count; at += 10) await accept(a, way.sourceId, tracks(Math.min(10, count - at)), [way.destinationId])
     await settleAll(a, way.destinationId, 'failed')
     return way
@@ -262,7 +274,7 @@ suite('nodes that replay together', () => {
     const { destinationId } = await failed(250)
     const node = await openBareNode(database.url, 400)
     t.after(() => node.close())
-    const replaying = new Replaying(replayJobRows(node.context), { ...node.context, wake: () => {} })
+    const replaying = new CommonReplayStore(replayJobRows(node.context), { ...node.context, wake: () => {} })
     const { id } = await replaying.create({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: null })
     const before = node.context.database.roundTrips
     const result = await replaying.step({ id, position: 0, limit: 1_000, maxWaiting: 1_000, runner: 'a runner' })

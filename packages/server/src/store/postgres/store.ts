@@ -5,12 +5,12 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
-import { Configuring } from '../configuration/common-configuration-store.ts'
+import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import type { SettingRows } from '../configuration/configuration-rows.ts'
-import { Delivering } from '../delivery/common-delivery-store.ts'
+import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { booksOf } from '../history/books.ts'
 import { RetentionRuns } from '../history/retention.ts'
-import { Replaying } from '../replays/common-replay-store.ts'
+import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
 import { onShares, shareOf } from './cluster/in-flight-shares.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
@@ -147,8 +147,8 @@ class Postgres implements PostgresStore {
   readonly #retentionRuns: RetentionRuns
   readonly #onTrouble: (error: unknown) => void
   readonly #shared: SharedConfiguration
-  readonly settings: Store['settings'] & Configuring
-  readonly secrets: Configuring
+  readonly settings: Store['settings'] & CommonConfigurationStore
+  readonly secrets: CommonConfigurationStore
   readonly oauth: SettingRows
   readonly ingest: Accepting
   readonly #claiming: Claiming
@@ -187,7 +187,7 @@ class Postgres implements PostgresStore {
       nowMs: () => this.#clock.wallMs(),
       scheduleMs: () => this.#clock.scheduleMs(),
       configuration: () => this.configuration(),
-      taker: () => this.delivery.taker,
+      consumer: () => this.delivery.consumer,
       run: (work) => this.#run(work),
       isClosed: () => this.#closed,
     }
@@ -197,12 +197,15 @@ class Postgres implements PostgresStore {
       onVersion: (version) => this.deletions.follow(version),
     })
     this.oauth = createSettings(database)
-    this.settings = Object.assign(new Configuring(this.#shared, context.nowMs), this.oauth)
+    this.settings = Object.assign(new CommonConfigurationStore(this.#shared, context.nowMs), this.oauth)
     this.secrets = this.settings
     this.channel = new LiveChannel(database, this.#shared)
     const { onState = () => {}, onCommit = () => {} } = options
     this.#claiming = new Claiming(context)
-    this.replays = new Replaying(replayJobRows(context), { ...context, wake: (destinationId) => this.delivery.taker?.wake(destinationId) })
+    this.replays = new CommonReplayStore(replayJobRows(context), {
+      ...context,
+      wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
+    })
     this.ingest = new Accepting(context, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
     this.#settling = new Settling(context, { claiming: this.#claiming, onCommit })
     this.#cancelling = new Cancelling(context)
@@ -259,7 +262,7 @@ class Postgres implements PostgresStore {
       trouble: (error) => this.#trouble(error),
     })
     this.#looks = setInterval(() => this.#lookForWork(), LOOK_MS).unref()
-    onShares(this.membership, () => this.delivery.taker?.reshare?.())
+    onShares(this.membership, () => this.delivery.consumer?.sharesChanged?.())
     this.#resume()
   }
 
@@ -313,7 +316,7 @@ class Postgres implements PostgresStore {
     await this.membership.leave()
   }
 
-  readonly delivery = new Delivering({
+  readonly delivery = new CommonDeliveryStore({
     claim: (request) => this.#claiming.claim(request),
     claimOverdue: (destinationId, firstAttemptBeforeMs, limit) => this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
     release: (shipments) => this.#claiming.release(shipments),

@@ -14,22 +14,22 @@ import { newReplayJob, replayJobOf, rowRange } from './replay-job-row.ts'
 import type { CountedRows, ReplayJobRows, RowCount } from './replay-rows.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from './replay-states.ts'
 
-const NAMES_PER_PAGE = 200
+const IDS_PER_PAGE = 200
 /** Rows with what they delivered, which may be read too. */
 const ATTEMPTS_PER_PAGE = 5_000
 
-export interface ReplayingParts {
+export interface ReplayStoreDeps {
   nowMs: () => number
   configuration: () => Configuration
   /** New work came to the store. */
   wake: (destinationId: string) => void
 }
 
-export class Replaying<Id extends RowId> implements ReplayStore {
+export class CommonReplayStore<Id extends RowId> implements ReplayStore {
   readonly #jobs: ReplayJobRows<Id>
-  readonly #parts: ReplayingParts
+  readonly #parts: ReplayStoreDeps
 
-  constructor(jobs: ReplayJobRows<Id>, parts: ReplayingParts) {
+  constructor(jobs: ReplayJobRows<Id>, parts: ReplayStoreDeps) {
     this.#jobs = jobs
     this.#parts = parts
   }
@@ -100,7 +100,7 @@ export class Replaying<Id extends RowId> implements ReplayStore {
   }
 
   async #count(selection: ReplaySelection, bound: Id): Promise<ReplayCount> {
-    if ('deliveryIds' in selection) return this.#countNamed(selection.deliveryIds)
+    if ('deliveryIds' in selection) return this.#countByIds(selection.deliveryIds)
     const { order } = this.#jobs
     const { destinationId: only, states, reason, toMs } = selection
     const { first, last } = rowRange(order, selection, bound)
@@ -129,10 +129,10 @@ export class Replaying<Id extends RowId> implements ReplayStore {
   }
 
   /** Those of them that there are. */
-  async #countNamed(deliveryIds: readonly string[]): Promise<ReplayCount> {
+  async #countByIds(deliveryIds: readonly string[]): Promise<ReplayCount> {
     const counts = new Map<string, ReplayCount['byDestination'][number]>()
-    for (let at = 0; at < deliveryIds.length; at += NAMES_PER_PAGE) {
-      for (const { destinationId, replayed } of await this.#jobs.countNamed(deliveryIds.slice(at, at + NAMES_PER_PAGE))) {
+    for (let at = 0; at < deliveryIds.length; at += IDS_PER_PAGE) {
+      for (const { destinationId, replayed } of await this.#jobs.countByIds(deliveryIds.slice(at, at + IDS_PER_PAGE))) {
         const own = counts.get(destinationId) ?? { destinationId, total: 0, alreadyReplayed: 0 }
         counts.set(destinationId, { destinationId, total: own.total + 1, alreadyReplayed: own.alreadyReplayed + (replayed ? 1 : 0) })
       }

@@ -7,7 +7,7 @@ import { readStoredBody } from '../port/stored-messages.ts'
 import type { ReplayRows } from './replay-rows.ts'
 
 /** The final states of deliveries with one origin, by index, and how many bytes were read for them. */
-export interface Ends {
+export interface FinalStates {
   states: Map<number, FinalStateName>
   bytes: number
 }
@@ -16,8 +16,11 @@ export interface Ends {
 const BYTES_AT_ONCE = 1024 * 1024
 
 /** Without the origins that were not read because the limit of bytes had been reached. */
-export async function endsOf<Id extends RowId>(rows: Pick<ReplayRows<Id>, 'docs'>, origins: Iterable<Id>): Promise<Map<Id, Ends>> {
-  const ends = new Map<Id, Ends>()
+export async function finalStatesOf<Id extends RowId>(
+  rows: Pick<ReplayRows<Id>, 'docs'>,
+  origins: Iterable<Id>,
+): Promise<Map<Id, FinalStates>> {
+  const ends = new Map<Id, FinalStates>()
   const wanted = [...new Set(origins)]
   if (wanted.length === 0) return ends
   let unread: Id | undefined

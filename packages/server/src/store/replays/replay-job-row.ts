@@ -21,7 +21,7 @@ export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, n
 }
 
 /** Pending or delivered. As the index of these rows has it, so that they are found among however many that failed. */
-export const STANDS = "(state IS NULL OR state IN ('retrying', 'delivered'))"
+export const PENDING_OR_DELIVERED = "(state IS NULL OR state IN ('retrying', 'delivered'))"
 
 export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
 

@@ -2,17 +2,17 @@
 // asks a few questions about all of them. This runs inside the transaction that acts on the answers. Until the commit, the rows of destinations
 // are locked against deletion, and those of segments against being dropped.
 
-import type { NamedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
+import type { ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
 import type { Repeatable } from './replay-budget.ts'
-import { endsOf, type StoredMessages, storedMessages } from './replay-final-states.ts'
+import { finalStatesOf, type StoredMessages, storedMessages } from './replay-final-states.ts'
 import type { ReplayRows, SameMessage } from './replay-rows.ts'
 
-export interface ReplayCandidate<Id extends RowId> extends NamedDelivery<Id> {
+export interface ReplayCandidate<Id extends RowId> extends ResolvedDelivery<Id> {
   state: FinalStateName
   /** By its id, and not by what became of it. */
-  named: boolean
+  byId: boolean
 }
 
 /** With what it took to read, which is the step's to answer for. Undefined: there was too much to read for one step. */
@@ -57,10 +57,10 @@ export class ReplayJudge<Id extends RowId> {
     const same = await this.#rows.sameMessages(candidates, this.#job)
     const parents = await this.#parents(candidates, same)
     const verdicts = candidates.map(({ origin, destination }, at): Verdict<Id> => {
-      const { standing, ofJob, newest } = same[at] as SameMessage<Id>
+      const { hasPendingOrDelivered, ofJob, newest } = same[at] as SameMessage<Id>
       if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
       // However it has ended since: a job sends a message once.
-      if (standing || ofJob) return { found: 'already_replayed', bytes: 0 }
+      if (hasPendingOrDelivered || ofJob) return { found: 'already_replayed', bytes: 0 }
       const parent = parents.get(at)
       if (parent === 'unread') return undefined
       // Delivered once more though it had been before: to send all of those again is not what "all that was delivered" means.
@@ -99,11 +99,11 @@ export class ReplayJudge<Id extends RowId> {
     same: readonly SameMessage<Id>[],
   ): Promise<Map<number, { wasDelivered: boolean; bytes: number } | 'unread'>> {
     const parents = new Map<number, RowAndIndex<Id>>()
-    for (const [at, { state, named }] of candidates.entries()) {
-      const parent = state === 'delivered' && !named ? same[at]?.parent : undefined
+    for (const [at, { state, byId }] of candidates.entries()) {
+      const parent = state === 'delivered' && !byId ? same[at]?.parent : undefined
       if (parent !== undefined) parents.set(at, parent)
     }
-    const ends = await endsOf(
+    const ends = await finalStatesOf(
       this.#rows,
       [...parents.values()].map(({ row }) => row),
     )

@@ -2,7 +2,7 @@
 // that one transaction needs to owe deliveries again.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import type { NamedDelivery, OriginRows, RowAndIndex } from '../history/delivery-ids.ts'
+import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'
@@ -59,7 +59,7 @@ export interface ReplayJobRows<Id extends RowId> {
   /** `total` and `replayed` count messages. One attempt may have delivered many. */
   countDelivered(rows: CountedRows<Id>): Promise<RowCount<Id>>
   /** Without deliveries that do not exist. */
-  countNamed(deliveryIds: readonly string[]): Promise<readonly { destinationId: string; replayed: boolean }[]>
+  countByIds(deliveryIds: readonly string[]): Promise<readonly { destinationId: string; replayed: boolean }[]>
   /** Newest first. */
   newest(state: ReplayJobState | undefined, last: Id, limit: number): Promise<readonly ReplayJobRow<Id>[]>
   one(id: string): Promise<ReplayJobRow<Id> | undefined>
@@ -91,14 +91,14 @@ export interface PartRow<Id extends RowId> extends Place<Id> {
   over: boolean
 }
 
-export interface JobStanding {
+export interface JobStatus {
   state: ReplayJobState
   position: number
   /** Whether another runner leads the job. */
   led: boolean
 }
 
-export interface FailedDelivery<Id extends RowId> extends Omit<NamedDelivery<Id>, 'destination'> {
+export interface FailedDelivery<Id extends RowId> extends Omit<ResolvedDelivery<Id>, 'destination'> {
   id: Id
   reason: string | null
 }
@@ -106,7 +106,7 @@ export interface FailedDelivery<Id extends RowId> extends Omit<NamedDelivery<Id>
 /** About other deliveries of the same message to the same destination. */
 export interface SameMessage<Id extends RowId> {
   /** Whether another is pending, or was delivered later. */
-  standing: boolean
+  hasPendingOrDelivered: boolean
   /** Whether this job made one of them, however it ended. */
   ofJob: boolean
   newest: Id | null
@@ -127,7 +127,7 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   readonly order: RowOrder<Id>
 
   /** Locks the job until the transaction ends, so that steps are made one at a time. */
-  job(step: Pick<ReplayStep, 'id' | 'runner'>): Awaitable<(ReplayJobRow<Id> & JobStanding) | undefined>
+  job(step: Pick<ReplayStep, 'id' | 'runner'>): Awaitable<(ReplayJobRow<Id> & JobStatus) | undefined>
   /** The parts that are not over, in the order of their turns, with the current value of `waiting`. */
   parts(job: Id): Awaitable<readonly Omit<PartRow<Id>, 'over'>[]>
   /** `owed`: how many deliveries this step has owed again. */
@@ -152,7 +152,7 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   /** Locks the destinations against deletion until the transaction ends. A deletion after that cancels what was owed here. */
   destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>
   /** In the order of the deliveries. */
-  sameMessages(deliveries: readonly NamedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
+  sameMessages(deliveries: readonly ResolvedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
   /** The stored sizes. Locks the segments against being dropped until the transaction ends. Segments that are missing in the answer are gone. */
   segments(seqs: readonly Id[]): Awaitable<readonly { seq: Id; bytes: number }[]>
   bodies(seqs: readonly Id[]): Awaitable<readonly { seq: Id; absent: readonly number[]; body: Uint8Array }[]>

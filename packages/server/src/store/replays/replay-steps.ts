@@ -7,14 +7,14 @@
 // leader dies, another runner takes over after LEAD_MS. That is longer than the second in which a rate is counted, so the rate is not
 // exceeded then either. The runner decides when to make a step of which job.
 
-import { resolveNamed } from '../history/delivery-ids.ts'
+import { resolveDeliveryIds } from '../history/delivery-ids.ts'
 import type { RowId } from '../port/model.ts'
 import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
 import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
-import { endsOf, storedMessages } from './replay-final-states.ts'
+import { finalStatesOf, storedMessages } from './replay-final-states.ts'
 import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
-import type { JobStanding, OwedAgain, PartRow, ReplayReply, ReplayRows, StepRefusal, StepReply } from './replay-rows.ts'
+import type { JobStatus, OwedAgain, PartRow, ReplayReply, ReplayRows, StepRefusal, StepReply } from './replay-rows.ts'
 import { type Walk, walkOf } from './replay-walk.ts'
 
 /** Destinations that one step asks for deliveries. The others have their turn in the next. */
@@ -24,12 +24,12 @@ const MORE_LOOKS = 16
 
 /** One delivery, whatever was replayed before: somebody asks for just that. */
 export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, deliveryId: string, atMs: number): Promise<ReplayReply> {
-  const [delivery] = await resolveNamed(rows, [deliveryId])
+  const [delivery] = await resolveDeliveryIds(rows, [deliveryId])
   if (delivery === undefined) return { ok: false, reason: 'not_found' }
   const { origin, index, destination, segment } = delivery
   const [held] = await rows.segments([segment])
   const isIn = (await storedMessages(rows, [segment])).get(segment)?.has(index) ?? false
-  const hasEnded = (await endsOf(rows, [origin])).get(origin)?.states.has(index)
+  const hasEnded = (await finalStatesOf(rows, [origin])).get(origin)?.states.has(index)
   if (!hasEnded) return { ok: false, reason: isIn ? 'still_pending' : 'not_found' }
   if (!isIn || held === undefined) return { ok: false, reason: 'message_gone' }
   const [to] = await rows.destinations([destination])
@@ -39,7 +39,7 @@ export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, delivery
   return { ok: true, deliveryId: `${id}-${index}`, destinationId: to.id }
 }
 
-export function refusalOf(job: JobStanding | undefined, { position }: ReplayStep): StepRefusal | undefined {
+export function refusalOf(job: JobStatus | undefined, { position }: ReplayStep): StepRefusal | undefined {
   if (job?.state !== 'running') return { ok: false, reason: 'not_running' }
   // Whoever is behind because another leads is told that.
   if (job.led) return { ok: false, reason: 'led' }

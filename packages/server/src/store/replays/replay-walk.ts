@@ -2,11 +2,11 @@
 // size of a page and what to do with the deliveries.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
-import { resolveNamed } from '../history/delivery-ids.ts'
+import { resolveDeliveryIds } from '../history/delivery-ids.ts'
 import { portions } from '../history/paging.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplaySkipReason } from '../port/replays.ts'
-import { endsOf } from './replay-final-states.ts'
+import { finalStatesOf } from './replay-final-states.ts'
 import { type ReplayDoc, type ReplayJobRow, replayDoc, rowRange } from './replay-job-row.ts'
 import type { ReplayCandidate } from './replay-judge.ts'
 import type { Place, ReplayRows } from './replay-rows.ts'
@@ -38,7 +38,7 @@ type Matching = Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>
 export function walkOf<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, destination: Id | null): Walk<Id> {
   const { selection } = replayDoc(job)
   return 'deliveryIds' in selection
-    ? (from, limit) => namedPage(rows, selection.deliveryIds, from, limit)
+    ? (from, limit) => pageOfIds(rows, selection.deliveryIds, from, limit)
     : matchingWalk(rows, job, selection, destination as Id)
 }
 
@@ -50,7 +50,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   const failures = async (from: Place<Id>, state: FinalStateName, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
     const found = await rows.failures({ destination, state, first: from.next as Id, last, limit })
     const looks = found.map(({ id, origin, index, segment, reason }) => ({
-      what: wanted === null || reason === wanted ? { destination, segment, origin, index, state, named: false } : undefined,
+      what: wanted === null || reason === wanted ? { destination, segment, origin, index, state, byId: false } : undefined,
       bytes: 0,
       after: { state: from.state, next: order.after(id), place: 0 },
     }))
@@ -78,7 +78,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
           if (looks.length === limit) return { looks, isEnd: false }
           const index = indexes[place] as number
           looks.push({
-            what: { destination, segment, origin, index, state: 'delivered', named: false },
+            what: { destination, segment, origin, index, state: 'delivered', byId: false },
             bytes,
             after: place + 1 < indexes.length ? { state: from.state, next: id, place: place + 1 } : after,
           })
@@ -98,7 +98,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   }
 }
 
-async function namedPage<Id extends RowId>(
+async function pageOfIds<Id extends RowId>(
   rows: ReplayRows<Id>,
   deliveryIds: readonly string[],
   from: Place<Id>,
@@ -106,8 +106,8 @@ async function namedPage<Id extends RowId>(
 ): Promise<WalkPage<Id>> {
   const start = Number(from.next)
   const names = deliveryIds.slice(start, start + limit)
-  const found = await resolveNamed(rows, names)
-  const ends = await endsOf(
+  const found = await resolveDeliveryIds(rows, names)
+  const ends = await finalStatesOf(
     rows,
     found.flatMap((delivery) => delivery?.origin ?? []),
   )
@@ -121,7 +121,7 @@ async function namedPage<Id extends RowId>(
     // Read once for all deliveries of the same origin.
     if (own) own.bytes = 0
     return {
-      what: delivery === undefined ? 'not_found' : state === undefined ? 'still_pending' : { ...delivery, state, named: true },
+      what: delivery === undefined ? 'not_found' : state === undefined ? 'still_pending' : { ...delivery, state, byId: true },
       bytes,
       after: { state: from.state, next: start + at + 1, place: 0 },
     }

@@ -5,14 +5,14 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createSecretBox } from '../../secrets/secret-box.ts'
-import { Configuring } from '../configuration/common-configuration-store.ts'
+import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import { destinationOf } from '../conformance/fixtures.ts'
 import type { NewSource } from '../store.ts'
 import { ConfigurationFile } from './configuration-file.ts'
 import { tempFolder } from './fixtures/temp-store.ts'
 import { GroupCommit } from './threads/group-commit.ts'
-import { ReadingThread } from './threads/reader-client.ts'
+import { ReaderClient } from './threads/reader-client.ts'
 
 const SOURCE: NewSource = { name: 'a source', enabled: true, writeKeys: [], requireOAuth: false }
 
@@ -20,7 +20,7 @@ async function openFile(t: TestContext) {
   const folder = tempFolder()
   const path = join(folder, 'test.db')
   const writer = await GroupCommit.start({ path, dedupMs: 1_000 }, () => {})
-  const reader = new ReadingThread(path)
+  const reader = new ReaderClient(path)
   t.after(async () => {
     await reader.close()
     await writer.close()
@@ -31,19 +31,19 @@ async function openFile(t: TestContext) {
   const file = open()
   return {
     file,
-    configuring: new Configuring(file, () => 1),
+    configuring: new CommonConfigurationStore(file, () => 1),
     /** The configuration, read from the file. */
     stored: async () => {
       const again = open()
       await again.load()
-      return again.now
+      return again.current
     },
   }
 }
 
 test('if one write of a change fails, nothing of the change is written, and the next change succeeds', async (t) => {
   const { file, configuring, stored } = await openFile(t)
-  const before = file.now
+  const before = file.current
   let told = 0
   file.listen(() => told++)
   const source = { ...SOURCE, id: 'src_1', createdAtMs: 1 }
@@ -52,7 +52,7 @@ test('if one write of a change fails, nothing of the change is written, and the 
     change.create('sources', source)
   })
   await assert.rejects(twice, /UNIQUE/)
-  assert.equal(file.now, before)
+  assert.equal(file.current, before)
   assert.equal(told, 0)
   const { id } = await configuring.createSource(SOURCE)
   assert.equal(told, 1)
@@ -69,22 +69,22 @@ test('after a series of changes, the configuration in memory equals the file', a
   const token = await configuring.createToken({ name: 'a token', role: 'viewer', hash: 'a hash' })
   await configuring.createToken({ name: 'another token', role: 'admin', hash: 'another hash' })
   assert.equal(await file.change((change) => suppress(change, sourceIds, ['a', 'b'], 1)), 4)
-  assert.deepEqual(file.now, await stored())
+  assert.deepEqual(file.current, await stored())
   await configuring.updateSource(other.id, { name: 'renamed' })
   await configuring.deleteSource(one.id)
   await configuring.deleteDestination(gone.id)
   await configuring.deleteToken(token.id)
   assert.equal(await file.change((change) => unsuppress(change, 'a', null)), 2)
   assert.equal(await file.change((change) => unsuppress(change, 'b', other.id)), 1)
-  assert.deepEqual(file.now, await stored())
-  assert.deepEqual([...file.now.suppressions.keys()], [one.id])
+  assert.deepEqual(file.current, await stored())
+  assert.deepEqual([...file.current.suppressions.keys()], [one.id])
 })
 
 test('a change of many things copies their map once, and does not modify the configuration before it', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const { id } = await configuring.createSource(SOURCE)
   for (let nth = 0; nth < 3; nth++) await configuring.createDestination(destinationOf({ sourceIds: [id] }))
-  const before = file.now
+  const before = file.current
   const [first, second, third] = before.destinations.values()
   assert.ok(first && second && third)
   await file.change(async (change) => {
@@ -97,13 +97,13 @@ test('a change of many things copies their map once, and does not modify the con
   })
   assert.deepEqual([...before.destinations.values()], [first, second, third])
   assert.deepEqual(
-    [...file.now.destinations.values()],
+    [...file.current.destinations.values()],
     [
       { ...first, name: 'renamed' },
       { ...second, sourceIds: [] },
     ],
   )
-  assert.deepEqual(file.now, await stored())
+  assert.deepEqual(file.current, await stored())
 })
 
 test('an additional command of a change answers after the commit, when listeners have been called', async (t) => {

@@ -5,25 +5,25 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../timing/serial-queue.ts'
 import type { ConfigurationChange, ConfigurationChanges, SettingRows } from '../configuration/configuration-rows.ts'
-import { KnownConfiguration } from '../configuration/in-memory-configuration.ts'
-import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../configuration/resource-rows.ts'
-import { openDestination, type StoredDestination } from '../configuration/stored-destination.ts'
+import { InMemoryConfiguration } from '../configuration/in-memory-configuration.ts'
+import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
+import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../store.ts'
-import type { Kind as CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
+import type { CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import { auditNote, type Noted } from './threads/protocol.ts'
-import type { ReadingThread } from './threads/reader-client.ts'
+import type { ReaderClient } from './threads/reader-client.ts'
 
 export interface ConfigurationFileParts {
   writer: GroupCommit
-  reader: ReadingThread
+  reader: ReaderClient
   secretBox: SecretBox
   nowMs: () => number
   /** Cancels what a deleted destination is still owed. */
   onDestinationDeleted: (id: string) => void
 }
 
-export class ConfigurationFile extends KnownConfiguration implements ConfigurationChanges {
+export class ConfigurationFile extends InMemoryConfiguration implements ConfigurationChanges {
   readonly #parts: ConfigurationFileParts
   readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
@@ -37,14 +37,14 @@ export class ConfigurationFile extends KnownConfiguration implements Configurati
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
     const { writer, reader, nowMs } = this.#parts
     return this.#inTurn(async () => {
-      const change = new Change(this.now, this.#secretBox, reader)
+      const change = new Change(this.current, this.#secretBox, reader)
       const result = await work(change)
       const { kinds, commands, entry } = change
       // A new key is used, and its audit entry written, even if nothing was encrypted with the old one.
       const isCommitted = kinds.length > 0 || entry !== undefined
       const replies = isCommitted ? await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) }) : []
       this.#secretBox = change.nextBox
-      this.become(change.next)
+      this.replace(change.next)
       for (const [at, answer] of change.answers.entries()) answer(replies[at])
       return result
     })
@@ -54,9 +54,9 @@ export class ConfigurationFile extends KnownConfiguration implements Configurati
   async load(): Promise<void> {
     const { reader } = this.#parts
     const { destinations, ...rest } = await reader.ask('configuration', 'all')
-    this.become({
+    this.replace({
       ...rest,
-      destinations: new Map(destinations.map((destination) => [destination.id, openDestination(destination, this.#secretBox)])),
+      destinations: new Map(destinations.map((destination) => [destination.id, decryptDestination(destination, this.#secretBox)])),
     })
     for (const { name, value } of await reader.ask('configuration', 'secrets')) this.#secretBox.open(value, name)
   }
@@ -65,7 +65,7 @@ export class ConfigurationFile extends KnownConfiguration implements Configurati
 export class Change implements ConfigurationChange {
   readonly configuration: Configuration
   readonly secretBox: SecretBox
-  readonly #reader: ReadingThread
+  readonly #reader: ReaderClient
   /** The configuration, and the key with which secrets are encrypted, after the commit. */
   next: Configuration
   nextBox: SecretBox
@@ -75,7 +75,7 @@ export class Change implements ConfigurationChange {
   readonly commands: Noted[] = []
   readonly answers: ((reply: unknown) => void)[] = []
 
-  constructor(before: Configuration, secretBox: SecretBox, reader: ReadingThread) {
+  constructor(before: Configuration, secretBox: SecretBox, reader: ReaderClient) {
     this.configuration = before
     this.next = before
     this.secretBox = secretBox
@@ -83,21 +83,21 @@ export class Change implements ConfigurationChange {
     this.#reader = reader
   }
 
-  create<K extends Kind>(kind: K, thing: Things[K]): void {
-    this.#things(kind).set(thing.id, thing)
-    void this.run('createRow', { table: TABLES[kind], id: thing.id, columns: columnsOf(kind, thing, this.secretBox) })
+  create<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
+    this.#resources(kind).set(resource.id, resource)
+    void this.run('createRow', { table: TABLES[kind], id: resource.id, columns: columnsOf(kind, resource, this.secretBox) })
   }
 
-  update<K extends Kind>(kind: K, thing: Things[K]): void {
-    this.#things(kind).set(thing.id, thing)
-    void this.run('updateRow', { table: TABLES[kind], id: thing.id, columns: columnsOf(kind, thing, this.secretBox) })
+  update<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
+    this.#resources(kind).set(resource.id, resource)
+    void this.run('updateRow', { table: TABLES[kind], id: resource.id, columns: columnsOf(kind, resource, this.secretBox) })
   }
 
-  delete<K extends Kind>(kind: K, thing: Things[K]): void {
-    this.#things(kind).delete(thing.id)
-    const [table, doc] = [TABLES[kind], leftOf(kind, thing)]
-    if (doc === null) void this.run('deleteRow', { table, id: thing.id })
-    else void this.run('updateRow', { table, id: thing.id, columns: { doc, deleted: 1 } })
+  delete<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
+    this.#resources(kind).delete(resource.id)
+    const [table, doc] = [TABLES[kind], docOfDeleted(kind, resource)]
+    if (doc === null) void this.run('deleteRow', { table, id: resource.id })
+    else void this.run('updateRow', { table, id: resource.id, columns: { doc, deleted: 1 } })
   }
 
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {
@@ -145,13 +145,13 @@ export class Change implements ConfigurationChange {
   }
 
   /** The map is copied once per change, because deleting a source may change thousands of destinations that are attached to it. */
-  #things<K extends Kind>(kind: K): Map<string, Things[K]> {
+  #resources<K extends ResourceKind>(kind: K): Map<string, Resources[K]> {
     if (this.next[kind] === this.configuration[kind]) this.next = { ...this.next, [kind]: new Map<string, unknown>(this.next[kind]) }
-    return this.next[kind] as unknown as Map<string, Things[K]>
+    return this.next[kind] as unknown as Map<string, Resources[K]>
   }
 }
 
-export function createSettings(writer: GroupCommit, reader: ReadingThread): SettingRows {
+export function createSettings(writer: GroupCommit, reader: ReaderClient): SettingRows {
   return {
     getSetting: (name) => reader.ask('configuration', 'getSetting', name),
     setSetting: (name, value) => writer.run('setSetting', { name, value }),

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { accept, allPages, ledgerOf, newWay, track } from '../conformance/fixtures.ts'
+import { accept, allPages, ledgerOf, newSourceAndDestination, track } from '../conformance/fixtures.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
 test('everything that was acknowledged before a kill is there, owed once, and still a duplicate', { timeout: 60_000 }, async (t) => {
@@ -14,7 +14,7 @@ test('everything that was acknowledged before a kill is there, owed once, and st
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'test.db')
   const first = await openFor(t, path)
-  const { sourceId, destinationId } = await newWay(first)
+  const { sourceId, destinationId } = await newSourceAndDestination(first)
   await first.close()
   const acknowledged: string[] = []
   for (let kills = 1; kills <= 2; kills++) {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
 import type { OpenStore } from '../conformance/conformance.ts'
-import { accept, claim, messageIdsOf, newWay, RecordingTaker, track, until } from '../conformance/fixtures.ts'
+import { accept, claim, messageIdsOf, newSourceAndDestination, RecordingConsumer, track, until } from '../conformance/fixtures.ts'
 import type { ClaimedShipment } from '../store.ts'
 import { openAt, openFor, openTemp, tempFolder } from './fixtures/temp-store.ts'
 
@@ -18,8 +18,8 @@ async function open(t: TestContext): Promise<OpenStore> {
 
 test('a claim that shares the commit of a request does not get its delete message', async (t) => {
   const { store } = await open(t)
-  const { sourceId, destinationId } = await newWay(store)
-  store.delivery.attach(new RecordingTaker())
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  store.delivery.attach(new RecordingConsumer())
   const [atOnce] = await Promise.all([
     claim(store, destinationId),
     store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }),
@@ -30,7 +30,7 @@ test('a claim that shares the commit of a request does not get its delete messag
 
 test('what is accepted in the commit of a request with suppression, or in the next, is purged', async (t) => {
   const { store } = await open(t)
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   const [{ id }] = await Promise.all([
     store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: true }),
     ...['a', 'b', 'c'].map((name) => accept(store, sourceId, [track(name, { userId: 'gone' })], [destinationId])),
@@ -51,7 +51,7 @@ test('a purge that a crash interrupted at its beginning is known again before an
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'test.db')
   const before = await openAt(path)
-  const { sourceId, destinationId } = await newWay(before)
+  const { sourceId, destinationId } = await newSourceAndDestination(before)
   const count = 3_000
   await Promise.all(
     Array.from({ length: count }, (_, at) => accept(before, sourceId, [track(`m-${at}`, { userId: 'gone' })], [destinationId])),
@@ -71,18 +71,18 @@ test('a purge that a crash interrupted at its beginning is known again before an
 
 test('a claim that is answered together with a request does not hand out messages of the user after whoever holds them was told', async (t) => {
   const { store } = await open(t)
-  const { sourceId, destinationId } = await newWay(store)
-  const taker = new RecordingTaker()
-  taker.wanted = false
-  store.delivery.attach(taker)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  const consumer = new RecordingConsumer()
+  consumer.reserves = false
+  store.delivery.attach(consumer)
   await accept(store, sourceId, [track('a', { userId: 'gone' }), track('b')], [destinationId])
   let toldBefore = -1
   const claiming = claim(store, destinationId).then(({ shipments }) => {
-    toldBefore = taker.deletions.length
+    toldBefore = consumer.deletions.length
     return shipments
   })
   await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const [held] = await claiming
   assert.ok(toldBefore === 0 || messageIdsOf(held as ClaimedShipment)[0] === null, 'told before it had the message, and never again')
-  assert.equal(taker.deletions.length, 1)
+  assert.equal(consumer.deletions.length, 1)
 })

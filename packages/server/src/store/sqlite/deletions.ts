@@ -2,21 +2,21 @@
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
-import type { SecretStore, Shipment, Taker } from '../store.ts'
+import type { SecretStore, Shipment, ShipmentConsumer } from '../store.ts'
 import type { Change, ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
-import { SQLITE_ROWS } from './schema/row-ids.ts'
+import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
 import type { ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import type { ReadingThread } from './threads/reader-client.ts'
+import type { ReaderClient } from './threads/reader-client.ts'
 
-export interface DeletingParts {
+export interface SqliteDeletionsDeps {
   writer: GroupCommit
-  reader: ReadingThread
+  reader: ReaderClient
   changes: ConfigurationFile
   secrets: SecretStore
   nowMs: () => number
-  taker: () => Taker | null
+  consumer: () => ShipmentConsumer | null
   deleted: DeletedUsers
   /** Resolves when everything that was given to the store before is committed, or has failed. */
   release: (shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]) => Promise<unknown>
@@ -30,11 +30,11 @@ interface Written {
   reply: Promise<ReplyOf<'createDeletion'>>
 }
 
-export class Deleting extends Deletions<Change, Written, number> {
-  readonly #parts: DeletingParts
+export class SqliteDeletions extends Deletions<Change, Written, number> {
+  readonly #parts: SqliteDeletionsDeps
 
-  constructor(parts: DeletingParts) {
-    super({ ...parts, change: (work) => parts.changes.change(work), reads: parts.reader.topic('deletions', {}) }, SQLITE_ROWS.oldest)
+  constructor(parts: SqliteDeletionsDeps) {
+    super({ ...parts, change: (work) => parts.changes.change(work), reads: parts.reader.topic('deletions', {}) }, SQLITE_ROW_ORDER.oldest)
     this.#parts = parts
   }
 
@@ -53,7 +53,7 @@ export class Deleting extends Deletions<Change, Written, number> {
     await release(held)
   }
 
-  protected endStep(after: number, beforeMs: number, pseudonymKey: string): Promise<number | null> {
+  protected completeStep(after: number, beforeMs: number, pseudonymKey: string): Promise<number | null> {
     return this.#parts.writer.run('endDeletion', { after, beforeMs, pseudonymKey })
   }
 

@@ -6,7 +6,18 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { accept, claim, claimOne, counts, ledgerOf, newWay, RecordingTaker, settle, track, tracks } from '../conformance/fixtures.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  counts,
+  ledgerOf,
+  newSourceAndDestination,
+  RecordingConsumer,
+  settle,
+  track,
+  tracks,
+} from '../conformance/fixtures.ts'
 import { type Store, StoreUnavailable } from '../store.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
@@ -58,7 +69,7 @@ test('a full disk refuses, loses and invents nothing, and what was delivered is 
   writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))
   const states: (string | null)[] = []
   const store = await openFor(t, path, { onState: (problem) => states.push(problem) })
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, tracks(3), [destinationId])
   const held = await claimOne(store, destinationId)
   const { kept, refused } = await fill(store, sourceId, destinationId)
@@ -67,11 +78,11 @@ test('a full disk refuses, loses and invents nothing, and what was delivered is 
   assert.match(String(states.at(-1)), /full|disk/i)
   const told = states.length
 
-  const taker = new RecordingTaker()
-  store.delivery.attach(taker)
+  const consumer = new RecordingConsumer()
+  store.delivery.attach(consumer)
   await assert.rejects(accept(store, sourceId, [track('wanted')], [destinationId]), StoreUnavailable)
-  assert.deepEqual([taker.gone.length, taker.taken], [1, []], 'who wanted it is told')
-  taker.wanted = false
+  assert.deepEqual([consumer.cancelled.length, consumer.received], [1, []], 'who wanted it is told')
+  consumer.reserves = false
 
   const { isOver } = watched(settle(store, held, 'delivered'))
   const cancelling = await newWayToDelete(store)
@@ -108,7 +119,7 @@ test('a store can be closed while the disk is full, and what waited for space is
   if (folder === undefined) return
   const path = join(folder, 'test.db')
   const store = await openFor(t, path)
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   const { kept } = await fill(store, sourceId, destinationId)
   const settling = settle(store, await claimOne(store, destinationId), 'delivered')
   store.ingest.reject({ sourceId, code: 'c', count: 1, sample: '', atMs: 1 })
@@ -123,7 +134,7 @@ test('a store can be closed while the disk is full, and what waited for space is
 })
 
 async function newWayToDelete(store: Store): Promise<unknown> {
-  return newWay(store).catch((error: unknown) => {
+  return newSourceAndDestination(store).catch((error: unknown) => {
     assert.ok(error instanceof StoreUnavailable)
   })
 }

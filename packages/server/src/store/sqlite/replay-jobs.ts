@@ -2,15 +2,15 @@
 // block writers.
 
 import type { ReplayJobRows } from '../replays/replay-rows.ts'
-import { SQLITE_ROWS } from './schema/row-ids.ts'
+import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import { auditNote } from './threads/protocol.ts'
-import type { ReadingThread } from './threads/reader-client.ts'
+import type { ReaderClient } from './threads/reader-client.ts'
 import type { Reads } from './threads/reader-thread.ts'
 
-export function replayJobRows(writer: GroupCommit, reader: ReadingThread, nowMs: () => number): ReplayJobRows<number> {
+export function replayJobRows(writer: GroupCommit, reader: ReaderClient, nowMs: () => number): ReplayJobRows<number> {
   const writes: Omit<ReplayJobRows<number>, keyof Reads['replays']> = {
-    order: SQLITE_ROWS,
+    order: SQLITE_ROW_ORDER,
     bound: () => writer.run('replayBound', {}),
     insert: (row, audit) => writer.run('createReplay', { ...row, ...auditNote(audit, row.job.createdAtMs) }),
     change: (id, before, after, atMs, audit) => writer.run('updateReplay', { id, before, after, ...auditNote(audit, atMs) }),

@@ -4,11 +4,11 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { runInSteps } from '../../timing/run-in-steps.ts'
-import { Configuring } from '../configuration/common-configuration-store.ts'
-import { Delivering } from '../delivery/common-delivery-store.ts'
+import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
+import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
-import { Replaying } from '../replays/common-replay-store.ts'
+import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import type {
   ClaimedShipment,
   Configuration,
@@ -21,16 +21,16 @@ import type {
   Store,
 } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
-import { Deleting } from './deletions.ts'
-import { Accepting } from './messages/ingest.ts'
+import { SqliteDeletions } from './deletions.ts'
+import { SqliteIngest } from './messages/ingest.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/write-settle.ts'
 import { replayJobRows } from './replay-jobs.ts'
-import { PLAIN_CREDENTIALS, sealCredentials } from './schema/encrypt-credentials.ts'
+import { encryptCredentials, PLAIN_CREDENTIALS } from './schema/encrypt-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
 import { auditNote } from './threads/protocol.ts'
-import { ReadingThread } from './threads/reader-client.ts'
+import { ReaderClient } from './threads/reader-client.ts'
 
 export interface SqliteStoreOptions {
   path: string
@@ -39,7 +39,7 @@ export interface SqliteStoreOptions {
   retentionDays: number
   /** What keeps the store from working, for the log; null when it works again. */
   onState?: (problem: string | null) => void
-  /** Told of every commit: how long it took, and how many commands shared it. */
+  /** Called after every commit: how long it took, and how many commands shared it. */
   onCommit?: (commitMs: number, commands: number) => void
 }
 
@@ -57,9 +57,10 @@ const MARK_EVERY_MS = 5_000
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const writer = await GroupCommit.start({ path: options.path, dedupMs: DEDUP_MS }, options.onState ?? (() => {}))
   writer.onCommit = options.onCommit
-  const reader = new ReadingThread(options.path)
+  const reader = new ReaderClient(options.path)
   try {
-    if ((await reader.ask('configuration', 'getSetting', PLAIN_CREDENTIALS)) !== undefined) sealCredentials(options.path, options.secretBox)
+    if ((await reader.ask('configuration', 'getSetting', PLAIN_CREDENTIALS)) !== undefined)
+      encryptCredentials(options.path, options.secretBox)
     const store = new Sqlite(writer, reader, options)
     await store.load()
     return store
@@ -72,23 +73,23 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
 
 class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
-  readonly #reader: ReadingThread
+  readonly #reader: ReaderClient
   readonly #retention: RetentionRuns
   readonly #file: ConfigurationFile
   readonly books: Store['books']
-  readonly settings: Store['settings'] & Configuring
-  readonly secrets: Configuring
+  readonly settings: Store['settings'] & CommonConfigurationStore
+  readonly secrets: CommonConfigurationStore
   readonly oauth: Store['oauth']
   readonly history: Store['history']
   readonly replays: Store['replays']
-  readonly deletions: Deleting
-  readonly ingest: Accepting
+  readonly deletions: SqliteDeletions
+  readonly ingest: SqliteIngest
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   #background = new Set<Promise<unknown>>()
   #closed = false
   #marks: NodeJS.Timeout | undefined
 
-  constructor(writer: GroupCommit, reader: ReadingThread, { path, secretBox, retentionDays }: SqliteStoreOptions) {
+  constructor(writer: GroupCommit, reader: ReaderClient, { path, secretBox, retentionDays }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
     this.#file = new ConfigurationFile({
@@ -99,22 +100,22 @@ class Sqlite implements SqliteStore {
       onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
     })
     const settings = createSettings(writer, reader)
-    this.settings = Object.assign(new Configuring(this.#file, () => this.#clock.wallMs()), settings)
+    this.settings = Object.assign(new CommonConfigurationStore(this.#file, () => this.#clock.wallMs()), settings)
     this.secrets = this.settings
     this.oauth = settings
     const nowMs = (): number => this.#clock.wallMs()
-    this.replays = new Replaying(replayJobRows(writer, reader, nowMs), {
+    this.replays = new CommonReplayStore(replayJobRows(writer, reader, nowMs), {
       nowMs,
       configuration: () => this.configuration(),
-      wake: (destinationId) => this.delivery.taker?.wake(destinationId),
+      wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
     })
-    this.deletions = new Deleting({
+    this.deletions = new SqliteDeletions({
       writer,
       reader,
       changes: this.#file,
       secrets: this.secrets,
       nowMs: () => this.#clock.wallMs(),
-      taker: () => this.delivery.taker,
+      consumer: () => this.delivery.consumer,
       deleted: this.delivery.deleted,
       release: (shipments) => this.delivery.releaseHeld(shipments),
       isClosed: () => this.#closed,
@@ -145,7 +146,7 @@ class Sqlite implements SqliteStore {
       inspect: (deadlineMs: number) => inspectSqlite(path, deadlineMs),
       addStats: (rows: readonly StatRow[]) => writer.run('addStats', { rows }),
     })
-    this.ingest = new Accepting(writer, () => this.delivery.taker)
+    this.ingest = new SqliteIngest(writer, () => this.delivery.consumer)
   }
 
   get scheduleStartMs(): number {
@@ -168,7 +169,7 @@ class Sqlite implements SqliteStore {
   }
 
   configuration(): Configuration {
-    return this.#file.now
+    return this.#file.current
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
@@ -205,7 +206,7 @@ class Sqlite implements SqliteStore {
     await this.#writer.close()
   }
 
-  readonly delivery = new Delivering({
+  readonly delivery = new CommonDeliveryStore({
     claim: async (request) => {
       const reply = await this.#writer.run('claim', request)
       return { shipments: claimed(reply), moreFresh: reply.moreFresh, nextRetryAtMs: reply.nextRetryAtMs }

@@ -4,7 +4,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
-import { columnsOf, type Kind, leftOf, TABLES, type Things } from '../../configuration/resource-rows.ts'
+import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../../store.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
@@ -40,21 +40,21 @@ export class Change implements ConfigurationChange {
     this.#version = before.version + 1
   }
 
-  create<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
-    const columns = { num: this.#context.ids.next(), id: thing.id, ...this.#columns(kind, thing) }
+  create<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
+    const columns = { num: this.#context.ids.next(), id: resource.id, ...this.#columns(kind, resource) }
     const names = Object.keys(columns)
     const places = names.map((_, at) => `$${at + 1}`)
     return this.#write(`INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${places.join(', ')})`, Object.values(columns))
   }
 
-  update<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
-    return this.#update(kind, thing.id, this.#columns(kind, thing))
+  update<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
+    return this.#update(kind, resource.id, this.#columns(kind, resource))
   }
 
-  delete<K extends Kind>(kind: K, thing: Things[K]): Promise<void> {
-    const doc = leftOf(kind, thing)
-    if (doc !== null) return this.#update(kind, thing.id, { doc, deleted: true, version: this.#version })
-    return this.#write(`DELETE FROM ${TABLES[kind]} WHERE id = $1`, [thing.id])
+  delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
+    const doc = docOfDeleted(kind, resource)
+    if (doc !== null) return this.#update(kind, resource.id, { doc, deleted: true, version: this.#version })
+    return this.#write(`DELETE FROM ${TABLES[kind]} WHERE id = $1`, [resource.id])
   }
 
   /** For something that is not part of the configuration but that all nodes have to learn of. Returns the version at which they know it. */
@@ -66,7 +66,7 @@ export class Change implements ConfigurationChange {
   async suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Promise<void> {
     await this.#write(
       `INSERT INTO suppressions (source, user_id, since, version)
-       SELECT num, user_id, $3, $4 FROM sources CROSS JOIN unnest($2::text[]) AS user_id WHERE id = ANY($1::text[]) ON CONFLICT DO NOTHING`,
+       SELECT num, user_id, $3, $4 FROM sources CROSS JOIN unnest($2::text[]) AS user_id WHERE id = ANY($1::text[]) ON CONFLICT DO EMPTY_CONFIGURATION`,
       [sourceIds, userIds.map(writeText), atMs, this.#version],
     )
   }
@@ -118,14 +118,14 @@ export class Change implements ConfigurationChange {
     await this.ask(sql, values)
   }
 
-  #update(kind: Kind, id: string, columns: Record<string, Value>): Promise<void> {
+  #update(kind: ResourceKind, id: string, columns: Record<string, Value>): Promise<void> {
     const changes = Object.keys(columns).map((name, at) => `${name} = $${at + 2}`)
     return this.#write(`UPDATE ${TABLES[kind]} SET ${changes.join(', ')} WHERE id = $1`, [id, ...Object.values(columns)])
   }
 
-  #columns<K extends Kind>(kind: K, thing: Things[K]): Record<string, Value> {
-    const columns = columnsOf(kind, thing, this.secretBox)
-    if (kind === 'tokens') return { ...columns, name: writeText(thing.name) }
+  #columns<K extends ResourceKind>(kind: K, resource: Resources[K]): Record<string, Value> {
+    const columns = columnsOf(kind, resource, this.secretBox)
+    if (kind === 'tokens') return { ...columns, name: writeText(resource.name) }
     return kind === 'oauthApps' ? columns : { ...columns, version: this.#version }
   }
 }

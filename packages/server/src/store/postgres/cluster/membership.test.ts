@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, claimOne, ledgerOf, newWay, RecordingTaker, settlementOf, tracks, until } from '../../conformance/fixtures.ts'
-import { NotHeld } from '../../store.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  ledgerOf,
+  newSourceAndDestination,
+  RecordingConsumer,
+  settlementOf,
+  tracks,
+  until,
+} from '../../conformance/fixtures.ts'
+import { ClaimLost } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'
@@ -44,7 +54,7 @@ async function isGivenUp(num: number, holder: string): Promise<boolean> {
 test('nodes have numbers of their own and know each other by name', async () => {
   const [a, b] = [await node('a'), await node('b')]
   assert.notEqual(a.membership.num, b.membership.num)
-  a.membership.tell('word', { from: 'a' })
+  a.membership.announce('word', { from: 'a' })
   await a.membership.beat()
   await b.membership.beat()
   assert.deepEqual(
@@ -57,16 +67,16 @@ test('nodes have numbers of their own and know each other by name', async () => 
 
 test('what a node held is free when its time is over, and it cannot settle or give back what another took', async () => {
   const [frozen, other] = [await node('frozen'), await node('other')]
-  const { sourceId, destinationId } = await newWay(frozen)
+  const { sourceId, destinationId } = await newSourceAndDestination(frozen)
   await until(
     async () => database.query('SELECT 1'),
     () => other.configuration().destinations.has(destinationId),
     'the other knows the destination',
   )
-  const taker = new RecordingTaker()
-  frozen.delivery.attach(taker)
+  const consumer = new RecordingConsumer()
+  frozen.delivery.attach(consumer)
   await accept(frozen, sourceId, tracks(3, 'held'), [destinationId])
-  const [held] = taker.taken
+  const [held] = consumer.received
   assert.ok(held)
   const { num, holder } = frozen.membership
   const thaw = await freeze(frozen)
@@ -75,17 +85,17 @@ test('what a node held is free when its time is over, and it cannot settle or gi
   const taken = await claimOne(other, destinationId)
   assert.deepEqual(taken.shipment.parts, held.shipment.parts)
 
-  await assert.rejects(frozen.delivery.settle(settlementOf([held.shipment], 'delivered')), NotHeld)
+  await assert.rejects(frozen.delivery.settle(settlementOf([held.shipment], 'delivered')), ClaimLost)
   await thaw()
   assert.notEqual(frozen.membership.holder, holder)
-  await assert.rejects(frozen.delivery.settle(settlementOf([held.shipment], 'delivered')), NotHeld)
+  await assert.rejects(frozen.delivery.settle(settlementOf([held.shipment], 'delivered')), ClaimLost)
   frozen.delivery.release([held.shipment])
   await other.delivery.settle(settlementOf([taken.shipment], 'delivered'))
   assert.equal((await ledgerOf(other, destinationId)).delivered, 3)
 
   // And it goes on as a new one.
   await accept(frozen, sourceId, tracks(1, 'after'), [destinationId])
-  const again = taker.taken.at(-1)
+  const again = consumer.received.at(-1)
   assert.ok(again && again !== held)
   await frozen.delivery.settle(settlementOf([again.shipment], 'delivered'))
   assert.equal((await ledgerOf(other, destinationId)).delivered, 4)
@@ -94,9 +104,9 @@ test('what a node held is free when its time is over, and it cannot settle or gi
 
 test('a node that was given up accepts under its new name, and what it wanted is its own', async () => {
   const [frozen, other] = [await node('frozen'), await node('other')]
-  const { sourceId, destinationId } = await newWay(frozen)
-  const taker = new RecordingTaker()
-  frozen.delivery.attach(taker)
+  const { sourceId, destinationId } = await newSourceAndDestination(frozen)
+  const consumer = new RecordingConsumer()
+  frozen.delivery.attach(consumer)
   const { num, holder } = frozen.membership
   const thaw = await freeze(frozen)
   await until(() => isGivenUp(num, holder), Boolean, 'it is given up')
@@ -105,7 +115,7 @@ test('a node that was given up accepts under its new name, and what it wanted is
   delete (frozen.membership as { beat?: unknown }).beat
   await accept(frozen, sourceId, tracks(1, 'new'), [destinationId])
   assert.notEqual(frozen.membership.holder, holder)
-  const [claimed] = taker.taken
+  const [claimed] = consumer.received
   assert.ok(claimed)
   await frozen.delivery.settle(settlementOf([claimed.shipment], 'delivered'))
   assert.equal((await ledgerOf(other, destinationId)).delivered, 1)
@@ -114,9 +124,9 @@ test('a node that was given up accepts under its new name, and what it wanted is
 
 test('work that a commit left to a node that is no more is found', async () => {
   const one = await node('one')
-  const { sourceId, destinationId } = await newWay(one)
-  const idle = new RecordingTaker()
-  idle.wanted = false
+  const { sourceId, destinationId } = await newSourceAndDestination(one)
+  const idle = new RecordingConsumer()
+  idle.reserves = false
   one.delivery.attach(idle)
   await accept(one, sourceId, tracks(1, 'orphan'), [destinationId])
   await database.query('UPDATE switchyard.shipments SET holder = 12345 WHERE holder = 0')

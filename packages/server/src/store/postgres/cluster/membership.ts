@@ -144,7 +144,7 @@ export class Membership {
   }
 
   /** Told to the others with the next beat. */
-  tell(key: string, value: unknown): void {
+  announce(key: string, value: unknown): void {
     if (value === undefined) this.#told.delete(key)
     else this.#told.set(key, value)
   }

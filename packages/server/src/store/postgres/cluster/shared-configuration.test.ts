@@ -12,7 +12,7 @@ import {
   ledgerOf,
   newDestination,
   newSource,
-  RecordingTaker,
+  RecordingConsumer,
   tracks,
   until,
 } from '../../conformance/fixtures.ts'
@@ -304,7 +304,7 @@ suite('nodes that share a configuration', () => {
   test('a secret and an assertion go to one of two nodes that ask at the same moment', () =>
     twoNodes(async (one, other) => {
       for (const name of Object.keys(STORED_SECRETS) as StoredSecret[]) {
-        const secrets = await Promise.all([one, other].map((node, at) => node.configuring.keep(name, `secret ${at}`)))
+        const secrets = await Promise.all([one, other].map((node, at) => node.configuring.getOrCreate(name, `secret ${at}`)))
         assert.equal(new Set(secrets).size, 1)
         const assertion = { appId: 'app', jti: `jti\0${name}`, keepUntilMs: 10_000 }
         const uses = await Promise.all([one, other, one, other].map((node) => node.settings.useAssertion(assertion, 1)))
@@ -319,7 +319,7 @@ suite('nodes that share a configuration', () => {
       const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       await other.sees(({ destinations }) => destinations.has(kept.id))
       const known = other.shared.configuration.destinations.get(kept.id)
-      await one.configuring.reseal(createSecretBox('another key'))
+      await one.configuring.rotateKey(createSecretBox('another key'))
       await one.configuring.updateDestination(kept.id, { name: 'renamed' })
       const made = await one.configuring.createSource(source())
       await other.sees(({ sources }) => sources.has(made.id))
@@ -328,7 +328,7 @@ suite('nodes that share a configuration', () => {
       assert.match(other.shared.problem ?? '', /another key/)
       assert.equal(one.shared.problem, null)
       await assert.rejects(other.configuring.createSource(source()), StoreUnavailable)
-      await assert.rejects(other.configuring.keep('session_key', 'x'), StoreUnavailable)
+      await assert.rejects(other.configuring.getOrCreate('session_key', 'x'), StoreUnavailable)
       await assert.rejects(openBareNode(own.url, 3), SecretBoxError)
       const third = await openBareNode(own.url, 3, { secretBox: createSecretBox('another key') })
       assert.equal(third.shared.configuration.destinations.get(kept.id)?.sharedSecret, 'a secret')
@@ -360,24 +360,24 @@ suite('stores that share a configuration', () => {
     try {
       const { id: sourceId } = await newSource(one)
       const { id: destinationId } = await newDestination(one, sourceId)
-      const taker = new RecordingTaker()
-      other.delivery.attach(taker)
+      const consumer = new RecordingConsumer()
+      other.delivery.attach(consumer)
       await sees(other, ({ destinations }) => destinations.has(destinationId))
       // Half of it is held by the node that accepts, as what is delivered at once is.
       const accepting = Array.from({ length: 60 }, (_, at) => {
-        taker.wanted = at % 2 === 0
+        consumer.reserves = at % 2 === 0
         return accept(other, sourceId, tracks(5), [destinationId])
       })
       await accepting[0]
       const deleting = one.settings.deleteDestination(destinationId)
       for (let at = 0; at < 60; at++) {
-        taker.wanted = at % 2 === 0
+        consumer.reserves = at % 2 === 0
         await accept(other, sourceId, tracks(5), [destinationId])
       }
       assert.equal(await deleting, true)
       await Promise.all(accepting)
       await sees(other, ({ destinations }) => !destinations.has(destinationId))
-      other.delivery.release(taker.taken.map(({ shipment }) => shipment))
+      other.delivery.release(consumer.received.map(({ shipment }) => shipment))
       const pending = async (): Promise<number | undefined> =>
         (await other.books.ledger()).find((row) => row.destinationId === destinationId)?.pending
       await until(pending, (count) => count === 0, 'everything is cancelled')

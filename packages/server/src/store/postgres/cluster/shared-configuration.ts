@@ -6,7 +6,7 @@
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { ConfigurationChanges } from '../../configuration/configuration-rows.ts'
-import { KnownConfiguration } from '../../configuration/in-memory-configuration.ts'
+import { InMemoryConfiguration } from '../../configuration/in-memory-configuration.ts'
 import { type Configuration, StoreUnavailable } from '../../store.ts'
 import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
@@ -30,7 +30,7 @@ interface Known extends State {
 
 export class SharedConfiguration implements ConfigurationChanges {
   readonly #context: StoreContext
-  readonly #known: KnownConfiguration
+  readonly #known: InMemoryConfiguration
   readonly #onVersion: (version: number) => void
   readonly #news: NotificationListener
   readonly #inTurn = createSerialQueue()
@@ -47,7 +47,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   constructor(context: StoreContext, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
     this.#context = context
     this.#secretBox = secretBox
-    this.#known = new KnownConfiguration(onDestinationDeleted)
+    this.#known = new InMemoryConfiguration(onDestinationDeleted)
     this.#onVersion = onVersion
     this.#news = new NotificationListener({
       database: context.database,
@@ -66,7 +66,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   }
 
   get configuration(): Configuration {
-    return this.#known.now
+    return this.#known.current
   }
 
   /** Why this node cannot go by the configuration as it is, for check(). */
@@ -186,7 +186,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   #become(state: Known): void {
     const { version } = this.#state
     this.#state = state
-    this.#known.become(state.configuration)
+    this.#known.replace(state.configuration)
     if (state.version !== version) this.#onVersion(state.version)
   }
 

@@ -1,11 +1,11 @@
-// Reads the configuration from the tables: all of it, or what was written since a known version. Things that did not change keep
+// Reads the configuration from the tables: all of it, or what was written since a known version. Resources that did not change keep
 // their objects, because others compare by identity. Secrets are encrypted in the tables and in plain text in memory. For
 // writing see configuration-change.ts.
 
 import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
-import { NOTHING } from '../../configuration/resource-rows.ts'
-import { openDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
+import { EMPTY_CONFIGURATION } from '../../configuration/resource-rows.ts'
+import { decryptDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
 import type { IdMap } from '../schema/id-map.ts'
 import type { Ask } from '../session/database.ts'
@@ -28,7 +28,7 @@ export interface State {
 /** Before anything was read. */
 export const UNREAD: State = {
   version: -1,
-  configuration: NOTHING,
+  configuration: EMPTY_CONFIGURATION,
   unopened: null,
 }
 
@@ -61,7 +61,7 @@ export async function readState(ask: Ask, { version, unsuppressed }: Mark, befor
   const sources = await readThings<Source>(ask, 'sources', since, configuration.sources, reading.idMap, (doc) => JSON.parse(doc) as Source)
   const destinations = await readThings<Destination>(ask, 'destinations', since, configuration.destinations, reading.idMap, (doc, old) => {
     try {
-      return openDestination(JSON.parse(doc) as StoredDestination, reading.secretBox)
+      return decryptDestination(JSON.parse(doc) as StoredDestination, reading.secretBox)
     } catch (error) {
       if (!(error instanceof SecretBoxError)) throw error
       unopened ??= error
@@ -93,16 +93,16 @@ async function readThings<T>(
     `SELECT num, id, deleted, doc FROM ${table} WHERE version > $1 ORDER BY num`,
     [since],
   )
-  const things = new Map(since < 0 ? [] : before)
+  const resources = new Map(since < 0 ? [] : before)
   for (const { num, id, deleted, doc } of rows) {
     // A name that a transaction takes back is never met again.
     idMap.add(table, id, num)
     const old = before.get(id)
-    const thing = deleted ? undefined : parse(doc, old)
-    if (thing === undefined) things.delete(id)
-    else things.set(id, isDeepStrictEqual(thing, old) ? (old as T) : thing)
+    const resource = deleted ? undefined : parse(doc, old)
+    if (resource === undefined) resources.delete(id)
+    else resources.set(id, isDeepStrictEqual(resource, old) ? (old as T) : resource)
   }
-  return unlessSame(things, before)
+  return unlessSame(resources, before)
 }
 
 async function readApps(ask: Ask, before: ReadonlyMap<string, OAuthApp>): Promise<ReadonlyMap<string, OAuthApp>> {
@@ -138,16 +138,16 @@ async function readSuppressions(ask: Ask, since: number, before: Suppressions): 
 }
 
 function keepingThose<T>(before: ReadonlyMap<string, T>, next: Map<string, T>): ReadonlyMap<string, T> {
-  for (const [id, thing] of next) {
+  for (const [id, resource] of next) {
     const old = before.get(id)
-    if (isDeepStrictEqual(thing, old)) next.set(id, old as T)
+    if (isDeepStrictEqual(resource, old)) next.set(id, old as T)
   }
   return unlessSame(next, before)
 }
 
 function unlessSame<T>(next: ReadonlyMap<string, T>, before: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
   if (next.size !== before.size) return next
-  for (const [id, thing] of next) if (before.get(id) !== thing) return next
+  for (const [id, resource] of next) if (before.get(id) !== resource) return next
   return before
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { accept, DAY_MS, ledgerOf, newWay, RecordingTaker, track, tracks, until } from '../../conformance/fixtures.ts'
+import { accept, DAY_MS, ledgerOf, newSourceAndDestination, RecordingConsumer, track, tracks, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'
@@ -16,7 +16,7 @@ before(async () => {
   database = await createDatabase()
   a = await openAt(database.url)
   b = await openAt(database.url)
-  ;({ sourceId, destinationId } = await newWay(a))
+  ;({ sourceId, destinationId } = await newSourceAndDestination(a))
   await until(
     () => database.query('SELECT 1'),
     () => b.configuration().destinations.has(destinationId),
@@ -88,7 +88,7 @@ test('a message is known for at least a day, and not for more than two', async (
 })
 
 test('what another node has deleted meanwhile is not owed, and said to be gone', async () => {
-  const { sourceId: source, destinationId: doomed } = await newWay(a)
+  const { sourceId: source, destinationId: doomed } = await newSourceAndDestination(a)
   await until(
     () => database.query('SELECT 1'),
     () => b.configuration().destinations.has(doomed),
@@ -112,9 +112,9 @@ test('what another node has deleted meanwhile is not owed, and said to be gone',
 })
 
 test('a hundred batches at once are few statements', async () => {
-  const taker = new RecordingTaker()
-  taker.wanted = false
-  a.delivery.attach(taker)
+  const consumer = new RecordingConsumer()
+  consumer.reserves = false
+  a.delivery.attach(consumer)
   let commits = 0
   const counting = await openAt(database.url, { onCommit: () => commits++ })
   try {

@@ -6,13 +6,13 @@
 // same message at once meet at the key: one of them waits for the other's commit. Around midnight they might meet in
 // different days; so in the first minute of a day a key is put into the day before, too.
 
-import { type Accepted, handOver, lose, type Wanted } from '../../delivery/hand-to-delivery.ts'
+import { type Accepted, cancelReservations, handToDelivery, type PlannedHandOver } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
-import { Tallies, type Tally } from '../../history/deferred-counts.ts'
+import { type CountBatch, DeferredCounts } from '../../history/deferred-counts.ts'
 import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
@@ -35,8 +35,8 @@ interface Tools {
 interface Item {
   batch: AcceptBatch
   keys: Uint32Array
-  wanted: Wanted[]
-  /** Whether the taker was asked what it wants of it. */
+  wanted: PlannedHandOver[]
+  /** Whether the consumer was asked what it wants of it. */
   asked: boolean
   /** What it was planned by, and the users were suppressed by. */
   configuration: Configuration
@@ -159,7 +159,7 @@ export class Accepting implements IngestStore {
   readonly #context: MessageContext
   readonly #tools: Tools
   readonly #grouping: Grouping<Item, Accepted>
-  readonly #tallies: Tallies
+  readonly #tallies: DeferredCounts
   readonly #writing = new Set<Promise<Accepted>>()
   readonly #seeds = new Map<string, Seed>()
   #seed: Seed = [0, 0, 0, 0]
@@ -168,7 +168,7 @@ export class Accepting implements IngestStore {
   constructor(context: MessageContext, tools: Tools) {
     this.#context = context
     this.#tools = tools
-    this.#tallies = new Tallies((tally) => this.#tally(tally))
+    this.#tallies = new DeferredCounts((tally) => this.#tally(tally))
     this.#grouping = new Grouping({
       run: (items) => this.#run(items),
       depth: 2,
@@ -188,7 +188,7 @@ export class Accepting implements IngestStore {
     const { content, messageIds, plan } = batch
     const keys = new Uint32Array(messageIds.length * KEY_WORDS)
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
-    const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, own: false }))
+    const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
     const bytes = batch.body.length
     const writing = this.#grouping.push({ batch, keys, wanted, asked: false, configuration: this.#context.configuration() })
     this.#writing.add(writing)
@@ -196,12 +196,12 @@ export class Accepting implements IngestStore {
     try {
       accepted = await writing
     } catch (error) {
-      lose(this.#context.taker(), wanted, bytes)
+      cancelReservations(this.#context.consumer(), wanted, bytes)
       throw error
     } finally {
       this.#writing.delete(writing)
     }
-    handOver(this.#context.taker(), accepted, wanted, content, bytes)
+    handToDelivery(this.#context.consumer(), accepted, wanted, content, bytes)
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 
@@ -221,12 +221,12 @@ export class Accepting implements IngestStore {
   // ── A group ──
 
   async #run(items: readonly Item[]): Promise<(Accepted | Error)[]> {
-    const taker = this.#context.taker()
+    const consumer = this.#context.consumer()
     for (const item of items) {
       // Asked once, also when the group has to be made again: what was wanted is counted by whoever wants it.
       if (item.asked) continue
       item.asked = true
-      for (const shipment of item.wanted) shipment.own = taker?.wants(shipment.destinationId, item.batch.body.length) ?? false
+      for (const shipment of item.wanted) shipment.isReserved = consumer?.reserve(shipment.destinationId, item.batch.body.length) ?? false
     }
     const isKnown = ({ batch }: Item): boolean => this.#context.idMap.num('sources', batch.content.sourceId) !== undefined
     const known = items.filter(isKnown)
@@ -245,7 +245,8 @@ export class Accepting implements IngestStore {
         this.#tools.onCommit(performance.now() - started, items.length)
         this.#told(null)
         const replies = group.replies(absent)
-        for (const { id } of replies.flatMap(({ owned }) => owned)) this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
+        for (const { id } of replies.flatMap(({ claimed }) => claimed))
+          this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
         if (absent.size > 0) await recordRepeats(this.#context.fast, group.repeats(absent)).catch(() => {})
         return replies
       } catch (error) {
@@ -287,7 +288,7 @@ export class Accepting implements IngestStore {
 
   // ── Counts that nobody waits for ──
 
-  async #tally({ rejections, suppressed }: Tally): Promise<void> {
+  async #tally({ rejections, suppressed }: CountBatch): Promise<void> {
     const { idMap, ids, database } = this.#context
     const num = (sourceId: string | null): string => (sourceId === null ? '0' : (idMap.num('sources', sourceId) ?? '0'))
     // By which it is known to have been made, should the answer be lost.
@@ -353,7 +354,7 @@ class Group {
       }
       const count = indexes === null ? messageIds.length : indexes.length
       if (count === 0) continue
-      const own = item.wanted[at]?.own ?? false
+      const own = item.wanted[at]?.isReserved ?? false
       const id = ids.next()
       if (own) this.ownedIds.push(id)
       const holder = own ? this.#context.membership.holder : '0'
@@ -405,7 +406,7 @@ class Group {
     const replies = this.#segments.map(({ seq, item: { batch } }): Accepted => {
       const duplicates = absent.get(seq) ?? []
       const nothing = batch.messageIds.length > 0 && duplicates.length === batch.messageIds.length
-      return { segment: nothing ? null : seq, duplicates, owned: [], left: [] }
+      return { segment: nothing ? null : seq, duplicates, claimed: [], unclaimed: [] }
     })
     const bySegment = new Map(this.#segments.map(({ seq }, at) => [seq, replies[at] as Accepted]))
     for (const { id, item, segment, destinationId, indexes, own } of this.#planned) {
@@ -413,10 +414,10 @@ class Group {
       const kept = owedIndexes(indexes ?? 0, item.batch.messageIds.length, reply.duplicates)
       if (kept.length === 0) continue
       if (!own) {
-        reply.left.push(destinationId)
+        reply.unclaimed.push(destinationId)
         continue
       }
-      reply.owned.push({
+      reply.claimed.push({
         id,
         claim: 1,
         destinationId,

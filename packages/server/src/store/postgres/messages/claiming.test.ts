@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, newWay, track, until } from '../../conformance/fixtures.ts'
+import { accept, claim, newSourceAndDestination, track, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 
@@ -15,7 +15,7 @@ test('a shipment that cannot be read is said to be, and keeps no other from bein
   const troubles: unknown[] = []
   const store = await openAt(database.url, { onTrouble: (error) => troubles.push(error) })
   try {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, [track('good')], [destinationId])
     await accept(store, sourceId, [track('bad')], [destinationId])
     await database.query(`UPDATE switchyard.shipments SET parts = '[["1600000000000000000","1600000000000000000",0]]'
@@ -37,7 +37,7 @@ test('a shipment that cannot be read is said to be, and keeps no other from bein
 test('a claim with a body whose bytes are damaged gets the others, and that one as unreadable; a purge goes on', async () => {
   const store = await openAt(database.url)
   try {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     for (const name of ['a', 'b', 'c']) await accept(store, sourceId, [track(name, { userId: 'gone' })], [destinationId])
     await database.query(`UPDATE switchyard.segments SET body = '{"batch":['
       WHERE seq = (SELECT seq FROM switchyard.segments ORDER BY seq DESC LIMIT 1 OFFSET 1)`)

@@ -223,7 +223,7 @@ export class Claiming {
     this.#scanPositions.clear()
     this.#doubts.clear()
     this.#strays.clear()
-    this.#context.taker()?.fenced?.()
+    this.#context.consumer()?.claimsLost?.()
   }
 
   // ── Work that came without word ──
@@ -236,10 +236,10 @@ export class Claiming {
 
   /** Some times a second: what others left in the store, and what has become due. */
   async look(): Promise<void> {
-    const taker = this.#context.taker()
+    const consumer = this.#context.consumer()
     const destinations = [...this.#context.configuration().destinations.values()].filter(({ enabled, paused }) => enabled && !paused)
     const nums = destinations.flatMap(({ id }) => this.#context.idMap.num('destinations', id) ?? [])
-    if (taker === null || nums.length === 0) return
+    if (consumer === null || nums.length === 0) return
     const ids = nums.map((num) => this.#context.idMap.id('destinations', num) as string)
     const from = ids.map((id) => this.#scanPositions.from(id))
     const started = performance.now()
@@ -255,7 +255,7 @@ export class Claiming {
       if (fresh === null) this.#scanPositions.looked(id, from[at] as string, null, tookMs)
       // It lies where a claim would not look.
       else if (fresh <= this.#scanPositions.from(id)) this.#scanPositions.forget(id)
-      if (fresh !== null || (due !== null && due <= soonMs)) taker.wake(id)
+      if (fresh !== null || (due !== null && due <= soonMs)) consumer.wake(id)
     }
   }
 

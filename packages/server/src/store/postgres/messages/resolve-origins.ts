@@ -3,7 +3,7 @@
 // row id. So its segment is among the last ones of the same node before the origin, and no index by delivery is needed.
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
-import type { NamedDelivery, Origin } from '../../history/delivery-ids.ts'
+import type { Origin, ResolvedDelivery } from '../../history/delivery-ids.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns } from '../session/row-parameters.ts'
 
@@ -13,7 +13,7 @@ const NAMED_WITHIN = String(5_000n << 21n)
 const LOOKED_AT = 64
 
 /** The columns by which `replays` identifies a delivery. */
-export const DELIVERIES = new Columns<NamedDelivery<string>>({
+export const DELIVERIES = new Columns<ResolvedDelivery<string>>({
   segment: ['bigint', ({ segment }) => segment],
   idx: ['integer', ({ index }) => index],
   destination: ['bigint', ({ destination }) => destination],

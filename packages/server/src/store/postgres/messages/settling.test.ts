@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, ledgerOf, newWay, settlementOf, track, tracks, until } from '../../conformance/fixtures.ts'
-import { NotHeld, type Shipment } from '../../store.ts'
+import { accept, claim, ledgerOf, newSourceAndDestination, settlementOf, track, tracks, until } from '../../conformance/fixtures.ts'
+import { ClaimLost, type Shipment } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import { IdMap } from '../schema/id-map.ts'
@@ -25,7 +25,7 @@ after(async () => {
 })
 
 test('what is settled together with something that is no longer held is given back, not held for ever', async () => {
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, [track('lost')], [destinationId])
   await accept(store, sourceId, [track('kept')], [destinationId])
   const { shipments } = await claim(store, destinationId)
@@ -33,7 +33,7 @@ test('what is settled together with something that is no longer held is given ba
   assert.equal(both.length, 2)
   // As if it had been taken under a name that this node has no more.
   await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE id = $1', [both[0]?.id])
-  await assert.rejects(store.delivery.settle(settlementOf(both, 'delivered')), NotHeld)
+  await assert.rejects(store.delivery.settle(settlementOf(both, 'delivered')), ClaimLost)
   const found: Shipment[] = []
   await until(
     async () => found.push(...(await claim(store, destinationId)).shipments.map(({ shipment }) => shipment)),
@@ -45,7 +45,7 @@ test('what is settled together with something that is no longer held is given ba
 })
 
 test('settlements that are too much for one statement are made one by one', async () => {
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, tracks(2), [destinationId])
   await accept(store, sourceId, tracks(2), [destinationId])
   const hurried = await openAt(database.url, { statementMs: 300 })

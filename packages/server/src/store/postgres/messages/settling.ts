@@ -5,9 +5,9 @@
 // leaves its name in the books, so that one whose answer was lost is not made twice.
 
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
-import { countOf, type RecordRow, recordRow, refuseUneven } from '../../encoding/settlement.ts'
+import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
-import { NotHeld, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
+import { ClaimLost, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
@@ -151,19 +151,19 @@ export class Settling {
   }
 
   async settle(settlement: Settlement): Promise<void> {
-    refuseUneven(settlement)
+    assertBalanced(settlement)
     const { destinationId, done } = settlement
     const held = [...done, ...settlement.kept.map(({ shipment }) => shipment)]
     const destination = this.#context.idMap.num('destinations', destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
     for (const { id, claim } of held) {
-      if (!this.#tools.claiming.holds(id as string, claim)) throw new NotHeld(`shipment ${id} is not held under claim ${claim}`)
+      if (!this.#tools.claiming.holds(id as string, claim)) throw new ClaimLost(`shipment ${id} is not held under claim ${claim}`)
     }
     try {
       await this.#grouping.push({ settlement, destination, records: settlement.records.map(recordRow<string>) })
     } catch (error) {
       // Some of it may still be this node's, and nobody in it has it any more.
-      if (error instanceof NotHeld) this.#context.run(this.#tools.claiming.release(held))
+      if (error instanceof ClaimLost) this.#context.run(this.#tools.claiming.release(held))
       throw error
     }
     for (const { id } of done) this.#tools.claiming.ended(id as string)
@@ -196,7 +196,7 @@ export class Settling {
         if (items.length > 1 && nth >= TRIES_TOGETHER && !isDoubtful && tookTooLong(error)) throw (error as Error).cause
         isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
         // What it held under that name is others' by now, or will be.
-        if (holder !== membership.holder) throw new NotHeld('this node was declared dead', { cause: error })
+        if (holder !== membership.holder) throw new ClaimLost('this node was declared dead', { cause: error })
         if (this.#context.isClosed()) throw error
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
       }
@@ -279,6 +279,6 @@ function owedOf({ settlement, records }: Item): number {
 function refusal(error: Error, items: readonly Item[]): Error {
   const destinations = items.map(({ settlement }) => settlement.destinationId).join(', ')
   return error.message === 'not held'
-    ? new NotHeld(`what is to be settled for ${destinations} is not held any more`, { cause: error })
+    ? new ClaimLost(`what is to be settled for ${destinations} is not held any more`, { cause: error })
     : new Error(`a settlement for ${destinations} leaves deliveries without a state`, { cause: error })
 }

@@ -2,8 +2,8 @@
 // counts of a job include outcomes that settling has appended and no step has added up yet, in one snapshot.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
-import { resolveNamed } from '../../history/delivery-ids.ts'
-import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
+import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
+import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
 import { DELIVERIES } from '../messages/resolve-origins.ts'
@@ -32,7 +32,7 @@ const SELECT_JOBS = `
 const hasLater = (condition: string): string =>
   `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > d.origin AND ${condition})`
 /** Whether a delivery of the same message came after it and is pending or was delivered. */
-const REPLAYED = hasLater(STANDS)
+const REPLAYED = hasLater(PENDING_OR_DELIVERED)
 
 const NAMED = statement({
   parameters: { deliveries: DELIVERIES },
@@ -82,7 +82,7 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
       const { rows: repeated } = await database.query<{ doc: string; indexes: number[] }>(
         `SELECT d.doc, r.indexes FROM attempts d CROSS JOIN LATERAL (
            SELECT array_agg(r.idx) AS indexes FROM replays r
-           WHERE r.segment = d.segment AND r.destination = d.destination AND r.origin > d.origin AND ${STANDS}) r
+           WHERE r.segment = d.segment AND r.destination = d.destination AND r.origin > d.origin AND ${PENDING_OR_DELIVERED}) r
          WHERE d.destination = $1 AND d.id >= $2 AND d.id <= $3 AND d.delivered > 0 AND r.indexes IS NOT NULL`,
         [destination, first, newest],
       )
@@ -96,10 +96,10 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
       return { ...rows[0], replayed }
     },
 
-    countNamed: (deliveryIds) =>
+    countByIds: (deliveryIds) =>
       database.transaction(
         async (ask) => {
-          const deliveries = (await resolveNamed(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
+          const deliveries = (await resolveDeliveryIds(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
           return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ deliveries }))
         },
         { readOnly: true },

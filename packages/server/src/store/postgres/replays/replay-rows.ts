@@ -1,7 +1,7 @@
 // The row port of owing deliveries again, within one transaction. Some methods lock the rows they read until the commit.
 
-import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
-import type { FailedDelivery, JobStanding, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
+import type { FailedDelivery, JobStatus, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
 import { DELIVERIES, resolveOrigins } from '../messages/resolve-origins.ts'
@@ -13,7 +13,7 @@ import { readText, writeText } from '../session/text-columns.ts'
 import { insertReplays } from './insert-replays.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 
-export async function jobStanding<T extends JobStanding>(
+export async function jobStanding<T extends JobStatus>(
   ask: Ask,
   { id, runner }: Pick<ReplayStep, 'id' | 'runner'>,
   columns = 'state, position',
@@ -35,7 +35,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
       await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [ADVISORY_LOCKS.replaySteps])
       await ask('SELECT 1 FROM replay_jobs WHERE id = $1 FOR UPDATE', [writeText(step.id)])
       // A statement of its own, so that its clock is that of after the wait.
-      return jobStanding<ReplayJobRow<string> & JobStanding>(ask, step, '*')
+      return jobStanding<ReplayJobRow<string> & JobStatus>(ask, step, '*')
     },
 
     async parts(job) {
@@ -76,8 +76,8 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
       return rows.map((row) => Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) }))
     },
     attempts: ({ destination, first, last, limit }) => all(ATTEMPTS, [destination, first, last, limit]),
-    named: rowAndIndex,
-    origins: (names) => resolveOrigins(ask, names),
+    parseId: rowAndIndex,
+    origins: (ids) => resolveOrigins(ask, ids),
 
     attemptDocs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
     async *docs(origins) {
@@ -95,7 +95,12 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
         SAME_MESSAGES,
         SAME_MESSAGES.values({ deliveries, num, bound }),
       )
-      return rows.map(({ standing, ofJob, newest, parent }) => ({ standing, ofJob, newest, parent: rowAndIndex(parent ?? '') }))
+      return rows.map(({ hasPendingOrDelivered, ofJob, newest, parent }) => ({
+        hasPendingOrDelivered,
+        ofJob,
+        newest,
+        parent: rowAndIndex(parent ?? ''),
+      }))
     },
 
     segments(seqs) {
@@ -160,7 +165,7 @@ const SAME_MESSAGES = statement({
   parameters: { deliveries: DELIVERIES, num: 'value', bound: 'value' },
   text: ({ deliveries, num, bound }) => `
   SELECT
-    EXISTS (SELECT 1 ${SAME} AND ${STANDS} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS standing,
+    EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS hasPendingOrDelivered,
     EXISTS (SELECT 1 ${SAME} AND r.origin > ${bound}::bigint - ${SKEW} AND r.job = ${num}) AS "ofJob",
     (SELECT max(r.origin) ${SAME}) AS newest,
     (SELECT r.replay_of FROM replays r WHERE r.origin = c.origin AND r.idx = c.idx) AS parent

@@ -78,8 +78,8 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
       )
       return rows.map((row) => Object.assign(row, { userId: readText(row.userId) }))
     },
-    areNamed: async () => (await ask('SELECT 1 FROM deletions WHERE NOT pseudonyms LIMIT 1')).rows.length > 0,
-    async nextNamed(after, beforeMs) {
+    hasUserIds: async () => (await ask('SELECT 1 FROM deletions WHERE NOT pseudonyms LIMIT 1')).rows.length > 0,
+    async nextWithUserIds(after, beforeMs) {
       // One that another node looks at now is left to it.
       const { rows } = await ask<DeletionRow<string>>(
         `${REQUESTS} WHERE NOT pseudonyms AND num > $1 AND (ended IS NULL OR created_at < $2) ORDER BY num LIMIT 1 FOR UPDATE SKIP LOCKED`,

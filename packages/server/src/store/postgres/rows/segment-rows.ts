@@ -14,7 +14,7 @@ export function segmentRows(ask: Ask, idMap: IdMap, seed: Seed): SegmentRows<str
   const all = rowsOf(ask)
   return {
     order: POSTGRES_ROWS,
-    named: rowAndIndex,
+    parseId: rowAndIndex,
     seed: () => seed,
     sources: () => all('SELECT num, id FROM sources'),
     destinationIds: (nums) => idMap.idsOf(ask, 'destinations', nums),

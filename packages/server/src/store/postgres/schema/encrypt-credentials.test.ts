@@ -37,7 +37,7 @@ async function makeOld(): Promise<void> {
   await accept(store, sourceId, tracks(2), [destination.id])
   await settleAll(store, destination.id, 'retry', { urls: [URL], request: { url: URL } })
   await store.settings.deleteDestination(deleted.id)
-  await store.secrets.keep('session_key', 'a session key')
+  await store.secrets.getOrCreate('session_key', 'a session key')
   await store.history.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
   await store.close()
   const secrets = { sharedSecret: BOX.seal('shared', destination.id), signingSecrets: [BOX.seal('signing', destination.id)] }

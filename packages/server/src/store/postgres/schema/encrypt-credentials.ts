@@ -2,7 +2,7 @@
 // transaction of the schema step, while no node runs. PostgreSQL removes the old row versions later: see docs/operations/upgrade.md.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/unencrypted-credentials.ts'
+import { encryptedDestinationDoc, encryptionWith, redactAttempt, redactAudit } from '../../configuration/unencrypted-credentials.ts'
 import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
 
@@ -13,11 +13,11 @@ export async function encryptCredentials(ask: Ask, box: SecretBox): Promise<void
   await checkSecrets(ask, box)
   const { rows } = await ask<{ num: string; deleted: boolean; doc: string }>('SELECT num, deleted, doc FROM destinations')
   for (const { num, deleted, doc } of rows)
-    await ask('UPDATE destinations SET doc = $2 WHERE num = $1', [num, sealedDoc(doc, deleted, sealingWith(box))])
+    await ask('UPDATE destinations SET doc = $2 WHERE num = $1', [num, encryptedDestinationDoc(doc, deleted, encryptionWith(box))])
   // Null means all of the destination's URLs: of one that has several, some are tried once more than they would have been.
   await ask("UPDATE shipments SET urls = NULL WHERE urls LIKE '%?%'")
-  await hideIn(ask, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, hiddenInAttempt)
-  for (const column of ['before', 'after'] as const) await hideIn(ask, 'audit', column, "action LIKE 'destination.%'", hiddenInAudit)
+  await hideIn(ask, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt)
+  for (const column of ['before', 'after'] as const) await hideIn(ask, 'audit', column, "action LIKE 'destination.%'", redactAudit)
 }
 
 async function hideIn(

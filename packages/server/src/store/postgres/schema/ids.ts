@@ -46,7 +46,7 @@ export const POSTGRES_ROWS: RowOrder<string> = {
   msOf: msOfRowId,
   before: (id) => String(BigInt(id) - 1n),
   after: afterRowId,
-  isName: (value) => typeof value === 'string' && isRowId(value),
+  isRowId: (value) => typeof value === 'string' && isRowId(value),
 }
 
 export class RowIds {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import pg from 'pg'
 import { createSecretBox } from '../../../secrets/secret-box.ts'
-import { accept, claim, ledgerOf, newWay, settlementOf, tracks } from '../../conformance/fixtures.ts'
+import { accept, claim, ledgerOf, newSourceAndDestination, settlementOf, tracks } from '../../conformance/fixtures.ts'
 import type { Store } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
@@ -103,7 +103,7 @@ test('nodes that start at once on an empty database all come up, on one schema',
   try {
     assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
     assert.equal(new Set(stores.map(({ membership }) => membership.num)).size, 3)
-    const { sourceId, destinationId } = await newWay(stores[0] as Store)
+    const { sourceId, destinationId } = await newSourceAndDestination(stores[0] as Store)
     const other = stores[1] as Store
     const deadline = performance.now() + 10_000
     while (!other.configuration().destinations.has(destinationId)) {
@@ -139,7 +139,7 @@ test('a step that the version before cannot work with waits until no node runs, 
 
 test('a node of the version before that is started during a step which it cannot work with does not join', async () => {
   const before = await openAt(database.url)
-  await newWay(before)
+  await newSourceAndDestination(before)
   await before.close()
   let joining: Promise<unknown> | undefined
   const alone: Migration = {
@@ -171,7 +171,7 @@ test('a node of the version before that is started during a step which it cannot
 
 test('a node goes on while the next version brings the schema up, and can be started again', async () => {
   const store = await openAt(database.url)
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   const running = load(store, sourceId, destinationId)
   await roundsMore(running, 20)
   await migrateAt(database.url, { migrations: [...MIGRATIONS, NEXT] })
@@ -197,7 +197,7 @@ test('two of the next version that start at once take the step once', async () =
 test('a schema that this version cannot work with keeps it from starting, and not from working on', async () => {
   const store = await openAt(database.url)
   try {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await migrateAt(database.url, { migrations: [...MIGRATIONS, { ...NEXT, worksFrom: KNOWN + 1 }] })
     await assert.rejects(openAt(database.url), (error: Error) => {
       assert.ok(error instanceof SchemaProblem)
@@ -230,7 +230,7 @@ test('a lock that somebody holds for long delays the step and nobody else', asyn
   const reader = new pg.Client({ connectionString: database.url })
   await reader.connect()
   try {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await reader.query('BEGIN')
     await reader.query('SELECT count(*) FROM switchyard.segments')
     const running = load(store, sourceId, destinationId)
@@ -279,7 +279,7 @@ test('a user who may not make a schema is told what an administrator must run, a
     await database.query('DROP SCHEMA switchyard')
     await database.query(statement)
     const store = await openAt(url.href)
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(1), [destinationId])
     await store.dropExpired(Date.now() + 100 * 86_400_000)
     await store.close()

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, newDestination, newSource, RecordingTaker, settlementOf, tracks, until } from '../../conformance/fixtures.ts'
+import { accept, claim, newDestination, newSource, RecordingConsumer, settlementOf, tracks, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'
@@ -16,7 +16,7 @@ let store: PostgresStore
 let sourceId: string
 let healthyId: string
 let deadId: string
-const taker = new RecordingTaker()
+const consumer = new RecordingConsumer()
 
 before(async () => {
   database = await createDatabase()
@@ -26,7 +26,7 @@ before(async () => {
   ;({ id: sourceId } = await newSource(store))
   ;({ id: healthyId } = await newDestination(store, sourceId))
   ;({ id: deadId } = await newDestination(store, sourceId))
-  store.delivery.attach(taker)
+  store.delivery.attach(consumer)
 })
 after(async () => {
   await store.close()
@@ -42,12 +42,12 @@ async function round(): Promise<Record<string, number>> {
     took[name] = performance.now() - started
     return result
   }
-  taker.wanted = true
+  consumer.reserves = true
   await time('accept', accept(store, sourceId, tracks(20), [healthyId]))
-  const held = taker.taken.splice(0).map(({ shipment }) => shipment)
+  const held = consumer.received.splice(0).map(({ shipment }) => shipment)
   assert.equal(held.length, 1)
   await time('settle', store.delivery.settle(settlementOf(held, 'delivered')))
-  taker.wanted = false
+  consumer.reserves = false
   await accept(store, sourceId, tracks(1), [healthyId])
   const { shipments } = await time('claim', claim(store, healthyId))
   assert.equal(shipments.length, 1)

@@ -14,7 +14,7 @@ import {
   messageIdsOf,
   NOW_MS,
   newDestination,
-  newWay,
+  newSourceAndDestination,
   settle,
   settleAll,
   track,
@@ -133,7 +133,7 @@ test('partitions are there for the days around today and the week to come, made 
 
 test('a day that has rows in the rest gets no partition, and its rows are found as ever', async () => {
   const store = await openAt(database.url)
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   await store.close()
   const day = today() + 3
   for (const table of TABLES) await database.query(`DROP TABLE switchyard.${partitionName(table, day)}`)
@@ -172,7 +172,7 @@ test('a start does not wait for somebody who reads for long to make the partitio
 
 test('days before the line go whole, the books add up at every moment, and what is owed stays until it is not', async () => {
   const past = await openInThePast(10)
-  const { sourceId, destinationId } = await newWay(past)
+  const { sourceId, destinationId } = await newSourceAndDestination(past)
   const { id: other } = await newDestination(past, sourceId)
   for (let at = 0; at < 60; at += 3) await Promise.all([0, 1, 2].map(() => accept(past, sourceId, tracks(3), [destinationId, other])))
   const doubled = tracks(2)
@@ -222,7 +222,7 @@ test('days before the line go whole, the books add up at every moment, and what 
 
 test('a day of which much is owed goes by rows, and whole when it is not any more', async () => {
   const past = await openInThePast(9)
-  const { sourceId, destinationId } = await newWay(past)
+  const { sourceId, destinationId } = await newSourceAndDestination(past)
   const { id: dead } = await newDestination(past, sourceId)
   await Promise.all(Array.from({ length: 1_200 }, () => accept(past, sourceId, tracks(1), [destinationId, dead])))
   await Promise.all(Array.from({ length: 300 }, () => accept(past, sourceId, tracks(1), [destinationId])))
@@ -252,7 +252,7 @@ test('a day of which much is owed goes by rows, and whole when it is not any mor
 
 test('nothing that is replayed while its day is dropped is lost', async () => {
   const past = await openInThePast(9)
-  const { sourceId, destinationId } = await newWay(past)
+  const { sourceId, destinationId } = await newSourceAndDestination(past)
   await Promise.all(Array.from({ length: 300 }, () => accept(past, sourceId, tracks(1), [destinationId])))
   const { shipments } = await claim(past, destinationId)
   await Promise.all(shipments.map((claimed) => settle(past, claimed, 'failed')))
@@ -287,7 +287,7 @@ test('nothing that is replayed while its day is dropped is lost', async () => {
 
 test('accepting goes on while somebody reads for long and retention waits for its turn', async () => {
   const past = await openInThePast(10)
-  const { sourceId, destinationId } = await newWay(past)
+  const { sourceId, destinationId } = await newSourceAndDestination(past)
   await accept(past, sourceId, tracks(3), [destinationId])
   await settleAll(past, destinationId, 'delivered')
   await past.close()
@@ -335,7 +335,7 @@ test('what is on its way in while everything is dropped by a clock that is wrong
       `somebody waits for ${lock}`,
     )
   try {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(3))
     // Nobody writes: a call has the name of its rows, and cannot make them yet.
     await barrier.query('BEGIN')
@@ -358,7 +358,7 @@ test('what is on its way in while everything is dropped by a clock that is wrong
 
 test('several nodes that drop at once drop once', async () => {
   const past = await openInThePast(10)
-  const { sourceId, destinationId } = await newWay(past)
+  const { sourceId, destinationId } = await newSourceAndDestination(past)
   await Promise.all(Array.from({ length: 50 }, () => accept(past, sourceId, tracks(2), [destinationId])))
   await settleAll(past, destinationId, 'delivered')
   await past.close()
@@ -375,7 +375,7 @@ test('several nodes that drop at once drop once', async () => {
 
 test('how a deletion ended is known after the day of its attempts was dropped', async () => {
   const past = await openInThePast(10)
-  const { sourceId, destinationId } = await newWay(past)
+  const { sourceId, destinationId } = await newSourceAndDestination(past)
   const { id } = await past.deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
   await until(
     () => past.deletions.one(id),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { accept, claimOne, newWay, settlementOf, tracks } from '../../conformance/fixtures.ts'
+import { accept, claimOne, newSourceAndDestination, settlementOf, tracks } from '../../conformance/fixtures.ts'
 import { createDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 
@@ -29,7 +29,7 @@ test('a network that swallows everything does not keep the store from closing', 
   url.port = String((between.address() as AddressInfo).port)
   const store = await openAt(url.href, { statementMs: 500 })
   try {
-    const { sourceId, destinationId } = await newWay(store)
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(1), [destinationId])
     const { shipment } = await claimOne(store, destinationId)
     swallows = true

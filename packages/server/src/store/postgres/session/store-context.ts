@@ -1,7 +1,7 @@
 // The objects that all parts of the PostgreSQL store share. store.ts creates them.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
-import type { Configuration, Taker } from '../../store.ts'
+import type { Configuration, ShipmentConsumer } from '../../store.ts'
 import type { Membership } from '../cluster/membership.ts'
 import type { IdMap } from '../schema/id-map.ts'
 import type { RowIds } from '../schema/ids.ts'
@@ -19,7 +19,7 @@ export interface StoreContext {
   /** Schedule time, for what is due. */
   scheduleMs: () => number
   configuration: () => Configuration
-  taker: () => Taker | null
+  consumer: () => ShipmentConsumer | null
   /** Work that goes on after the answer, in steps that another node or the next start would take up. */
   run: (work: Promise<void>) => void
   isClosed: () => boolean

@@ -1,31 +1,31 @@
-// Accepting, on the main thread: a batch becomes a command of the writing thread, and its shipments are handed to delivery after
+// Accepts batches, on the main thread: a batch becomes a command of the writing thread, and its shipments are handed to delivery after
 // the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
 
-import { handOver, lose } from '../../delivery/hand-to-delivery.ts'
+import { cancelReservations, handToDelivery } from '../../delivery/hand-to-delivery.ts'
 import { type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { writeKeys } from '../../encoding/segment-keys.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
-import { Tallies } from '../../history/deferred-counts.ts'
-import type { AcceptBatch, AcceptResult, IngestStore, Taker } from '../../store.ts'
+import { DeferredCounts } from '../../history/deferred-counts.ts'
+import type { AcceptBatch, AcceptResult, IngestStore, ShipmentConsumer } from '../../store.ts'
 import type { GroupCommit } from '../threads/group-commit.ts'
 
-export class Accepting implements IngestStore {
+export class SqliteIngest implements IngestStore {
   readonly #writer: GroupCommit
-  readonly #taker: () => Taker | null
+  readonly #consumer: () => ShipmentConsumer | null
   readonly #seeds = new Map<string, Seed>()
-  readonly #tallies: Tallies
+  readonly #tallies: DeferredCounts
   readonly reject: IngestStore['reject'] = (rejection) => this.#tallies.reject(rejection)
   readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#tallies.suppressed(sourceId, count)
 
-  constructor(writer: GroupCommit, taker: () => Taker | null) {
+  constructor(writer: GroupCommit, consumer: () => ShipmentConsumer | null) {
     this.#writer = writer
-    this.#taker = taker
-    this.#tallies = new Tallies((tally) => writer.run('tally', tally, { again: true }))
+    this.#consumer = consumer
+    this.#tallies = new DeferredCounts((addCounts) => writer.run('addCounts', addCounts, { again: true }))
   }
 
   async accept({ content, body, messageIds, plan }: AcceptBatch): Promise<AcceptResult> {
-    const taker = this.#taker()
-    const shipments = plan.shipments.map((shipment) => ({ ...shipment, own: false }))
+    const consumer = this.#consumer()
+    const shipments = plan.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)
     const committing = this.#writer.run(
@@ -47,15 +47,15 @@ export class Accepting implements IngestStore {
         body,
         writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
         prepare: () => {
-          for (const shipment of shipments) shipment.own = taker?.wants(shipment.destinationId, bytes) ?? false
+          for (const shipment of shipments) shipment.isReserved = consumer?.reserve(shipment.destinationId, bytes) ?? false
         },
       },
     )
     const accepted = await committing.catch((error: unknown) => {
-      lose(taker, shipments, bytes)
+      cancelReservations(consumer, shipments, bytes)
       throw error
     })
-    handOver(this.#taker(), accepted, shipments, content, bytes)
+    handToDelivery(this.#consumer(), accepted, shipments, content, bytes)
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 

@@ -1,19 +1,19 @@
 // The writing thread's commands that accept, claim, settle and count messages.
 
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
-import type { Tally } from '../../history/deferred-counts.ts'
+import type { CountBatch } from '../../history/deferred-counts.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import type { ClaimRequest } from '../../store.ts'
 import { KEY_AGE_SETTING } from '../keys/key-age.ts'
 import { writeSetting } from '../schema/settings.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import { ClaimReader } from './read-claims.ts'
 import { type AcceptCommand, AcceptWriter } from './write-accept.ts'
 import { cancelStep } from './write-cancel.ts'
 import type { SettleCommand } from './write-settle.ts'
 
-export function messageCommands(parts: WriterParts) {
+export function messageCommands(parts: WriterContext) {
   const { database, ids, sources, keyAge, duplicates, counts, claims, settler, seed } = parts
   const accepting = new AcceptWriter(parts)
   const claiming = new ClaimReader(parts)
@@ -36,8 +36,8 @@ export function messageCommands(parts: WriterParts) {
     },
     /** How many shipments were cancelled. */
     cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => cancelStep(parts, destinationId, atMs) },
-    tally: {
-      run({ rejections, suppressed }: Tally) {
+    addCounts: {
+      run({ rejections, suppressed }: CountBatch) {
         for (const { sourceId, code, count, atMs, sample } of rejections) counts.reject(sourceOrNone(sourceId), code, count, atMs, sample)
         for (const [sourceId, count] of suppressed) counts.add(sourceOrNone(sourceId), 'suppressed', count)
       },

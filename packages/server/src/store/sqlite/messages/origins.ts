@@ -6,22 +6,22 @@ import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import type { Origin } from '../../history/delivery-ids.ts'
 import { absentIndexes } from './read-claims.ts'
 
-export function resolveOrigins(database: DatabaseSync, names: readonly number[]): Map<number, Origin<number>> {
+export function resolveOrigins(database: DatabaseSync, ids: readonly number[]): Map<number, Origin<number>> {
   const replays = database.prepare('SELECT destination, segment, idx FROM replays WHERE origin = ? ORDER BY idx')
   const segments = database.prepare('SELECT seq, routes, count, absent FROM segments WHERE seq < ? ORDER BY seq DESC LIMIT 1')
   const found = new Map<number, Origin<number>>()
-  for (const name of names) {
-    const rows = replays.all(name) as { destination: number; segment: number; idx: number }[]
+  for (const id of ids) {
+    const rows = replays.all(id) as { destination: number; segment: number; idx: number }[]
     if (rows[0]) {
       const { destination, segment } = rows[0]
-      found.set(name, { destination, segment, indexes: rows.map(({ idx }) => idx), replay: true })
+      found.set(id, { destination, segment, indexes: rows.map(({ idx }) => idx), replay: true })
       continue
     }
-    const row = segments.get(name) as { seq: number; routes: string; count: number; absent: string | null } | undefined
-    const route = row && (JSON.parse(row.routes) as Routes<number>).s.find(([, origin]) => origin === name)
+    const row = segments.get(id) as { seq: number; routes: string; count: number; absent: string | null } | undefined
+    const route = row && (JSON.parse(row.routes) as Routes<number>).s.find(([, origin]) => origin === id)
     if (!row || !route) continue
     const indexes = owedIndexes(route[2], row.count, absentIndexes(row.absent))
-    found.set(name, { destination: route[0], segment: row.seq, indexes, replay: false })
+    found.set(id, { destination: route[0], segment: row.seq, indexes, replay: false })
   }
   return found
 }

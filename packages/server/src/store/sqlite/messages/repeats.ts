@@ -4,7 +4,7 @@
 
 import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
-import { grouped } from '../../history/group-by.ts'
+import { groupBy } from '../../history/group-by.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { Rows } from '../rows/rows.ts'
 
@@ -12,7 +12,7 @@ const ROWS_PER_STEP = 300
 
 /** `repeated`: which of a call's keys were known already. */
 export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Array, repeated: readonly number[], atMs: number): void {
-  const bySegment = grouped(repeated, (index) => duplicates.holder(keys, index * KEY_WORDS))
+  const bySegment = groupBy(repeated, (index) => duplicates.holder(keys, index * KEY_WORDS))
   for (const [segment, indexes] of bySegment) {
     const words = new Uint32Array(indexes.length * FINGERPRINT_WORDS)
     for (const [at, index] of indexes.entries()) {

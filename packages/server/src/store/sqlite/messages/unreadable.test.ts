@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
-import { accept, claim, messageIdsOf, newWay, track, until } from '../../conformance/fixtures.ts'
+import { accept, claim, messageIdsOf, newSourceAndDestination, track, until } from '../../conformance/fixtures.ts'
 import { openAt, openFor, tempFolder } from '../fixtures/temp-store.ts'
 import type { SqliteStore } from '../store.ts'
 
@@ -15,7 +15,7 @@ async function openDamaged(t: TestContext, bytes: Uint8Array): Promise<{ store: 
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'test.db')
   const before = await openAt(path)
-  const { sourceId, destinationId } = await newWay(before)
+  const { sourceId, destinationId } = await newSourceAndDestination(before)
   const segments: unknown[] = []
   for (const name of ['a', 'b', 'c']) {
     const { segment } = await accept(before, sourceId, [track(name, { userId: 'gone' }), track(`${name}-stays`)], [destinationId])

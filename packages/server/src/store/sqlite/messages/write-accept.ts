@@ -7,7 +7,7 @@ import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import type { Routes } from '../../encoding/stored-parts.ts'
 import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import { countRepeats } from './repeats.ts'
 
 export interface AcceptCommand {
@@ -23,17 +23,17 @@ export interface AcceptCommand {
   /** The offset in the group's buffer, in bytes. Set when the group is formed. */
   bodyAt: number
   bodyBytes: number
-  shipments: readonly (PlannedShipment & { own: boolean })[]
+  shipments: readonly (PlannedShipment & { isReserved: boolean })[]
   skips: readonly Skip[]
 }
 
 export class AcceptWriter {
-  readonly #parts: WriterParts
+  readonly #parts: WriterContext
   readonly #insertSegment: StatementSync
   readonly #insertShipment: StatementSync
   readonly #isLive: StatementSync
 
-  constructor(parts: WriterParts) {
+  constructor(parts: WriterContext) {
     this.#parts = parts
     const { database } = parts
     this.#insertSegment = database.prepare(
@@ -58,8 +58,8 @@ export class AcceptWriter {
       counts.add(source, 'duplicates', repeated.length)
       countRepeats(rows, duplicates, keys, repeated, command.receivedAtMs)
     }
-    if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, owned: [], left: [] }
-    const reply: Accepted = { segment: seq, duplicates: repeated, owned: [], left: [] }
+    if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, claimed: [], unclaimed: [] }
+    const reply: Accepted = { segment: seq, duplicates: repeated, claimed: [], unclaimed: [] }
     const routes = this.#ship(command, seq, repeated, reply)
     this.#insertSegment.run(
       seq,
@@ -90,7 +90,7 @@ export class AcceptWriter {
     const skips: Skip[] = [...command.skips]
     const none = repeated.length === 0
     const isRepeated = new Set(repeated)
-    for (const { destinationId, indexes, own } of command.shipments) {
+    for (const { destinationId, indexes, isReserved } of command.shipments) {
       const destination = destinations.num(destinationId)
       // Planned with a configuration that a deletion in the same group, or the one before, has overtaken.
       if (destination === undefined || this.#isLive.get(destination) === undefined) {
@@ -105,8 +105,8 @@ export class AcceptWriter {
       this.#insertShipment.run(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
       ledger.owe(destination, count)
       routes.s.push([destination, id, stored ?? 0, count])
-      if (!own) {
-        reply.left.push(destinationId)
+      if (!isReserved) {
+        reply.unclaimed.push(destinationId)
         continue
       }
       const shipment: Shipment = {
@@ -121,7 +121,7 @@ export class AcceptWriter {
         replay: false,
         parts: [{ origin: id, segment: seq, indexes: kept ?? upTo(command.count) }],
       }
-      reply.owned.push(shipment)
+      reply.claimed.push(shipment)
     }
     if (skips.length > 0) {
       routes.k = skips.map(({ destinationId, reason, rule, indexes }) => [

@@ -2,14 +2,14 @@
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import { absentIndexes, type ShipmentRow } from './read-claims.ts'
 
 /** Deliveries, each with a row of its own: some 5 ms of a commit that others wait for. */
 const CANCELLED_PER_STEP = 1_000
 
 /** Cancels some shipments and returns how many; 0 when there are no more. Skips shipments that are held: their holder settles them. */
-export function cancelStep({ rows, database, destinations, claims, settler }: WriterParts, destinationId: string, atMs: number): number {
+export function cancelStep({ rows, database, destinations, claims, settler }: WriterContext, destinationId: string, atMs: number): number {
   const destination = destinations.num(destinationId)
   if (destination === undefined) return 0
   const allOf = (segment: number): number[] => {

@@ -4,7 +4,7 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
-import { countOf, type RecordRow, recordRow, refuseUneven } from '../../encoding/settlement.ts'
+import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import type { Settlement, ShipmentDraft } from '../../store.ts'
 import type { Rows } from '../rows/rows.ts'
@@ -25,7 +25,7 @@ export interface SettleCommand {
 /** Converts a settlement to a command for the writing thread. Runs on the main thread. */
 export function settleCommand(settlement: Settlement): SettleCommand {
   const { destinationId, done, kept, remaining } = settlement
-  refuseUneven(settlement)
+  assertBalanced(settlement)
   return {
     destinationId,
     done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),

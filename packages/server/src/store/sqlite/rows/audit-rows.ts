@@ -1,7 +1,7 @@
 // The audit log in the file. An entry is written in the transaction of the change.
 
 import type { AuditRows } from '../../history/audit-rows.ts'
-import { type RowIds, rowIdAt, SQLITE_ROWS } from '../schema/row-ids.ts'
+import { type RowIds, rowIdAt, SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
 import type { AuditNote } from '../threads/protocol.ts'
 import type { Rows } from './rows.ts'
 
@@ -9,7 +9,7 @@ const DROPPED_PER_STEP = 1_000
 
 export function auditRows(rows: Rows): AuditRows<number> {
   return {
-    order: SQLITE_ROWS,
+    order: SQLITE_ROW_ORDER,
     newest: (subject, first, last, limit) =>
       rows.all(
         `SELECT id, at AS atMs, actor AS actorId, actor_name AS actorName, action, subject,

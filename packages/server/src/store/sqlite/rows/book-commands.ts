@@ -3,11 +3,11 @@
 import { addStats } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import { dropAudit } from './audit-rows.ts'
 import { dropStats, statRows } from './stat-rows.ts'
 
-export function bookCommands({ rows, retention }: WriterParts) {
+export function bookCommands({ rows, retention }: WriterContext) {
   const stats = statRows(rows)
   return {
     addStats: { run: ({ rows: added }: { rows: readonly StatRow[] }) => addStats(stats, added), lazy: true },

@@ -4,7 +4,7 @@ import type { TABLES } from '../../configuration/resource-rows.ts'
 import type { UsedAssertion } from '../../store.ts'
 import { writeSetting } from '../schema/settings.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 
 export interface Row {
   table: (typeof TABLES)[keyof typeof TABLES]
@@ -15,7 +15,7 @@ export interface Row {
 /** Each use of an assertion adds one row and removes up to this many expired ones, so the table stays small. */
 const FORGOTTEN_PER_USE = 100
 
-export function configurationCommands({ rows }: WriterParts) {
+export function configurationCommands({ rows }: WriterContext) {
   return {
     createRow: {
       run({ table, id, columns }: Row): void {

@@ -1,15 +1,15 @@
 // The writing thread's commands about deletions of users.
 
-import { endStep } from '../../deletions/deletion-completion.ts'
+import { completeStep } from '../../deletions/deletion-completion.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import { deletionRows } from './deletion-rows.ts'
 import { createDeletion, Purges } from './write-deletions.ts'
 
-export function deletionCommands(parts: WriterParts) {
+export function deletionCommands(parts: WriterContext) {
   const purges = new Purges(parts)
-  parts.inTransaction.push(purges)
+  parts.transactionListeners.push(purges)
   return {
     /** With its delete messages, which are held until they are released. */
     createDeletion: { run: (draft: DeletionDraft) => createDeletion(parts, draft) },
@@ -18,7 +18,7 @@ export function deletionCommands(parts: WriterParts) {
     /** The number of the deletion that was looked at; null when there is none after. */
     endDeletion: {
       run: ({ after, beforeMs, pseudonymKey }: { after: number; beforeMs: number; pseudonymKey: string }) =>
-        endStep(deletionRows(parts.rows), after, beforeMs, pseudonymKey),
+        completeStep(deletionRows(parts.rows), after, beforeMs, pseudonymKey),
     },
   } satisfies Record<string, WriterCommand>
 }

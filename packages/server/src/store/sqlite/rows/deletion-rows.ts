@@ -2,7 +2,7 @@
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
-import { SQLITE_ROWS } from '../schema/row-ids.ts'
+import { SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
 type StoredDeletion = Omit<DeletionRow<number>, 'suppress' | 'isPurged'> & { suppress: number; isPurged: number }
@@ -21,7 +21,7 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
   const requests = (where: string, ...values: (number | string)[]) =>
     rows.all<StoredDeletion>(`${REQUESTS} ${where}`, ...values).map(deletionRow)
   return {
-    order: SQLITE_ROWS,
+    order: SQLITE_ROW_ORDER,
     newest: (last, limit) => requests('WHERE num <= ? ORDER BY num DESC LIMIT ?', last, limit),
     byId: (id) => requests('WHERE id = ?', id)[0],
     sourceIds: (nums) => nums.map((num) => sources.id(num)),
@@ -61,8 +61,8 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
       )
       return found.map((row) => Object.assign(row, { sourceId: sources.id(row.source) }))
     },
-    areNamed: () => rows.all('SELECT 1 FROM deletions WHERE pseudonyms = 0 LIMIT 1').length > 0,
-    nextNamed: (after, beforeMs) =>
+    hasUserIds: () => rows.all('SELECT 1 FROM deletions WHERE pseudonyms = 0 LIMIT 1').length > 0,
+    nextWithUserIds: (after, beforeMs) =>
       requests('WHERE pseudonyms = 0 AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1', after, beforeMs)[0],
     end: (deletion, ended) => void rows.run('UPDATE deletions SET ended = ? WHERE num = ?', ended, deletion),
     rename: (deletion, userIds, pseudonyms) =>

@@ -93,7 +93,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         limit,
       ),
     ledger: () => readLedger(rows),
-    origins: (names) => resolveOrigins(rows.database, names),
+    origins: (ids) => resolveOrigins(rows.database, ids),
     attemptsAt: (origin) => rows.all('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
     retriesOf: (destination, origin) =>
       rows

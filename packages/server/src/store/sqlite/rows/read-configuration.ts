@@ -55,14 +55,14 @@ export function configurationReads(rows: Rows) {
       }
     },
 
-    secrets: () => sealedSecrets(rows),
+    secrets: () => encryptedSecrets(rows),
     tokenUses: () => rows.all<{ id: string; atMs: number }>('SELECT id, last_used_at AS atMs FROM tokens WHERE last_used_at IS NOT NULL'),
     getSetting: (name: string) => readSetting(rows.database, name),
   }
 }
 
 /** The encrypted secrets, each with the name of its setting. */
-export function sealedSecrets(rows: Rows): { name: string; value: string }[] {
+export function encryptedSecrets(rows: Rows): { name: string; value: string }[] {
   return rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX)
 }
 

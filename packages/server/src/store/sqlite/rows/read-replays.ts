@@ -1,7 +1,7 @@
 // Reads replay jobs, and counts the deliveries that a new job would have.
 
-import { resolveNamed } from '../../history/delivery-ids.ts'
-import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
+import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
+import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { resolveOrigins } from '../messages/origins.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
@@ -10,15 +10,15 @@ import type { Rows } from './rows.ts'
 /** Whether a delivery of the same message came after it and is pending or was delivered. */
 const replayed = (index: string): string =>
   `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = ${index} AND r.destination = d.destination
-    AND r.origin > d.origin AND ${STANDS})`
+    AND r.origin > d.origin AND ${PENDING_OR_DELIVERED})`
 const REPLAYED = replayed('d.idx')
 const SUPERSEDED = `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination
   AND r.origin > d.origin AND r.state IN (SELECT value FROM json_each(?5)))`
 
-type ReplayReads = Pick<ReplayJobRows<number>, 'newest' | 'one' | 'countFailures' | 'countDelivered' | 'countNamed'>
+type ReplayReads = Pick<ReplayJobRows<number>, 'newest' | 'one' | 'countFailures' | 'countDelivered' | 'countByIds'>
 
 export function replayReads(rows: Rows): ReplayReads {
-  const origins = (names: readonly number[]) => resolveOrigins(rows.database, names)
+  const origins = (ids: readonly number[]) => resolveOrigins(rows.database, ids)
   return {
     newest: async (state, last, limit) =>
       rows.all(
@@ -56,8 +56,8 @@ export function replayReads(rows: Rows): ReplayReads {
         limit,
       )[0] as RowCount<number>,
 
-    async countNamed(deliveryIds) {
-      const found = await resolveNamed({ named: rowAndIndex, origins }, deliveryIds)
+    async countByIds(deliveryIds) {
+      const found = await resolveDeliveryIds({ parseId: rowAndIndex, origins }, deliveryIds)
       return found.flatMap((delivery) => {
         if (delivery === undefined) return []
         const { destination, segment, index, origin } = delivery

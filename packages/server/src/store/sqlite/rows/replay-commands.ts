@@ -4,12 +4,12 @@ import type { JobSettings, NewJobRow } from '../../replays/replay-rows.ts'
 import { makeStep, replayOne } from '../../replays/replay-steps.ts'
 import type { ReplayStep } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import { replayRows } from './replay-rows.ts'
 
 const JOBS_PER_STEP = 100
 
-export function replayCommands(parts: WriterParts) {
+export function replayCommands(parts: WriterContext) {
   const { rows, ids, destinations } = parts
   const owing = replayRows(parts)
   return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { STANDS } from '../../replays/replay-job-row.ts'
+import { PENDING_OR_DELIVERED } from '../../replays/replay-job-row.ts'
 import { tempFolder } from '../fixtures/temp-store.ts'
 import { openWriter } from '../schema/database.ts'
 
@@ -15,7 +15,10 @@ test('what speaks against one more replay, and the newest, are found without pas
     JSON.stringify(
       database.prepare(`EXPLAIN QUERY PLAN SELECT origin FROM replays WHERE segment = 1 AND idx = 2 AND destination = 3 ${rest}`).all(),
     )
-  assert.match(plan(`AND ${STANDS} AND origin > 4`), /replays_that_stand \(segment=\? AND idx=\? AND destination=\? AND origin>\?\)/)
+  assert.match(
+    plan(`AND ${PENDING_OR_DELIVERED} AND origin > 4`),
+    /replays_that_stand \(segment=\? AND idx=\? AND destination=\? AND origin>\?\)/,
+  )
   const newest = plan('ORDER BY origin DESC LIMIT 1')
   assert.match(newest, /replays_by_segment \(segment=\? AND idx=\? AND destination=\?\)/)
   assert.doesNotMatch(newest, /TEMP B-TREE/)

@@ -1,19 +1,19 @@
 // The row port of owing deliveries again, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
-import { type ReplayJobRow, STANDS } from '../../replays/replay-job-row.ts'
+import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import { resolveOrigins } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import { rowAndIndex, SQLITE_ROWS } from '../schema/row-ids.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import { rowAndIndex, SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 import type { Rows } from './rows.ts'
 
 type Answer<Name extends keyof ReplayRows<number>> = ReplayRows<number>[Name] extends (...args: never) => infer A ? Awaited<A> : never
 
 const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
 
-export function replayRows({ rows, database, ids, destinations, ledger, settler, retention }: WriterParts): ReplayRows<number> {
+export function replayRows({ rows, database, ids, destinations, ledger, settler, retention }: WriterContext): ReplayRows<number> {
   /** Of each job, who leads it until when. There is no other process: what is in memory is known to all. */
   const leaders = new Map<string, { runner: string; untilMs: number }>()
   const jobById = database.prepare('SELECT * FROM replay_jobs WHERE id = ?')
@@ -42,7 +42,7 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
   )
   const destination = database.prepare('SELECT num, id, deleted FROM destinations WHERE num = ?')
   const same = database.prepare(
-    `SELECT EXISTS (SELECT 1 ${SAME} AND ${STANDS} AND origin <> ?4 AND (state IS NOT 'delivered' OR origin > ?4)) AS standing,
+    `SELECT EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND origin <> ?4 AND (state IS NOT 'delivered' OR origin > ?4)) AS hasPendingOrDelivered,
             EXISTS (SELECT 1 ${SAME} AND origin >= ?5 AND job = ?6) AS ofJob,
             (SELECT origin ${SAME} ORDER BY origin DESC LIMIT 1) AS newest,
             (SELECT replay_of FROM replays WHERE origin = ?4 AND idx = ?2) AS parent`,
@@ -53,7 +53,7 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
     'INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job) VALUES (?, ?, ?, ?, ?, ?, ?)',
   )
   return {
-    order: SQLITE_ROWS,
+    order: SQLITE_ROW_ORDER,
 
     job({ id, runner }) {
       const row = jobById.get(id) as ReplayJobRow<number> | undefined
@@ -84,8 +84,8 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
       failures.all(to, state, first, last, limit) as unknown as Answer<'failures'>,
     attempts: ({ destination: to, first, last, limit }) => attempts.all(to, first, last, limit) as unknown as Answer<'attempts'>,
     attemptDocs: (ids) => attemptDocs.all(JSON.stringify(ids)) as unknown as Answer<'attemptDocs'>,
-    named: rowAndIndex,
-    origins: (names) => resolveOrigins(database, names),
+    parseId: rowAndIndex,
+    origins: (ids) => resolveOrigins(database, ids),
     *docs(origins) {
       for (const origin of origins) yield* docs.all(origin) as { origin: number; doc: string }[]
     },
@@ -99,8 +99,13 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
     sameMessages: (deliveries, { num, bound }) =>
       deliveries.map((delivery): SameMessage<number> => {
         const row = same.get(delivery.segment, delivery.index, delivery.destination, delivery.origin, bound, num)
-        const { standing, ofJob, newest, parent } = row as { standing: number; ofJob: number; newest: number | null; parent: string | null }
-        return { standing: standing === 1, ofJob: ofJob === 1, newest, parent: rowAndIndex(parent ?? '') }
+        const { hasPendingOrDelivered, ofJob, newest, parent } = row as {
+          hasPendingOrDelivered: number
+          ofJob: number
+          newest: number | null
+          parent: string | null
+        }
+        return { hasPendingOrDelivered: hasPendingOrDelivered === 1, ofJob: ofJob === 1, newest, parent: rowAndIndex(parent ?? '') }
       }),
 
     segments: (seqs) =>

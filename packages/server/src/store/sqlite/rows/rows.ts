@@ -2,18 +2,18 @@
 // this folder run their SQL through it.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { Names } from '../schema/row-numbers.ts'
+import { RowNumbers } from '../schema/row-numbers.ts'
 
 export class Rows {
   readonly database: DatabaseSync
-  readonly sources: Names
-  readonly destinations: Names
+  readonly sources: RowNumbers
+  readonly destinations: RowNumbers
   readonly #statements = new Map<string, StatementSync>()
 
   constructor(database: DatabaseSync) {
     this.database = database
-    this.sources = new Names(database, 'sources')
-    this.destinations = new Names(database, 'destinations')
+    this.sources = new RowNumbers(database, 'sources')
+    this.destinations = new RowNumbers(database, 'destinations')
   }
 
   /** Returns rows with the columns of the statement. */

@@ -3,7 +3,7 @@
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { SegmentHead, SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
-import { rowAndIndex, SQLITE_ROWS } from '../schema/row-ids.ts'
+import { rowAndIndex, SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { Rows } from './rows.ts'
 
@@ -20,22 +20,19 @@ export function headOf<Head extends StoredHead>(row: Head): Omit<Head, 'absent'>
 
 export function segmentRows(rows: Rows): SegmentRows<number> {
   return {
-    order: SQLITE_ROWS,
-    named: rowAndIndex,
+    order: SQLITE_ROW_ORDER,
+    parseId: rowAndIndex,
     seed: () => JSON.parse(readSetting(rows.database, 'dedup_seed') as string) as Seed,
     sources: () => rows.all('SELECT num, id FROM sources'),
     destinationIds: () => (num) => rows.destinations.id(num),
-    heads: (names, withKeys) =>
+    heads: (ids, withKeys) =>
       rows
-        .all<StoredHead>(
-          `SELECT ${headColumns(withKeys)} FROM segments WHERE seq IN (SELECT value FROM json_each(?))`,
-          JSON.stringify(names),
-        )
+        .all<StoredHead>(`SELECT ${headColumns(withKeys)} FROM segments WHERE seq IN (SELECT value FROM json_each(?))`, JSON.stringify(ids))
         .map(headOf),
-    *segments(names) {
+    *segments(ids) {
       const sql = `SELECT ${headColumns(true)}, ip, browser, routes, body, trace FROM segments WHERE seq = ?`
-      for (const name of names) {
-        for (const row of rows.all<StoredSegment>(sql, name))
+      for (const id of ids) {
+        for (const row of rows.all<StoredSegment>(sql, id))
           yield Object.assign(headOf(row), { sourceId: rows.sources.id(row.source), browser: row.browser === 1 })
       }
     },

@@ -11,13 +11,13 @@ import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { overwriting } from '../schema/database.ts'
-import type { WriterParts } from '../threads/writer-context.ts'
+import type { WriterContext } from '../threads/writer-context.ts'
 
 const SEGMENTS_PER_STEP = 500
 
 /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
 export function createDeletion(
-  { database, ids, sources, destinations, ledger, claims }: WriterParts,
+  { database, ids, sources, destinations, ledger, claims }: WriterContext,
   { id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft,
 ) {
   // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
@@ -62,10 +62,10 @@ interface Purge {
 }
 
 export class Purges {
-  readonly #parts: WriterParts
+  readonly #parts: WriterContext
   readonly #purges = new Map<number, Purge>()
 
-  constructor(parts: WriterParts) {
+  constructor(parts: WriterContext) {
     this.#parts = parts
   }
 

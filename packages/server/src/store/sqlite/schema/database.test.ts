@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import { accept, claim, ledgerOf, newWay, tracks } from '../../conformance/fixtures.ts'
+import { accept, claim, ledgerOf, newSourceAndDestination, tracks } from '../../conformance/fixtures.ts'
 import { openAt, openFor, tempFolder } from '../fixtures/temp-store.ts'
-import { openLogIndex } from '../threads/wal-index.ts'
+import { openWalIndex } from '../threads/wal-index.ts'
 import { lockStore, openReader, openWriter, StoreProblem } from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -93,7 +93,7 @@ test('a commit is durable and checkpoints are made by the store alone', (t) => {
   const database = openWriter(path)
   const pragma = (name: string): unknown => Object.values(database.prepare(`PRAGMA ${name}`).get() as object)[0]
   assert.deepEqual(['journal_mode', 'synchronous', 'wal_autocheckpoint'].map(pragma), ['wal', 2, 0])
-  const log = openLogIndex(path)
+  const log = openWalIndex(path)
   const before = log.frames()
   database.exec("INSERT INTO settings (name, value) VALUES ('a', 'b')")
   assert.ok(log.frames() > before)
@@ -107,7 +107,7 @@ test('a commit is durable and checkpoints are made by the store alone', (t) => {
 test('the log does not grow with what is written, and nothing but the database is left after a close', async (t) => {
   const path = pathFor(t)
   const store = await openFor(t, path)
-  const { sourceId } = await newWay(store)
+  const { sourceId } = await newSourceAndDestination(store)
   let largest = 0
   for (let at = 0; at < 60; at++) {
     const items = tracks(400).map((item) => Object.assign(item, { properties: { noise: randomBytes(750).toString('base64') } }))
@@ -172,7 +172,7 @@ test('a store in a folder that is not there yet makes it', async (t) => {
   const path = join(pathFor(t), '..', 'a', 'b', 'test.db')
   const store = await openFor(t, path)
   assert.ok(existsSync(path))
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, tracks(1), [destinationId])
   assert.equal((await claim(store, destinationId)).shipments.length, 1)
   assert.equal((await ledgerOf(store, destinationId)).owed, 1)

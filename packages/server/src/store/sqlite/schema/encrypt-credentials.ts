@@ -4,8 +4,8 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import { hiddenInAttempt, hiddenInAudit, sealedDoc, sealingWith } from '../../configuration/unencrypted-credentials.ts'
-import { sealedSecrets } from '../rows/read-configuration.ts'
+import { encryptedDestinationDoc, encryptionWith, redactAttempt, redactAudit } from '../../configuration/unencrypted-credentials.ts'
+import { encryptedSecrets } from '../rows/read-configuration.ts'
 import { Rows } from '../rows/rows.ts'
 import { openWriter } from './database.ts'
 import { writeSetting } from './settings.ts'
@@ -18,15 +18,15 @@ const PAGE_ROWS = 1_000
 const PAGES_AT_ONCE = 4_096
 
 /** The caller must hold the store's lock. Throws SecretBoxError, and changes nothing, if the key is not the store's. */
-export function sealCredentials(path: string, box: SecretBox): void {
+export function encryptCredentials(path: string, box: SecretBox): void {
   const database = openWriter(path)
   try {
     database.exec('PRAGMA secure_delete = ON')
-    for (const { name, value } of sealedSecrets(new Rows(database))) box.open(value, name)
+    for (const { name, value } of encryptedSecrets(new Rows(database))) box.open(value, name)
     const isChanged = [
       sealDestinations(database, box),
-      hideIn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, hiddenInAttempt),
-      ...['before', 'after'].map((column) => hideIn(database, 'audit', column, "action LIKE 'destination.%'", hiddenInAudit)),
+      hideIn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt),
+      ...['before', 'after'].map((column) => hideIn(database, 'audit', column, "action LIKE 'destination.%'", redactAudit)),
     ].includes(true)
     if (isChanged) overwriteFreePages(database)
     writeSetting(database, PLAIN_CREDENTIALS, null)
@@ -38,7 +38,7 @@ export function sealCredentials(path: string, box: SecretBox): void {
 
 function sealDestinations(database: DatabaseSync, box: SecretBox): boolean {
   const rows = database.prepare('SELECT num, deleted, doc FROM destinations').all() as { num: number; deleted: number; doc: string }[]
-  const docs = rows.map(({ num, deleted, doc }) => ({ num, doc: sealedDoc(doc, deleted === 1, sealingWith(box)) }))
+  const docs = rows.map(({ num, deleted, doc }) => ({ num, doc: encryptedDestinationDoc(doc, deleted === 1, encryptionWith(box)) }))
   const update = database.prepare('UPDATE destinations SET doc = ? WHERE num = ?')
   inTransaction(database, () => {
     for (const { num, doc } of docs) update.run(doc, num)

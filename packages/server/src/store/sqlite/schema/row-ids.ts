@@ -16,7 +16,7 @@ export function msOfRowId(id: number): number {
   return Math.floor(id / PER_MS)
 }
 
-export const SQLITE_ROWS: RowOrder<number> = {
+export const SQLITE_ROW_ORDER: RowOrder<number> = {
   oldest: 0,
   newest: Number.MAX_SAFE_INTEGER,
   skewMs: 0,
@@ -24,7 +24,7 @@ export const SQLITE_ROWS: RowOrder<number> = {
   msOf: msOfRowId,
   before: (id) => id - 1,
   after: (id) => id + 1,
-  isName: (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0,
+  isRowId: (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0,
 }
 
 export class RowIds {

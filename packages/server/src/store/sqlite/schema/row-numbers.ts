@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 
-export class Names {
+export class RowNumbers {
   readonly #table: 'sources' | 'destinations'
   readonly #database: DatabaseSync
   readonly #nums = new Map<string, number>()

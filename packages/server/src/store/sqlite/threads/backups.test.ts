@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { accept, newWay, tracks } from '../../conformance/fixtures.ts'
+import { accept, newSourceAndDestination, tracks } from '../../conformance/fixtures.ts'
 import type { Backup, Backups } from '../../store.ts'
 import { openFor, tempFolder } from '../fixtures/temp-store.ts'
 import { type BackupsOptions, createBackups } from './backups.ts'
@@ -12,7 +12,7 @@ async function filled(t: TestContext, options: Partial<BackupsOptions> = {}) {
   const folder = tempFolder()
   const path = join(folder, 'test.db')
   const store = await openFor(t, path)
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   const add = () => accept(store, sourceId, tracks(100), [destinationId])
   for (let batch = 0; batch < 40; batch += 1) await add()
   const backups = createBackups({ path, pagesPerStep: 16, ...options })

@@ -7,9 +7,9 @@ import { configurationCommands } from '../rows/configuration-commands.ts'
 import { deletionCommands } from '../rows/deletion-commands.ts'
 import { replayCommands } from '../rows/replay-commands.ts'
 import type { Noted, WriterCommand } from './protocol.ts'
-import type { WriterParts } from './writer-context.ts'
+import type { WriterContext } from './writer-context.ts'
 
-export function createCommands(parts: WriterParts) {
+export function createCommands(parts: WriterContext) {
   const single = {
     ...messageCommands(parts),
     ...configurationCommands(parts),
@@ -32,6 +32,7 @@ export function createCommands(parts: WriterParts) {
 
 type Commands = ReturnType<typeof createCommands>
 
-export type Kind = keyof Commands
-export type CommandOf<K extends Kind> = Noted & (Commands[K]['run'] extends (command: infer C, ...rest: never) => unknown ? C : never)
-export type ReplyOf<K extends Kind> = Awaited<ReturnType<Commands[K]['run']>>
+export type CommandKind = keyof Commands
+export type CommandOf<K extends CommandKind> = Noted &
+  (Commands[K]['run'] extends (command: infer C, ...rest: never) => unknown ? C : never)
+export type ReplyOf<K extends CommandKind> = Awaited<ReturnType<Commands[K]['run']>>

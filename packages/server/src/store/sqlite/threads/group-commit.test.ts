@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { accept, contentOf, counts, ledgerOf, newWay, tracks } from '../../conformance/fixtures.ts'
+import { accept, contentOf, counts, ledgerOf, newSourceAndDestination, tracks } from '../../conformance/fixtures.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { openFor, tempFolder } from '../fixtures/temp-store.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -54,7 +54,7 @@ test('every transaction is told, with how long it took and how many commands sha
 
 test('more than fits in memory is refused as unavailable, and what was taken is stored', { timeout: 60_000 }, async (t) => {
   const store = await openFor(t, pathFor(t))
-  const { sourceId, destinationId } = await newWay(store)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
   const body = Buffer.from(JSON.stringify({ batch: [{ noise: randomBytes(374_000).toString('base64') }] }))
   const results = await Promise.allSettled(
     Array.from({ length: 200 }, (_, at) =>

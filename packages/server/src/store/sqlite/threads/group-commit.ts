@@ -9,7 +9,7 @@ import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { StoreProblem } from '../schema/database.ts'
-import type { CommandOf, Kind, ReplyOf } from './commands.ts'
+import type { CommandKind, CommandOf, ReplyOf } from './commands.ts'
 import type { AnsweredGroup, Group, Noted, Reply, WriterOptions, WriterStart } from './protocol.ts'
 
 /** Bodies and keys of one group: some 10 ms of writing. */
@@ -26,7 +26,7 @@ const WAITING_BYTES = 64 * 1024 * 1024
 const AGAIN_MS = 250
 
 interface Waiting {
-  kind: Kind
+  kind: CommandKind
   command: Noted
   options: CommandOptions
   bytes: number
@@ -50,7 +50,7 @@ export class GroupCommit {
   readonly scheduleMs: number
   readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
-  /** Told of every transaction: how long it took, and of how many commands its group was. */
+  /** Called after every transaction: how long it took, and of how many commands its group was. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
   #waiting: Waiting[] = []
   #waitingBytes = 0
@@ -96,7 +96,7 @@ export class GroupCommit {
     return new GroupCommit(worker, start, onState)
   }
 
-  run<K extends Kind>(kind: K, command: CommandOf<K>, options: CommandOptions = {}): Promise<ReplyOf<K>> {
+  run<K extends CommandKind>(kind: K, command: CommandOf<K>, options: CommandOptions = {}): Promise<ReplyOf<K>> {
     const { body, again } = options
     if (this.#gone) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#gone }))
     // Only a command with a body is an accepted batch, which has keys too.

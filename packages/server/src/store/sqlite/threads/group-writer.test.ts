@@ -6,7 +6,7 @@ import { tempFolder } from '../fixtures/temp-store.ts'
 import { writeSetting } from '../schema/settings.ts'
 import { GroupWriter } from './group-writer.ts'
 import type { Answered, Group, WriterCommand } from './protocol.ts'
-import { openParts } from './writer-context.ts'
+import { openWriterContext } from './writer-context.ts'
 
 type Order = [kind: string, name?: string]
 
@@ -17,7 +17,7 @@ function groupOf(...orders: Order[]): Group {
 /** A writer whose commands write a setting, at once or some microtasks later, and a log of the order in which they began and ended. */
 function openFor(t: TestContext) {
   const folder = tempFolder()
-  const parts = openParts({ path: join(folder, 'test.db'), dedupMs: 1_000 })
+  const parts = openWriterContext({ path: join(folder, 'test.db'), dedupMs: 1_000 })
   t.after(() => {
     parts.database.close()
     rmSync(folder, { recursive: true, force: true })

@@ -5,7 +5,7 @@
 
 import { insertAudit } from '../rows/audit-rows.ts'
 import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
-import type { WriterParts } from './writer-context.ts'
+import type { WriterContext } from './writer-context.ts'
 
 /** Answers of SQLite that say something about the disk and nothing about the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
@@ -14,12 +14,12 @@ const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 
 type Steps<T> = Generator<Promise<unknown>, T, unknown>
 
 export class GroupWriter {
-  readonly #parts: WriterParts
+  readonly #parts: WriterContext
   readonly #commands: Readonly<Record<string, WriterCommand>>
   /** The last group, as long as it or a group before it is not answered; otherwise null. */
   #last: Promise<Answered> | null = null
 
-  constructor(parts: WriterParts, commands: Readonly<Record<string, WriterCommand>>) {
+  constructor(parts: WriterContext, commands: Readonly<Record<string, WriterCommand>>) {
     this.#parts = parts
     this.#commands = commands
   }
@@ -54,7 +54,7 @@ export class GroupWriter {
   }
 
   *#commit(group: Group, inside: readonly number[], replies: Reply[]): Steps<void> {
-    const { rows, ids, database, duplicates, inTransaction } = this.#parts
+    const { rows, ids, database, duplicates, transactionListeners } = this.#parts
     duplicates.begin()
     let failed: unknown
     try {
@@ -66,13 +66,13 @@ export class GroupWriter {
         if (audit !== undefined && hasChanged(value)) insertAudit(rows, ids, audit)
         replies[at] = { ok: true, value }
       }
-      for (const part of inTransaction) part.write?.()
+      for (const part of transactionListeners) part.write?.()
       database.exec('COMMIT')
     } catch (error) {
       failed = error ?? new Error('failed')
     }
     if (failed === undefined) {
-      for (const part of inTransaction) part.committed?.()
+      for (const part of transactionListeners) part.committed?.()
       return
     }
     this.#rollBack()
@@ -89,7 +89,7 @@ export class GroupWriter {
     } catch {
       // SQLite rolls back by itself after some errors, a full disk among them.
     }
-    for (const part of this.#parts.inTransaction) part.rolledBack?.()
+    for (const part of this.#parts.transactionListeners) part.rolledBack?.()
   }
 
   *#one(group: Group, at: number): Steps<Reply> {

@@ -3,7 +3,7 @@ import { closeSync, copyFileSync, openSync, rmSync, statSync, writeFileSync, wri
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { accept, newWay, tracks } from '../../conformance/fixtures.ts'
+import { accept, newSourceAndDestination, tracks } from '../../conformance/fixtures.ts'
 import { openAt, tempFolder } from '../fixtures/temp-store.ts'
 import { inspectSqlite } from './inspect.ts'
 
@@ -11,7 +11,7 @@ const folder = tempFolder()
 after(() => rmSync(folder, { recursive: true, force: true }))
 const path = join(folder, 'test.db')
 const store = await openAt(path)
-const { sourceId, destinationId } = await newWay(store)
+const { sourceId, destinationId } = await newSourceAndDestination(store)
 for (let batch = 0; batch < 50; batch += 1) await accept(store, sourceId, tracks(100), [destinationId])
 await store.close()
 

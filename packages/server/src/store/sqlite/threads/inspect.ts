@@ -44,7 +44,7 @@ function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-export type Told = { ok: true; inspection: StoreInspection } | { ok: false; message: string }
+export type InspectionReply = { ok: true; inspection: StoreInspection } | { ok: false; message: string }
 
 /** Undefined when it is not over by the deadline. Rejects when the file cannot be read at all. */
 export async function inspectSqlite(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
@@ -59,9 +59,9 @@ export async function inspectSqlite(path: string, deadlineMs: number): Promise<S
   process.once('exit', end)
   let timer: NodeJS.Timeout | undefined
   try {
-    const told = await new Promise<Told | undefined>((resolve, reject) => {
+    const told = await new Promise<InspectionReply | undefined>((resolve, reject) => {
       timer = setTimeout(resolve, deadlineMs, undefined)
-      inspector.once('message', (message) => resolve(message as Told))
+      inspector.once('message', (message) => resolve(message as InspectionReply))
       inspector.once('error', reject)
       inspector.once('exit', (code, signal) => reject(new Error(`the inspecting process ended: ${signal ?? code}`)))
     })

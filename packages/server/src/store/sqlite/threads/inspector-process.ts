@@ -1,8 +1,8 @@
 // The process that looks at a whole file: see inspect.ts. Says what it found, and is ended.
 
-import { inspectFile, type Told } from './inspect.ts'
+import { type InspectionReply, inspectFile } from './inspect.ts'
 
-let told: Told
+let told: InspectionReply
 try {
   told = { ok: true, inspection: await inspectFile(process.argv[2] as string) }
 } catch (error) {

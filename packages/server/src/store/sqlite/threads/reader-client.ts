@@ -10,7 +10,7 @@ type Asked<Topic> = {
   [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
 }
 
-export class ReadingThread {
+export class ReaderClient {
   readonly #worker: Worker
   readonly #asked = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   #last = 0

@@ -7,7 +7,7 @@ import { endianness } from 'node:os'
 
 const MX_FRAME_AT = 16
 
-export function openLogIndex(path: string): { frames(): number; close(): void } {
+export function openWalIndex(path: string): { frames(): number; close(): void } {
   const file = openSync(`${path}-shm`, 'r')
   const buffer = Buffer.alloc(4)
   const little = endianness() === 'LE'

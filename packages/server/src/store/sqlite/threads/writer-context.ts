@@ -18,15 +18,15 @@ import { readSetting } from '../schema/settings.ts'
 import type { WriterOptions } from './protocol.ts'
 
 /** Called at the stages of a transaction. `write` is called right before the commit. */
-export interface InTransaction {
+export interface TransactionListener {
   write?(): void
   committed?(): void
   rolledBack?(): void
 }
 
-export type WriterParts = ReturnType<typeof openParts>
+export type WriterContext = ReturnType<typeof openWriterContext>
 
-export function openParts({ path, dedupMs }: WriterOptions) {
+export function openWriterContext({ path, dedupMs }: WriterOptions) {
   const rows = new Rows(openWriter(path))
   const { database, sources, destinations } = rows
   const seed = readSeed(database)
@@ -39,7 +39,7 @@ export function openParts({ path, dedupMs }: WriterOptions) {
   const settler = new SettleWriter({ rows, ids, ledger, claims })
   const retention = new Retention(rows, duplicates, ids)
   /** Every part whose state in memory must be undone at a rollback. */
-  const inTransaction: InTransaction[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
+  const transactionListeners: TransactionListener[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
   return {
     rows,
     database,
@@ -54,7 +54,7 @@ export function openParts({ path, dedupMs }: WriterOptions) {
     claims,
     settler,
     retention,
-    inTransaction,
+    transactionListeners,
   }
 }
 

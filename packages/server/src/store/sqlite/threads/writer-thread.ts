@@ -7,8 +7,8 @@ import { readSetting } from '../schema/settings.ts'
 import { createCommands } from './commands.ts'
 import { GroupWriter } from './group-writer.ts'
 import type { Answered, AnsweredGroup, Group, WriterCommand, WriterOptions, WriterStart } from './protocol.ts'
-import { openLogIndex } from './wal-index.ts'
-import { openParts } from './writer-context.ts'
+import { openWalIndex } from './wal-index.ts'
+import { openWriterContext } from './writer-context.ts'
 
 /** Pages in the log, 8 MB: enough to copy a page that is written often only once, few enough not to be felt. */
 const CHECKPOINT_FRAMES = 2_000
@@ -16,9 +16,9 @@ const CHECKPOINT_FRAMES = 2_000
 function openLocked(options: WriterOptions) {
   const lock = lockStore(options.path)
   try {
-    const parts = openParts(options)
+    const parts = openWriterContext(options)
     const commands: Record<string, WriterCommand> = createCommands(parts)
-    return { lock, parts, commands, log: openLogIndex(options.path) }
+    return { lock, parts, commands, log: openWalIndex(options.path) }
   } catch (error) {
     lock.release()
     throw error
