@@ -66,12 +66,12 @@ suite('the disk is full', { concurrency: 4, skip: SQLITE_ONLY }, () => {
     assert.equal((await service.ledger())[0]?.owed, stored)
     await service.logged(({ level, problem }) => level === 'error' && /full/.test(String(problem)))
     assert.deepEqual(
-      service.log().filter(({ msg }) => msg === 'the store accepts again'),
+      service.log().filter(({ msg }) => msg === 'the store accepts writes again'),
       [],
     )
 
     disk.free()
-    await service.logged(({ msg }) => msg === 'the store accepts again')
+    await service.logged(({ msg }) => msg === 'the store accepts writes again')
     assert.equal(await statusOf(service, '/readyz'), 200)
     // Nothing was told to go on: outcomes first, then what waited.
     const [ledger] = await service.settled(stored)

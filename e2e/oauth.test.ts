@@ -234,7 +234,7 @@ describe('OAuth 2.0', () => {
     const again = await postAs(host, `${second.url}/oauth2/token`, asForm, form)
     const refusal = JSON.parse(again.text) as { error: string; error_description: string }
     assert.deepEqual([again.status, refusal.error], [401, 'invalid_client'])
-    assert.match(refusal.error_description, /was used before/)
+    assert.match(refusal.error_description, /was already used/)
     const message = JSON.stringify({ userId: 'u-1', event: 'Tested', writeKey })
     const sent = await postAs(host, `${second.url}/v1/track`, { authorization: token }, message)
     assert.equal(sent.status, 200, sent.text)

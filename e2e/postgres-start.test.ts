@@ -62,7 +62,7 @@ test('another secret key than the store’s is refused with the words that SQLit
   await using cluster = await startCluster({ nodes: 1 })
   await assert.rejects(cluster.start({ SWITCHYARD_SECRET_KEY: 'another key' }), (error: Error) => {
     assert.ok(error instanceof StartProblem, String(error))
-    assert.match(error.message, /encrypted with another key.*SWITCHYARD_SECRET_KEY must be the key/)
+    assert.match(error.message, /but the key in use is.*Set SWITCHYARD_SECRET_KEY to the key/)
     return true
   })
 })
@@ -96,7 +96,7 @@ test('a node that is started before its database waits for it', async () => {
     const node = await startNode(server.url(), {}, log)
     try {
       assert.equal((await fetch(`${node.url}/readyz`)).status, 200)
-      assert.ok(lines.some((line) => /the store answers/.test(line)))
+      assert.ok(lines.some((line) => /connected to the store/.test(line)))
     } finally {
       await node.close()
     }
@@ -157,7 +157,10 @@ test('the secret key is changed while no node runs, and the old one is refused a
   const read = readConfig({ SWITCHYARD_STORE: cluster.database.url }, [])
   assert.ok(read.kind === 'config')
   const rotate = () => rotateSecretKey({ store: read.config.store, oldKey: SECRET_KEY, newKey: 'the next key' })
-  await assert.rejects(rotate, (error: Error) => error instanceof MaintenanceProblem && /Nodes run on this store/.test(error.message))
+  await assert.rejects(
+    rotate,
+    (error: Error) => error instanceof MaintenanceProblem && /Nodes are running on this store/.test(error.message),
+  )
   await node?.close()
   const { secrets, keyFile } = await rotate()
   assert.ok(secrets >= 2)

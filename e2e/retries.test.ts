@@ -56,7 +56,7 @@ describe('Retries', { concurrency: 2 }, () => {
     const wiring = await wire(service, { urls: [receiver.url] })
     const id = await wiring.track()
     const line = await service.logged(({ level, msg }) => level === 'error' && msg.includes('timeout'))
-    assert.equal(line.msg, 'timeout: no response within 5000 ms; retried later, within the window')
+    assert.equal(line.msg, 'timeout: no response within 5000 ms; will retry within the retry window')
     assert.deepEqual([line['messageId'], line['destinationId'], line['attempt']], [id, wiring.destinationId, 1])
     const { state, attempts } = await wiring.settled(id)
     assert.equal(state, 'delivered')

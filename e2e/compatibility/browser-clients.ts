@@ -61,7 +61,7 @@ window.AnalyticsBrowser = AnalyticsBrowser`,
   anonymousId: 'analytics.user().then((user) => user.anonymousId())',
   settingsPath: (writeKey) => `/v1/projects/${writeKey}/settings`,
   batchPath: '/v1/b',
-  unknownKey: /There is no source with this write key/,
+  unknownKey: /No source has this write key/,
 }
 
 const segmentSetup = `import { AnalyticsBrowser } from '@segment/analytics-next'
@@ -144,7 +144,7 @@ window.RudderAnalytics = RudderAnalytics`,
   anonymousId: 'analytics.getAnonymousId()',
   settingsPath: () => '/v1/sourceConfig/',
   batchPath: '/v1/batch',
-  unknownKey: /Failed to fetch the source config.*There is no source with this write key/,
+  unknownKey: /Failed to fetch the source config.*No source has this write key/,
 }
 
 const rudderSetup = `import { RudderAnalytics } from '@rudderstack/analytics-js/bundled'

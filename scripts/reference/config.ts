@@ -10,9 +10,9 @@ export function configPage(): string {
   })
   return [
     heading('Settings', 'packages/server/src/config.ts'),
-    'Each setting is an environment variable or a flag of `switchyard serve`; the flag wins, and an empty variable counts as not set.',
-    'Others on the same machine can read the flags of a process, so give secrets in the environment.',
-    'A value that cannot be read stops the start with a sentence that names the setting.',
+    'Each setting is an environment variable or a flag of `switchyard serve`. The flag overrides the variable, and an empty variable counts as not set.',
+    'Other users of the same machine can see the flags of a process, so pass secrets in the environment.',
+    'If a value is invalid, the service does not start and prints an error that names the setting.',
     '',
     table(['Variable', 'Flag', 'Default', 'Meaning'], rows),
     '',

@@ -99,7 +99,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await delivery.stop(0)
     await observer.close()
     await store.close()
-    if (error instanceof StoreUnavailable) throw new StartProblem(`The store cannot be written: ${error.message}.`, { cause: error })
+    if (error instanceof StoreUnavailable) throw new StartProblem(`The store is not writable: ${error.message}.`, { cause: error })
     // Another node was first on a store that was empty, with another key.
     throw error instanceof SecretBoxError ? new StartProblem(error.message, { cause: error }) : error
   })
@@ -114,7 +114,11 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     rewriteUrl: rewriteTrackingUrl,
     // Paths that cannot be decoded; Fastify refuses them before any route is looked for.
     frameworkErrors: (_error, _request, reply: FastifyReply) => {
-      void reply.code(400).send(errorBody(new ApiError('invalid_request', { message: 'The path or the query is not valid.' })))
+      void reply
+        .code(400)
+        .send(
+          errorBody(new ApiError('invalid_request', { message: 'The path or the query string is not valid. Check its percent-encoding.' })),
+        )
     },
     // Half as long again, so that the tracking API answers by itself before. Of two timeouts Node.js takes the longer one for
     // the whole request, so the head's, a minute unless it is set, must be the shorter; and it looks only every so often.
@@ -185,7 +189,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     clock,
     trouble(err) {
       // The store says by itself when it cannot be used.
-      if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed; it is tried again')
+      if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },
   })
   const routes = await registerControl(app, { store, clock, delivery, operatorTools, live, flushStats, replays, access })
@@ -197,7 +201,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const hasDashboard = registerDashboard(app, { folder: join(import.meta.dirname, '..', '..', 'dashboard', 'dist') })
 
   const retention = setInterval(
-    () => void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'retention failed')),
+    () => void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'deleting expired data failed')),
     RETENTION_EVERY_MS,
   )
   retention.unref()
@@ -221,7 +225,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     throw listenProblem(error as NodeJS.ErrnoException, config)
   }
   replays.start()
-  void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'retention failed'))
+  void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
   let closing: Promise<void> | undefined
   return {
     url: urlOf(app.server.address() as AddressInfo),
@@ -251,8 +255,8 @@ async function closeServer(app: FastifyInstance, silent: ReadonlySet<Socket>): P
 
 function storeState(problem: string | null, log: Log, metrics: Metrics): void {
   metrics.storeState(problem)
-  if (problem === null) log.info('the store accepts again')
-  else log.error({ problem }, 'the store cannot accept: calls are answered with 503, and what was delivered is recorded later')
+  if (problem === null) log.info('the store accepts writes again')
+  else log.error({ problem }, 'the store does not accept writes: requests are answered with 503, and delivery results are recorded later')
 }
 
 async function firstContents(
@@ -262,7 +266,7 @@ async function firstContents(
 ) {
   const fresh = generateToken()
   const admin = await waiting(() => loadAdminToken(store, adminToken, fresh))
-  const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a wrong control token was given')
+  const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a request was rejected because of an invalid control token')
   const access = await waiting(() => createAccess({ store, clock, admin, proxies, onFailure }))
   return { admin, access, first: await waiting(() => firstSource(store)) }
 }
@@ -313,10 +317,10 @@ function allowsPrivate({ privateAddresses, host }: Config): boolean {
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} on ${host} is taken. Stop what listens there, or choose another: --port ${port === 65_535 ? 8080 : port + 1}`,
-    EACCES: `Port ${port} on ${host} is not open to this user. Choose one above 1023: --port 8080`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine.`,
-    ENOTFOUND: `The host name ${host} is not known.`,
+    EADDRINUSE: `Port ${port} on ${host} is already in use. Stop the program that listens there, or choose another port: --port ${port === 65_535 ? 8080 : port + 1}`,
+    EACCES: `This user may not listen on port ${port} of ${host}. Choose a port above 1023: --port 8080`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine. Set --host to one that is, or to 0.0.0.0 for all.`,
+    ENOTFOUND: `The host name ${host} cannot be resolved. Check --host.`,
   }
   return new StartProblem(reasons[code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${message}`)
 }

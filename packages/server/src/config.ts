@@ -1,13 +1,13 @@
-// The settings of the service as one table: environment variable, flag, parser, default and a sentence, from which reading,
-// the help of `serve` and the reference come. Everything is parsed here, so that the rest of the service sees values and
-// never text. Nothing here exits, prints or touches a file, but for a certificate that a database's address names: what is
-// wrong is returned as data. A secret is never quoted.
+// The settings of the service as one table: environment variable, flag, parser, default and description. The parser, the help
+// of `serve` and the reference are all derived from it. Everything is parsed here, so the rest of the service sees typed values
+// and never text. Nothing here exits, prints or reads a file, except a certificate that a database URL refers to. Problems are
+// returned as data. A secret is never quoted.
 
 import { isIP } from 'node:net'
 import { nearest } from './nearest.ts'
 import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
 
-const LEAST_TOKEN_CHARACTERS = 16
+const MIN_TOKEN_CHARACTERS = 16
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -16,11 +16,11 @@ export type StoreAddress = { kind: 'sqlite'; path: string } | { kind: 'postgres'
 
 export interface Setting<T> {
   variable: `SWITCHYARD_${string}`
-  /** What stands for the value in `--help`; a switch needs none. */
+  /** The placeholder for the value in `--help`; null for a switch, which has no value. */
   placeholder: string | null
   parse(text: string): Parsed<T>
   fallback: T
-  /** The default as people read it. */
+  /** The default, as it is shown in the help and the reference. */
   usual: string
   sentence: string
   secret?: true
@@ -44,7 +44,7 @@ export const SETTINGS = {
     parse: (text) => parseInteger(text, 0, 65_535),
     fallback: 8080,
     usual: '8080',
-    sentence: 'The port that the service listens on; 0 picks a free one, and the start line names it.',
+    sentence: 'The port that the service listens on; 0 picks a free port, which is printed at startup.',
   }),
   store: setting({
     variable: 'SWITCHYARD_STORE',
@@ -52,8 +52,9 @@ export const SETTINGS = {
     parse: parseStore,
     fallback: { kind: 'sqlite', path: './data/switchyard.db' },
     usual: 'sqlite:./data/switchyard.db',
-    sentence: 'Where messages are kept: sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, also with several hosts.',
-    // A database's address may hold a password.
+    sentence:
+      'Where messages are stored: sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas.',
+    // A database URL may contain a password.
     secret: true,
   }),
   adminToken: setting<string | null>({
@@ -61,8 +62,8 @@ export const SETTINGS = {
     placeholder: 'TOKEN',
     parse: parseToken,
     fallback: null,
-    usual: 'generated at the first start, printed once, kept hashed',
-    sentence: 'The bearer token of the control API and the first login of the dashboard.',
+    usual: 'generated at the first start, printed once, stored as a hash',
+    sentence: 'The bearer token for the control API and for the first login to the dashboard.',
     secret: true,
   }),
   allowAddresses: setting<readonly string[]>({
@@ -71,7 +72,7 @@ export const SETTINGS = {
     parse: parseRanges,
     fallback: [],
     usual: 'empty',
-    sentence: 'Address ranges (CIDR, separated by commas) that webhooks may reach although they are not public.',
+    sentence: 'Address ranges (CIDR, separated by commas) that webhooks may reach even though they are not public.',
   }),
   privateAddresses: setting<'auto' | 'allow' | 'refuse'>({
     variable: 'SWITCHYARD_PRIVATE_ADDRESSES',
@@ -88,7 +89,7 @@ export const SETTINGS = {
     parse: (text) => ({ value: text }),
     fallback: null,
     usual: 'generated beside the SQLite file; required with Postgres',
-    sentence: 'The key that encrypts stored secrets, the same for every node.',
+    sentence: 'The key that encrypts stored secrets. It must be the same on every node.',
     secret: true,
   }),
   retentionDays: setting({
@@ -97,7 +98,7 @@ export const SETTINGS = {
     parse: (text) => parseInteger(text, 1, 3_650),
     fallback: 7,
     usual: '7',
-    sentence: 'How many days messages and attempts are kept.',
+    sentence: 'The number of days that messages and attempts are kept.',
   }),
   log: setting<LogLevel>({
     variable: 'SWITCHYARD_LOG',
@@ -105,7 +106,7 @@ export const SETTINGS = {
     parse: parseLogLevel,
     fallback: 'info',
     usual: 'info',
-    sentence: `The least level that is logged: ${LOG_LEVELS.join(', ')}.`,
+    sentence: `The lowest level that is logged: ${LOG_LEVELS.join(', ')}.`,
   }),
   lenientKeys: setting({
     variable: 'SWITCHYARD_LENIENT_KEYS',
@@ -113,7 +114,7 @@ export const SETTINGS = {
     parse: parseSwitch,
     fallback: false,
     usual: 'off',
-    sentence: 'Answers 200 to calls whose write key is missing or not known, and drops them, instead of 401.',
+    sentence: 'Answers requests with a missing or unknown write key with 200 instead of 401, and drops their messages.',
   }),
   trustedProxies: setting<readonly string[]>({
     variable: 'SWITCHYARD_TRUSTED_PROXIES',
@@ -138,7 +139,8 @@ export const SETTINGS = {
     parse: (text) => parseChoice(text, ['auto', 'open', 'token', 'off']),
     fallback: 'auto',
     usual: 'auto',
-    sentence: 'Who may read GET /metrics: open, token (any control token), off; auto: open to this machine on loopback, else token.',
+    sentence:
+      'Who may read GET /metrics: open (everyone), token (anyone with a control token) or off (no one). auto means open to requests from this machine if the service listens on loopback, otherwise token.',
   }),
   rateLimit: setting<number | null>({
     variable: 'SWITCHYARD_RATE_LIMIT',
@@ -146,14 +148,14 @@ export const SETTINGS = {
     parse: parseRateLimit,
     fallback: null,
     usual: 'off',
-    sentence: 'The messages per second that each source may send, to all nodes together; more get 429.',
+    sentence: 'The number of messages per second that each source may send to all nodes together; requests above it are rejected with 429.',
   }),
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never }
 
 export interface ConfigProblem {
-  /** The flag or variable at fault, as it was given. */
+  /** The flag or environment variable with the problem. */
   setting: string
   message: string
 }
@@ -172,7 +174,7 @@ export function flagOf({ variable }: Pick<Setting<unknown>, 'variable'>): string
   return `--${variable.slice('SWITCHYARD_'.length).toLowerCase().replaceAll('_', '-')}`
 }
 
-/** A flag wins over the environment, which wins over the default. `argv` holds the arguments alone. */
+/** A flag overrides the environment, and the environment overrides the default. `argv` holds only the arguments, without the program. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): ConfigResult {
   if (argv.includes('--help') || argv.includes('-h')) return { kind: 'help' }
   if (argv.includes('--version')) return { kind: 'version' }
@@ -182,7 +184,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
     const setting: Setting<unknown> = SETTINGS[name]
     const flag = given.get(name)
     const text = flag ?? env[setting.variable]
-    // An empty variable is how shells and compose files say "not set".
+    // Shells and compose files set a variable to the empty string to mean "not set".
     if (text === undefined || text === '') {
       values[name] = setting.fallback
       continue
@@ -204,20 +206,20 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
 }
 
 export function isLoopback(host: string): boolean {
-  // Not a name that only begins so: 127.example.com can be any address.
+  // Only if it is an IP address: the host name 127.example.com may resolve to anything.
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-/** Anybody who reaches the port can guess a short token, even though wrong tokens are slowed down. */
+/** Anyone who can reach the port can guess a short token, even though wrong tokens are rate limited. */
 function weakToken({ adminToken, host, publicUrl }: Config, at: string): ConfigProblem | null {
-  if (adminToken === null || adminToken.length >= LEAST_TOKEN_CHARACTERS || (isLoopback(host) && publicUrl === null)) return null
+  if (adminToken === null || adminToken.length >= MIN_TOKEN_CHARACTERS || (isLoopback(host) && publicUrl === null)) return null
   const message =
-    `${at} is too short: it needs at least ${LEAST_TOKEN_CHARACTERS} characters if others can reach the service, and has ${adminToken.length}. ` +
-    'Make one with: openssl rand -hex 32'
+    `${at} is too short: it has ${adminToken.length} characters, but needs at least ${MIN_TOKEN_CHARACTERS} if other machines can reach the service. ` +
+    'Generate one with: openssl rand -hex 32'
   return { setting: at, message }
 }
 
-/** On loopback the defaults are for one person's machine. A proxy in front lets others in. */
+/** The defaults on loopback suit a developer's machine. A proxy in front makes the service reachable from other machines. */
 function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, metrics, adminToken }: Config): string[] {
   if (!isLoopback(host) || (trustedProxies.length === 0 && publicUrl === null)) return []
   const warnings: string[] = []
@@ -229,9 +231,9 @@ function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, me
     warnings.push(
       'GET /metrics needs no token for requests from this machine because the service listens on loopback. Set SWITCHYARD_METRICS to token or open.',
     )
-  if (adminToken !== null && adminToken.length < LEAST_TOKEN_CHARACTERS)
+  if (adminToken !== null && adminToken.length < MIN_TOKEN_CHARACTERS)
     warnings.push(
-      `SWITCHYARD_ADMIN_TOKEN has fewer than ${LEAST_TOKEN_CHARACTERS} characters, and others can reach the service through a proxy. Make a longer one with: openssl rand -hex 32`,
+      `SWITCHYARD_ADMIN_TOKEN has fewer than ${MIN_TOKEN_CHARACTERS} characters, and other machines can reach the service through a proxy. Generate a longer one with: openssl rand -hex 32`,
     )
   return warnings
 }
@@ -247,7 +249,7 @@ function readFlags(argv: readonly string[]): { given: Map<Name, string>; problem
     const name = flags.get(flag)
     if (name === undefined) {
       problems.push(unknownArgument(flag, [...flags.keys(), '--help', '--version']))
-      // Its value, if it has one, is not a second mistake.
+      // Skip its value, if it has one, so that it is not reported as a second problem.
       if (equals === -1 && flag.startsWith('-') && argv[position + 1]?.startsWith('-') === false) position += 1
       continue
     }
@@ -257,8 +259,8 @@ function readFlags(argv: readonly string[]): { given: Map<Name, string>; problem
       position += 1
       value = argv[position]
     }
-    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} needs a value.` })
-    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given twice.` })
+    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} requires a value.` })
+    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given more than once. Give it once.` })
     else given.set(name, value)
   }
   return { given, problems }
@@ -271,11 +273,11 @@ function badValue(setting: string, expected: string, text: string | undefined): 
 
 function unknownArgument(argument: string, flags: readonly string[]): ConfigProblem {
   const near = nearest(argument, flags)
-  const hint = near === undefined ? 'switchyard serve --help lists them all.' : `Did you mean ${near}?`
+  const hint = near === undefined ? 'Run switchyard serve --help for a list of all flags.' : `Did you mean ${near}?`
   return { setting: argument, message: `${argument} is not a flag. ${hint}` }
 }
 
-/** What the commands beside `serve` read. Each is near enough to a setting to be taken for a mistake. */
+/** Variables that commands other than `serve` read. Each is so similar to a setting that it would be reported as a typo. */
 const COMMAND_VARIABLES = new Set([
   'SWITCHYARD_URL',
   'SWITCHYARD_TOKEN',
@@ -284,7 +286,7 @@ const COMMAND_VARIABLES = new Set([
   'SWITCHYARD_SIGNING_SECRET',
 ])
 
-/** A mistyped variable would be passed over in silence. Only near ones are told: others may be another program's. */
+/** Warns about mistyped variables, which would be ignored silently. Only those similar to a setting are reported; others may belong to another program. */
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = NAMES.map((name): string => SETTINGS[name].variable)
   return Object.keys(env)
@@ -309,7 +311,7 @@ function parseInteger(text: string, least: number, most: number): Parsed<number>
 function parseHost(text: string): Parsed<string> {
   const host = /^\[.*\]$/.test(text) ? text.slice(1, -1) : text
   const wellFormed = isIP(host) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(host)
-  // Digits and dots that are no address would be looked up as a name, and fail with a riddle.
+  // Digits and dots that are not a valid address would be resolved as a host name and fail with a confusing error.
   return wellFormed && (isIP(host) !== 0 || !/^[\d.]+$/.test(host)) ? { value: host } : { expected: 'an IP address or a host name' }
 }
 
@@ -319,14 +321,14 @@ function parseStore(text: string): Parsed<StoreAddress> {
   if (/^postgres(ql)?:\/\/./.test(text)) return parsePostgres(text)
   if (!text.startsWith('sqlite:')) return { expected: STORE_FORMS }
   const path = text.slice('sqlite:'.length)
-  // As a URL, sqlite://data/x.db has a host named data; as a path it starts at the root. Neither is what was meant.
-  if (/^\/\/[^/]/.test(path)) return { expected: `${STORE_FORMS}; a path has no // before it` }
+  // sqlite://data/x.db is ambiguous: as a URL it has the host `data`, as a path it starts at the root. Neither is likely to be meant.
+  if (/^\/\/[^/]/.test(path)) return { expected: `${STORE_FORMS}; write the path without // before it` }
   if (path === '' || path.includes('\0') || path.startsWith(':memory:'))
-    return { expected: `${STORE_FORMS}, the path being that of a file` }
+    return { expected: `${STORE_FORMS}, where PATH is the path of a file` }
   return { value: { kind: 'sqlite', path: path.replace(/^\/\/\//, '/') } }
 }
 
-/** Checked here, so that a mistake is told before anything is tried; a password in it is never told. */
+/** Parsed here so that a mistake is reported before anything connects. A password in the URL is never quoted. */
 function parsePostgres(url: string): Parsed<StoreAddress> {
   try {
     parsePostgresAddress(url)
@@ -340,7 +342,7 @@ function parsePostgres(url: string): Parsed<StoreAddress> {
 function parseToken(text: string): Parsed<string> {
   return /^[\x21-\x7e]{1,1000}$/.test(text)
     ? { value: text }
-    : { expected: 'at most 1000 visible ASCII characters without spaces, to fit in a header' }
+    : { expected: '1 to 1000 visible ASCII characters without spaces, because it is sent in a header' }
 }
 
 function parseRanges(text: string): Parsed<readonly string[]> {
@@ -354,7 +356,7 @@ function parseRanges(text: string): Parsed<readonly string[]> {
   return { value: ranges }
 }
 
-/** A plain address becomes the range that holds it alone. */
+/** A single address becomes the range that contains only that address. */
 function parseRange(text: string): string | undefined {
   const [, address = '', length] = /^([^/]*?)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const version = isIP(address)
@@ -373,7 +375,7 @@ function parseLogLevel(text: string): Parsed<LogLevel> {
 function parseSwitch(text: string): Parsed<boolean> {
   if (['1', 'true', 'yes', 'on'].includes(text.toLowerCase())) return { value: true }
   if (['0', 'false', 'no', 'off'].includes(text.toLowerCase())) return { value: false }
-  return { expected: '1 or 0 (true, false, yes, no, on and off are taken as well)' }
+  return { expected: '1 or 0 (true, false, yes, no, on and off are also accepted)' }
 }
 
 function parseChoice<T extends string>(text: string, choices: readonly T[]): Parsed<T> {
@@ -381,7 +383,7 @@ function parseChoice<T extends string>(text: string, choices: readonly T[]): Par
   return value === undefined ? { expected: `one of ${choices.join(', ')}` } : { value }
 }
 
-/** An origin only: the service cannot be served under a path. */
+/** Must be an origin: the service cannot be served under a path. */
 function parsePublicUrl(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : null
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`

@@ -96,7 +96,7 @@ export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
   }
   const code = UNPARSED.get(error.code ?? '') ?? 'invalid_request'
   const [status, usual] = API_ERRORS[code]
-  const text = `${JSON.stringify(errorBody({ code, message: code === 'invalid_request' ? 'This is not an HTTP request.' : usual }))}\n`
+  const text = `${JSON.stringify(errorBody({ code, message: code === 'invalid_request' ? 'The request is not valid HTTP.' : usual }))}\n`
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}`
   socket.end(`${head}\r\nConnection: close\r\n\r\n${text}`, () => socket.destroy())
 }

@@ -120,7 +120,7 @@ test('a key that was taken away has no settings from that moment, whatever is re
   const answer = await api.send('GET', path, { 'If-None-Match': tag })
   assert.deepEqual(
     [answer.status, answer.body['code'], answer.body['message']],
-    [404, 'not_found', 'There is no source with this write key.'],
+    [404, 'not_found', 'No source has this write key. Check it against the write keys in the dashboard.'],
   )
   assert.deepEqual([answer.headers['cache-control'], answer.headers['etag']], ['no-store', undefined])
   assert.equal((await api.send('GET', '/v1/projects/second/settings')).status, 200)

@@ -75,7 +75,11 @@ interface Envelope {
 
 const SAMPLE_BYTES = 1_024
 const WRITE_KEY = /("writeKey"\s*:\s*")((?:[^"\\]|\\.)*)("?)/gi
-const TOO_DEEP = { ok: false, code: 'invalid_request', message: `A message may be nested at most ${MAX_DEPTH} levels deep.` } as const
+const TOO_DEEP = {
+  ok: false,
+  code: 'invalid_request',
+  message: `The message is nested too deeply. At most ${MAX_DEPTH} levels are allowed.`,
+} as const
 const NONE_REJECTED: ParsedRequest['rejected'] = []
 const NO_REJECTIONS: ParsedRequest['rejections'] = new Map()
 
@@ -114,9 +118,10 @@ export function parseRequest(
 function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | RequestProblem {
   const { batch, sentAt, context, integrations } = fields
   if (!Array.isArray(batch)) return wrongShape(bytes)
-  if (context != null && !isObject(context)) return wrongShape(bytes, 'context, where a batch has one, must be an object.', batch.length)
+  if (context != null && !isObject(context))
+    return wrongShape(bytes, 'The field context of a batch must be an object. Send an object or leave the field out.', batch.length)
   if (integrations != null && !isObject(integrations)) {
-    return wrongShape(bytes, 'integrations, where a batch has one, must be an object.', batch.length)
+    return wrongShape(bytes, 'The field integrations of a batch must be an object. Send an object or leave the field out.', batch.length)
   }
   if (batch.length > MAX_BATCH_MESSAGES) return { ok: false, code: 'too_many_messages', count: batch.length, sample: sampleOfBytes(bytes) }
   let deepItems: ReadonlySet<number> | null = null
@@ -126,7 +131,8 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
     if (scan.oversized) {
       return { ok: false, code: 'message_too_large', count: batch.length, sample: sampleOfBytes(bytes.subarray(scan.oversized.start)) }
     }
-    if (scan.deepEnvelope) return wrongShape(bytes, `A batch may be nested at most ${MAX_DEPTH} levels deep.`, batch.length)
+    if (scan.deepEnvelope)
+      return wrongShape(bytes, `A field beside batch is nested too deeply. At most ${MAX_DEPTH} levels are allowed.`, batch.length)
     deepItems = scan.deepItems
   }
   const common = { batch, context: context ?? null, integrations: integrations ?? null, deepItems }

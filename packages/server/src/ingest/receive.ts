@@ -93,7 +93,10 @@ const CHALLENGES: ReadonlyMap<ApiErrorCode, string> = new Map([
 ])
 
 /** Not to be remembered: the key may be made in the next minute. */
-const NO_SUCH_KEY = { message: 'There is no source with this write key.', headers: ['Cache-Control', 'no-store'] }
+const NO_SUCH_KEY = {
+  message: 'No source has this write key. Check it against the write keys in the dashboard.',
+  headers: ['Cache-Control', 'no-store'],
+}
 
 function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: Clock): RateLimit | null {
   if (perSecond === null) return null
@@ -215,7 +218,10 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
         // What is still to come on this connection is the rest of that body, so it cannot be used again.
         return refuse(exchange, problem('request_timeout'), ['Connection', 'close'])
       case 'bad_gzip':
-        return refuse(exchange, { ...problem('invalid_request'), message: 'The body is not valid gzip, though Content-Encoding says so.' })
+        return refuse(exchange, {
+          ...problem('invalid_request'),
+          message: 'Content-Encoding is gzip, but the body is not valid gzip. Compress the body or remove the header.',
+        })
       case 'unknown_encoding':
         return refuse(exchange, problem('unsupported_encoding'))
     }
@@ -313,7 +319,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       // Also of a source that is off: whether messages are taken is said when they come, and is then on record.
       if (sourceOf(writeKey) === undefined) return answerError(response, 'not_found', NO_SUCH_KEY)
       const body = browserSettings(writeKey, proxies.requestedOrigin(request))
-      if (body === null) answerError(response, 'invalid_request', { message: 'The Host header is not the name of a host.' })
+      if (body === null) answerError(response, 'invalid_request', { message: 'The Host header is missing or is not a valid host name.' })
       else answerSettings(response, body)
     },
 

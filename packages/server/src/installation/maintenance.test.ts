@@ -133,7 +133,7 @@ test('a step that fails leaves the old key in force, and is told in a sentence',
   }
   await assert.rejects(
     rotate(path, { onStep }),
-    (error: Error) => error instanceof MaintenanceProblem && /key\.new cannot be used/.test(error.message),
+    (error: Error) => error instanceof MaintenanceProblem && /Cannot use .*key\.new/.test(error.message),
   )
   rmSync(`${path}.key.new`, { recursive: true })
   assert.equal(keyOf(path), before)
@@ -145,7 +145,7 @@ test('the key that the file has already is no new one', async (t) => {
   await fill(await openWithFile(path))
   await assert.rejects(
     rotate(path, { newKey: keyOf(path) }),
-    (error: Error) => error instanceof MaintenanceProblem && /is the old one/.test(error.message),
+    (error: Error) => error instanceof MaintenanceProblem && /is the same as the current one/.test(error.message),
   )
   await assertWhole(await openWithFile(path))
 })
@@ -211,13 +211,13 @@ test('what cannot be done is told in a sentence that names no key, and changes n
   assert.deepEqual(readdirSync(join(path, '..')), [])
   await fill(await open(path, 'KEY-old'))
   const refusals: [Partial<RotateOptions>, RegExp][] = [
-    [{ oldKey: 'KEY-old' }, /the new one has to be given too/],
-    [{ oldKey: 'KEY-old', newKey: 'KEY-old' }, /is the old one/],
+    [{ oldKey: 'KEY-old' }, /the new key is required too/],
+    [{ oldKey: 'KEY-old', newKey: 'KEY-old' }, /is the same as the current one/],
     [{ oldKey: 'KEY-old', newKey: '' }, /must not be empty/],
-    [{ oldKey: 'KEY-wrong', newKey: 'KEY-new' }, /another key/],
+    [{ oldKey: 'KEY-wrong', newKey: 'KEY-new' }, /but the key in use is/],
     [{}, /key is missing/],
-    [{ newKey: 'KEY-new ' }, /must not begin or end with a blank/],
-    [{ newKey: ' ' }, /must not begin or end with a blank/],
+    [{ newKey: 'KEY-new ' }, /must not begin or end with white space/],
+    [{ newKey: ' ' }, /must not begin or end with white space/],
     [{ store: { kind: 'postgres', url: 'postgres://' } }, /PostgreSQL/],
   ]
   for (const [options, sentence] of refusals) {

@@ -58,23 +58,23 @@ export async function rotateSecretKey(options: RotateOptions): Promise<Rotated> 
   if (newKey === '') throw new MaintenanceProblem('The new key must not be empty.')
   if (store.kind === 'postgres') return inWords(() => rotateOnServer(store.url, options))
   const { path } = store
-  if (!existsSync(path)) throw new MaintenanceProblem(`There is no store at ${path}.`)
+  if (!existsSync(path)) throw new MaintenanceProblem(`There is no store at ${path}. Check the path.`)
   if (oldKey !== null && newKey === null) {
     throw new MaintenanceProblem(
-      'The key is given in SWITCHYARD_SECRET_KEY, so the new one has to be given too: keep it where the service is started from, and call this again.',
+      'The current key is in SWITCHYARD_SECRET_KEY, so the new key is required too. Save it where the service gets its settings from, and run this again with it.',
     )
   }
   const inFile = oldKey === null
   const key = newKey ?? generateSecretKey()
   // What is read from a file has no blanks at its ends: sealed with them, nothing would open again.
-  if (inFile && key !== key.trim()) throw new MaintenanceProblem('The new key must not begin or end with a blank.')
+  if (inFile && key !== key.trim()) throw new MaintenanceProblem('The new key must not begin or end with white space.')
   return inWords(async () => {
     let current = oldKey
     const open = (found: string): Promise<SqliteStore> => openStore(path, (current = found))
     const opened = await (inFile ? openWithKeyFile(path, open) : open(oldKey))
     try {
       onStep('opened')
-      if (key === current) throw new MaintenanceProblem('The new key is the old one.')
+      if (key === current) throw new MaintenanceProblem('The new key is the same as the current one. Choose a different key.')
       if (inFile) {
         writeNextKey(path, key)
         onStep('key written')
@@ -95,10 +95,10 @@ export async function rotateSecretKey(options: RotateOptions): Promise<Rotated> 
 /** Every node has the key in its environment, so none may run: one with the old key could open nothing any more. */
 async function rotateOnServer(url: string, { oldKey, newKey, endTokens = false, onStep = () => {} }: RotateOptions): Promise<Rotated> {
   if (oldKey === null)
-    throw new MaintenanceProblem('The key of a PostgreSQL store is in SWITCHYARD_SECRET_KEY: set it as the nodes have it.')
+    throw new MaintenanceProblem('SWITCHYARD_SECRET_KEY is required for a PostgreSQL store: set it to the key that the nodes use.')
   if (newKey === null)
-    throw new MaintenanceProblem('The new key has to be given: keep it where the nodes are started from, and call this again.')
-  if (newKey === oldKey) throw new MaintenanceProblem('The new key is the old one.')
+    throw new MaintenanceProblem('The new key is required. Save it where the nodes get their settings from, and run this again with it.')
+  if (newKey === oldKey) throw new MaintenanceProblem('The new key is the same as the current one. Choose a different key.')
   const { createPostgresStore } = await import('../store/postgres/store.ts')
   const opened = await createPostgresStore({ url, secretBox: createSecretBox(oldKey), retentionDays: 7, nodeName: 'rotate-key' })
   try {
@@ -106,7 +106,7 @@ async function rotateOnServer(url: string, { oldKey, newKey, endTokens = false, 
     const others = opened.membership.others()
     if (others.length > 0) {
       throw new MaintenanceProblem(
-        `Nodes run on this store: ${others.map(({ name }) => name).join(', ')}. Stop all of them first; one that was killed counts as running for ten seconds.`,
+        `Nodes are running on this store: ${others.map(({ name }) => name).join(', ')}. Stop all of them first. A node that was killed counts as running for another ten seconds.`,
       )
     }
     const secrets = await reseal(opened, newKey, endTokens)
@@ -135,7 +135,7 @@ export async function migrateStore({ secretKey, newKey, ...options }: MigrateOpt
   const key = newKey ?? secretKey
   if (key === null) {
     throw new MaintenanceProblem(
-      'With PostgreSQL, SWITCHYARD_SECRET_KEY is required: the key that encrypts stored secrets, the same for every node. `switchyard rotate-key --generate` prints a good one. Keep it, set it, and run this again.',
+      'With PostgreSQL, SWITCHYARD_SECRET_KEY is required: the key that encrypts stored secrets, the same on every node. Generate one with `switchyard rotate-key --generate`, save it, set the variable, and run this again.',
     )
   }
   return inWords(async () => {
@@ -177,7 +177,7 @@ export async function inspectServer(url: string): Promise<{ facts: ServerFacts; 
 
 /** A look at a file that is only read: a backup, or the store of a service that does not run. Undefined: not over by then. */
 export function inspectStoreFile(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
-  if (!existsSync(path)) throw new MaintenanceProblem(`There is no file ${path}.`)
+  if (!existsSync(path)) throw new MaintenanceProblem(`The file ${path} does not exist.`)
   return inspectSqlite(path, deadlineMs)
 }
 
@@ -198,7 +198,7 @@ async function inWords<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof StoreUnavailable) {
-      throw new MaintenanceProblem(`The store cannot be written: ${error.message}.`, { cause: error })
+      throw new MaintenanceProblem(`The store is not writable: ${error.message}.`, { cause: error })
     }
     if (
       [SecretBoxError, KeyFileProblem, StoreProblem, AddressProblem].some((known) => error instanceof known) ||
@@ -208,7 +208,7 @@ async function inWords<T>(work: () => Promise<T>): Promise<T> {
     }
     // An error of the server: a right that is missing, a disk that is full.
     if ((error as { severity?: string }).severity !== undefined)
-      throw new MaintenanceProblem(`PostgreSQL refused: ${(error as Error).message}.`, { cause: error })
+      throw new MaintenanceProblem(`PostgreSQL returned an error: ${(error as Error).message}.`, { cause: error })
     throw error
   }
 }

@@ -25,7 +25,7 @@ test('a store that answers later is waited for, and that is said once', async ()
     return 'opened'
   }
   assert.equal(await waitedFor(open, 'db:5432/x', { log, waitMs: 10_000 }), 'opened')
-  assert.deepEqual(lines, ['the store does not answer yet: waiting for it up to 10 s', 'the store answers'])
+  assert.deepEqual(lines, ['the store does not respond yet: retrying for up to 10 s', 'connected to the store'])
 })
 
 test('one that does not answer in time is a problem', async () => {

@@ -88,8 +88,8 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   const place = describeAddress(parsePostgresAddress(url))
   if (secretKey === null) {
     throw new StartProblem(
-      'With PostgreSQL, SWITCHYARD_SECRET_KEY is required: the key that encrypts stored secrets, the same for every node. ' +
-        'Make one with `switchyard rotate-key --generate` or `openssl rand -base64 32`, and keep it where you keep such things.',
+      'With PostgreSQL, SWITCHYARD_SECRET_KEY is required: the key that encrypts stored secrets, the same on every node. ' +
+        'Generate one with `switchyard rotate-key --generate` or `openssl rand -base64 32`, and keep it with your other secrets.',
     )
   }
   // Loaded only now: an installation on SQLite does not read the driver.
@@ -98,7 +98,7 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
     import('../store/postgres/schema/migrate.ts'),
   ])
   const { onState, onCommit, onTrip = () => {} } = options
-  const onTrouble = (err: unknown): void => options.log.error({ err }, 'work in the background failed; it is tried again')
+  const onTrouble = (err: unknown): void => options.log.error({ err }, 'a background task failed and will be retried')
   const secretBox = createSecretBox(secretKey)
   const nodeName = nodeNameOf(port)
   const open = () =>
@@ -107,8 +107,7 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
     const store = await waitedFor(open, place, options)
     return { store, path: null, place, keyPath: null, backups: null, nodeName }
   } catch (error) {
-    if (error instanceof StoreUnavailable)
-      throw new StartProblem(`The store at ${place} cannot be used: ${error.message}.`, { cause: error })
+    if (error instanceof StoreUnavailable) throw new StartProblem(`Cannot use the store at ${place}: ${error.message}.`, { cause: error })
     if (error instanceof SchemaProblem) throw new StartProblem(error.message, { cause: error })
     throw serverProblem(error, place)
   }
@@ -130,7 +129,7 @@ export async function waitedFor<T>(
   for (let nth = 1; ; nth++) {
     try {
       const opened = await open()
-      if (nth > 1) log.info({ store: place }, 'the store answers')
+      if (nth > 1) log.info({ store: place }, 'connected to the store')
       return opened
     } catch (error) {
       const leftMs = untilMs - performance.now()
@@ -138,7 +137,7 @@ export async function waitedFor<T>(
       if (nth === 1)
         log.warn(
           { store: place, problem: error.message },
-          `the store does not answer yet: waiting for it up to ${Math.round(waitMs / 1_000)} s`,
+          `the store does not respond yet: retrying for up to ${Math.round(waitMs / 1_000)} s`,
         )
       await pause(Math.min(AGAIN_MS, leftMs), stopping)
     }
@@ -154,14 +153,14 @@ function isMendedByWaiting({ cause }: Error): boolean {
 /** What the server has against the schema being made or used, such as a role that may not create one. */
 function serverProblem(error: unknown, place: string): unknown {
   const { severity, message } = error as { severity?: string; message: string }
-  return severity === undefined ? error : new StartProblem(`The store at ${place} cannot be opened: ${message}.`, { cause: error })
+  return severity === undefined ? error : new StartProblem(`Cannot open the store at ${place}: ${message}.`, { cause: error })
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer)
-      reject(new StartProblem('Stopped while the store was waited for.'))
+      reject(new StartProblem('Stopped while waiting for the store.'))
     }
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', stop)

@@ -25,7 +25,7 @@ export interface AssertionContext {
 }
 
 const NOT_KNOWN =
-  'The client assertion is not signed with a key of a known application. Check clientId (sub), keyId (kid), the private key and its algorithm.'
+  'The client assertion is not signed with a key of a known application. Check the client id (sub), the key id (kid), the private key and its algorithm.'
 
 export async function checkAssertion(assertion: string, context: AssertionContext): Promise<CheckedAssertion> {
   const { configuration, nowMs } = context
@@ -73,21 +73,21 @@ function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: JWTPayload, app
   // One audience: an assertion that others would take too could be used here by them.
   const [audience, ...others] = Array.isArray(aud) ? aud : [aud]
   if (typeof audience !== 'string' || others.length > 0 || !isOwnAddress(audience)) {
-    return 'The claim aud must be the address of this authorization server, http(s)://HOST/oauth2, with the host that the request was sent to. Behind a proxy that changes the host, set SWITCHYARD_TRUSTED_PROXIES.'
+    return 'The claim aud must be the address of this authorization server: http(s)://HOST/oauth2, where HOST is the host that the request was sent to. Behind a proxy that changes the host, set SWITCHYARD_TRUSTED_PROXIES.'
   }
-  if (exp * 1000 > nowMs + MAX_AHEAD_MS + CLOCK_SKEW_MS) return 'The claim exp may be at most 5 minutes ahead.'
-  if (iat * 1000 > nowMs + CLOCK_SKEW_MS) return 'The claim iat lies in the future. Check the clock.'
+  if (exp * 1000 > nowMs + MAX_AHEAD_MS + CLOCK_SKEW_MS) return 'The claim exp is too far in the future. It may be at most 5 minutes ahead.'
+  if (iat * 1000 > nowMs + CLOCK_SKEW_MS) return 'The claim iat is in the future. Check the clock of the client.'
   if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {
-    return `The claim jti must be a text of 1 to ${MAX_JTI_LENGTH} characters that no other assertion has.`
+    return `The claim jti must be a string of 1 to ${MAX_JTI_LENGTH} characters that is unique to each assertion.`
   }
   return null
 }
 
 function reasonOf(error: errors.JOSEError): string {
-  if (error instanceof errors.JWTExpired) return 'The client assertion has expired. Check the clock.'
+  if (error instanceof errors.JWTExpired) return 'The client assertion has expired. Create a new one, and check the clock of the client.'
   if (error instanceof errors.JWTClaimValidationFailed) {
     const claim = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'nbf'].find((name) => name === error.claim)
-    if (claim !== undefined) return `The claim ${claim} is missing or not valid.`
+    if (claim !== undefined) return `The claim ${claim} is missing or invalid.`
   }
   return NOT_KNOWN
 }
@@ -105,7 +105,7 @@ function verifierOf(key: OAuthKey): Verifier {
   if (verifier === undefined) {
     const publicKey = createPublicKey(key.publicKeyPem)
     const algorithm = algorithmOf(publicKey)
-    if (algorithm === null) throw new Error(`the key ${key.id} is of a kind that is not taken`)
+    if (algorithm === null) throw new Error(`the key ${key.id} is of an unsupported type`)
     verifier = { publicKey, algorithm }
     verifiers.set(key, verifier)
   }

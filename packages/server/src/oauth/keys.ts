@@ -15,8 +15,8 @@ const MAX_RSA_BITS = 8_192
 /** With 1 anybody signs, an even one is none, and one as long as the key makes checking slow. Nearly every key has 65537. */
 const isUsualExponent = (exponent = 0n): boolean => exponent >= 3n && exponent < 2n ** 64n && exponent % 2n === 1n
 
-const FORM = 'must be one public key in PEM: -----BEGIN PUBLIC KEY----- and so on'
-const KINDS = `must be an RSA key of ${MIN_RSA_BITS} to ${MAX_RSA_BITS} bits with the usual exponent, an EC key on P-256, or an Ed25519 key`
+const FORM = 'must be a single public key in PEM format, beginning with -----BEGIN PUBLIC KEY-----'
+const KINDS = `must be an RSA key of ${MIN_RSA_BITS} to ${MAX_RSA_BITS} bits with a common exponent such as 65537, an EC key on the curve P-256, or an Ed25519 key`
 const ONE_KEY = /^\s*-----BEGIN ((?:RSA )?PUBLIC KEY)-----\s[A-Za-z0-9+/=\s]+-----END \1-----\s*$/
 
 /** The key as it is kept, in one form whatever it came in; or what is wrong, completing "The field …". */
@@ -25,7 +25,7 @@ export function parsePublicKey(text: string): ParsedKey {
   if (/PRIVATE\s+KEY/i.test(text)) {
     return {
       ok: false,
-      problem: 'is a private key, which was not kept; make a new pair and send only the public half (openssl pkey -in FILE -pubout)',
+      problem: 'is a private key; it was not stored. Generate a new key pair and send only the public key (openssl pkey -in FILE -pubout)',
     }
   }
   if (!ONE_KEY.test(text)) return { ok: false, problem: FORM }

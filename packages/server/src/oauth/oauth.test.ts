@@ -242,11 +242,11 @@ test('a signed assertion with claims that are not good is told which', async (t)
   const nowS = Math.floor(clock.nowMs / 1000)
   const attempts: [string, Assertion, RegExp][] = [
     ['expired', { claims: { exp: nowS - 61 } }, /has expired/],
-    ['of six minutes and more', { claims: { exp: nowS + 362 } }, /exp may be at most 5 minutes ahead/],
+    ['of six minutes and more', { claims: { exp: nowS + 362 } }, /at most 5 minutes ahead/],
     ['without end', { without: ['exp'] }, /claim exp is missing/],
-    ['with an end that is no number', { claims: { exp: '9999999999' } }, /claim exp is missing or not valid/],
-    ['with an endless end', { claims: { exp: 1e300 } }, /exp may be at most/],
-    ['from the future', { claims: { iat: nowS + 62 } }, /iat lies in the future/],
+    ['with an end that is no number', { claims: { exp: '9999999999' } }, /claim exp is missing or invalid/],
+    ['with an endless end', { claims: { exp: 1e300 } }, /exp is too far in the future/],
+    ['from the future', { claims: { iat: nowS + 62 } }, /iat is in the future/],
     ['not good yet', { claims: { nbf: nowS + 62 } }, /claim nbf/],
     ['without its time', { without: ['iat'] }, /claim iat is missing/],
     ['without an id', { without: ['jti'] }, /claim jti is missing/],
@@ -283,13 +283,13 @@ test('an assertion gets one token, however many ask with it at once', async (t) 
   const answers = await Promise.all(Array.from({ length: 12 }, () => ask(form)))
   const refused = answers.filter(({ status }) => status !== 200)
   assert.equal(refused.length, 11)
-  for (const answer of refused) assertRefused(answer, 'invalid_client', 401, /was used before/)
+  for (const answer of refused) assertRefused(answer, 'invalid_client', 401, /was already used/)
   // Until it is too old.
   clock.nowMs += 110_000
-  assertRefused(await ask(form), 'invalid_client', 401, /was used before/)
+  assertRefused(await ask(form), 'invalid_client', 401, /was already used/)
   clock.nowMs += 10_000
   assertRefused(await ask(form), 'invalid_client', 401, /has expired/)
-  assert.match(log.join(''), /an access token was refused/)
+  assert.match(log.join(''), /a request for an access token was rejected/)
 })
 
 // ── Requests that are not good ──────────────────────────────────────────────────────────────────────────────────────
@@ -303,14 +303,19 @@ test('a request that is not one for a token is refused as RFC 6749 says', async 
   assertRefused(await ask({ grant_type: '__proto__' }), 'unsupported_grant_type', 400, /client_credentials/)
   assertRefused(await ask({ client_assertion: '' }), 'invalid_client', 401, /client_assertion is missing/)
   assertRefused(await ask({ client_assertion_type: 'x' }), 'invalid_client', 401, /client_assertion_type must be urn:/)
-  assertRefused(await ask({ scope: 'admin' }), 'invalid_scope', 400, /only scope is tracking_api:write/)
-  assertRefused(await ask({ scope: 'tracking_api:write admin' }), 'invalid_scope', 400, /only scope/)
-  assertRefused(await ask({ client_id: `${app.id}x` }), 'invalid_client', 401, /client_id is not the application/)
-  assertRefused(await ask({}, { body: twice, headers: form }), 'invalid_request', 400, /grant_type is there more than once/)
+  assertRefused(await ask({ scope: 'admin' }), 'invalid_scope', 400, /only supported scope is tracking_api:write/)
+  assertRefused(await ask({ scope: 'tracking_api:write admin' }), 'invalid_scope', 400, /only supported scope/)
+  assertRefused(await ask({ client_id: `${app.id}x` }), 'invalid_client', 401, /client_id does not match the application/)
+  assertRefused(await ask({}, { body: twice, headers: form }), 'invalid_request', 400, /grant_type is given more than once/)
   assertRefused(await ask({}, { body: '', headers: form }), 'invalid_request', 400, /grant_type is missing/)
   const json = { 'content-type': 'application/json' }
-  assertRefused(await ask({}, { body: '{"grant_type":"client_credentials"}', headers: json }), 'invalid_request', 415, /must be a form/)
-  assertRefused(await ask({}, { body: 'a=b', headers: { 'content-type': '' } }), 'invalid_request', 415, /must be a form/)
+  assertRefused(
+    await ask({}, { body: '{"grant_type":"client_credentials"}', headers: json }),
+    'invalid_request',
+    415,
+    /Content-Type must be application/,
+  )
+  assertRefused(await ask({}, { body: 'a=b', headers: { 'content-type': '' } }), 'invalid_request', 415, /Content-Type must be application/)
   assertRefused(
     await ask({}, { body: 'a=b', headers: { ...form, 'content-encoding': 'gzip' } }),
     'invalid_request',
@@ -325,7 +330,7 @@ test('only POST is taken', async (t) => {
   const { ask, url } = await startRig(t)
   for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
     const answer = await ask({}, { method, body: null })
-    assertRefused(answer, 'invalid_request', 405, /with POST/)
+    assertRefused(answer, 'invalid_request', 405, /Use POST/)
     assert.equal(answer.headers.get('allow'), 'POST')
   }
   const elsewhere = await fetch(`${url}/oauth2/authorize`)
@@ -399,7 +404,7 @@ test('neither assertions nor tokens nor the signing key are in the log or in an 
 
 test('a refusal is in the log, with the reason, but not as often as somebody likes to ask', async (t) => {
   const { ask, assertion, log, clock, app } = await startRig(t)
-  const told = (): string[] => log.filter((line) => line.includes('an access token was refused'))
+  const told = (): string[] => log.filter((line) => line.includes('a request for an access token was rejected'))
   for (let at = 0; at < 5; at++) await ask({ client_assertion: assertion({ signature: () => Buffer.alloc(256) }) })
   assert.equal(told().length, 1)
   assert.partialDeepStrictEqual(JSON.parse(told()[0] as string), { clientId: app.id, level: 40 })

@@ -38,7 +38,7 @@ const REMEMBER_MS = 60 * 60 * 1_000
 /** The same refusal of the same application is in the log once in this time. */
 const TELL_EVERY_MS = 60_000
 const TOLD = 1_000
-const USED_BEFORE = 'The client assertion was used before. Make a new one, with a jti of its own, for every request.'
+const USED_BEFORE = 'The client assertion was already used. Create a new one with a unique jti for every request.'
 
 export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth {
   const tokens = createAccessTokens({ store, clock })
@@ -50,7 +50,7 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
     const toldAtMs = told.get(what)
     if (toldAtMs !== undefined && nowMs - toldAtMs < TELL_EVERY_MS) return
     told.set(what, nowMs)
-    request.log.warn({ clientId, reason }, 'an access token was refused')
+    request.log.warn({ clientId, reason }, 'a request for an access token was rejected')
   }
 
   async function grant(request: FastifyRequest): Promise<object> {
@@ -68,7 +68,10 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
     }
     const { app, key, jti, expiresAtMs } = checked
     if (clientId !== undefined && clientId !== app.id) {
-      throw new TokenError('invalid_client', 'The parameter client_id is not the application that signed the client assertion.')
+      throw new TokenError(
+        'invalid_client',
+        'The parameter client_id does not match the application that signed the client assertion. Send the matching client id or leave the parameter out.',
+      )
     }
     const keepUntilMs = expiresAtMs + CLOCK_SKEW_MS + REMEMBER_MS
     if (!(await store.oauth.useAssertion({ appId: app.id, jti, keepUntilMs }, clock.wallMs()))) {
@@ -98,7 +101,7 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
           })
           scope.setNotFoundHandler((request, reply) => {
             if (request.url.split('?', 1)[0] !== PREFIX + TOKEN_PATH) return reply.code(404).send(errorBody(new ApiError('not_found')))
-            const fault = new TokenError('invalid_request', 'A token is asked for with POST.', 405)
+            const fault = new TokenError('invalid_request', 'Use POST to request a token.', 405)
             return reply
               .code(fault.status)
               .headers({ ...HEADERS, allow: 'POST' })
@@ -121,24 +124,28 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
 function begin({ headers }: FastifyRequest, reply: FastifyReply): void {
   reply.headers(HEADERS)
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new TokenError('invalid_request', 'The token endpoint takes bodies without Content-Encoding.', 415)
+    throw new TokenError('invalid_request', 'The token endpoint does not support Content-Encoding. Send the body uncompressed.', 415)
   }
 }
 
 function faultOf(error: unknown): TokenError {
   if (error instanceof TokenError) return error
   if (error instanceof StoreUnavailable) {
-    return new TokenError('temporarily_unavailable', 'The store cannot be used now. Try again after the time in Retry-After.', 503)
+    return new TokenError(
+      'temporarily_unavailable',
+      'The store is temporarily unavailable. Wait for the number of seconds in the Retry-After header, then try again.',
+      503,
+    )
   }
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new TokenError('invalid_request', `The body may have at most ${MAX_BODY_BYTES} bytes.`, 413)
+      return new TokenError('invalid_request', `The body is too large. It may have at most ${MAX_BODY_BYTES} bytes.`, 413)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new TokenError('invalid_request', 'The body must be a form: Content-Type application/x-www-form-urlencoded.', 415)
+      return new TokenError('invalid_request', 'The Content-Type must be application/x-www-form-urlencoded.', 415)
     default:
       // What anybody can send is no failure of the service, and not in its log.
-      if (statusCode === 400) return new TokenError('invalid_request', 'The body did not arrive whole.')
-      return new TokenError('server_error', 'The service failed; its log says how.', 500)
+      if (statusCode === 400) return new TokenError('invalid_request', 'The body is incomplete.')
+      return new TokenError('server_error', 'The service failed unexpectedly. Its log has the details.', 500)
   }
 }

@@ -44,17 +44,17 @@ export function parseTokenRequest(form: string): TokenRequest {
   const parameters: Partial<Record<Parameter, string>> = {}
   for (const name of PARAMETERS) {
     const values = given.getAll(name)
-    if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is there more than once.`)
+    if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once. Give it once.`)
     // A parameter without a value counts as left out.
     if (values[0]) parameters[name] = values[0]
   }
   const { grant_type: grant, client_assertion_type: type, client_assertion: assertion, client_id: clientId, scope } = parameters
-  if (grant === undefined) throw new TokenError('invalid_request', 'The parameter grant_type is missing; it must be client_credentials.')
-  if (grant !== 'client_credentials') throw new TokenError('unsupported_grant_type', 'The only grant is client_credentials.')
-  if (assertion === undefined) throw new TokenError('invalid_client', 'The parameter client_assertion is missing: a signed JWT.')
+  if (grant === undefined) throw new TokenError('invalid_request', 'The parameter grant_type is missing. It must be client_credentials.')
+  if (grant !== 'client_credentials') throw new TokenError('unsupported_grant_type', 'The parameter grant_type must be client_credentials.')
+  if (assertion === undefined) throw new TokenError('invalid_client', 'The parameter client_assertion is missing. It must be a signed JWT.')
   if (type !== ASSERTION_TYPE) throw new TokenError('invalid_client', `The parameter client_assertion_type must be ${ASSERTION_TYPE}.`)
   if (scope !== undefined && scope.split(' ').some((each) => each !== SCOPE)) {
-    throw new TokenError('invalid_scope', `The only scope is ${SCOPE}.`)
+    throw new TokenError('invalid_scope', `The only supported scope is ${SCOPE}. Set the parameter scope to it or leave it out.`)
   }
   return { assertion, clientId }
 }

@@ -32,7 +32,7 @@ test('an attempt that failed is logged with the ids that lead to it, and without
       reason: 'http_500',
       status: 500,
       totalMs: 20,
-      msg: 'the attempt failed; retried later, within the window',
+      msg: 'the attempt failed; will retry within the retry window',
     },
   ])
 })
@@ -56,9 +56,9 @@ test('rejected calls are told once a minute for each source and code, with how m
   assert.deepEqual(
     lines.map(({ sourceId, code, messages, msg }) => [sourceId, code, messages, msg]),
     [
-      ['s', 'event_required', 1, 'calls are rejected'],
-      ['s', 'invalid_json', 1, 'calls are rejected'],
-      ['s', 'event_required', 2_003, 'calls are rejected'],
+      ['s', 'event_required', 1, 'messages are being rejected'],
+      ['s', 'invalid_json', 1, 'messages are being rejected'],
+      ['s', 'event_required', 2_003, 'messages are being rejected'],
     ],
   )
   assert.doesNotMatch(JSON.stringify(lines), /never logged/)
@@ -80,7 +80,7 @@ test('at debug, what went well is logged too, and every rejection', () => {
   for (let at = 0; at < 2; at++) log.rejected?.({ sourceId: 's', code: 'invalid_json', messages: 1, sample: '' })
   assert.deepEqual(
     lines.map(({ msg }) => msg),
-    ['messages were accepted', 'the attempt succeeded', 'messages were rejected', 'calls are rejected', 'messages were rejected'],
+    ['messages were accepted', 'the attempt succeeded', 'messages were rejected', 'messages are being rejected', 'messages were rejected'],
   )
   assert.deepEqual(lines[0], { level: 20, sourceId: 's', messages: 2, duplicates: 1, bytes: 100, msg: 'messages were accepted' })
 })

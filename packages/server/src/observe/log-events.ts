@@ -23,16 +23,16 @@ export function createEventLog(log: Log, wallMs: () => number): Watcher {
       if (outcome.verdict === 'success') {
         if (isDebug) log.debug(fieldsOf(event), 'the attempt succeeded')
       } else if (outcome.reason === 'timeout')
-        log.error(fieldsOf(event), `timeout: no response within ${destination.timeoutMs} ms; retried later, within the window`)
-      else if (outcome.verdict === 'temporary') log.warn(fieldsOf(event), 'the attempt failed; retried later, within the window')
-      else log.warn(fieldsOf(event), 'the attempt failed for good at this URL')
+        log.error(fieldsOf(event), `timeout: no response within ${destination.timeoutMs} ms; will retry within the retry window`)
+      else if (outcome.verdict === 'temporary') log.warn(fieldsOf(event), 'the attempt failed; will retry within the retry window')
+      else log.warn(fieldsOf(event), 'the attempt failed permanently; this URL will not be retried')
     },
     breaker({ id }, state) {
-      if (state === 'open') log.warn({ destinationId: id }, 'the destination fails again and again: one probe at a time from now on')
-      else log.info({ destinationId: id }, 'the destination answers again')
+      if (state === 'open') log.warn({ destinationId: id }, 'circuit breaker open: recent attempts failed; sending one probe at a time')
+      else log.info({ destinationId: id }, 'circuit breaker closed: the destination accepts requests again')
     },
     trouble({ id }, err) {
-      log.error({ destinationId: id, err }, 'an outcome could not be recorded; the delivery stays pending')
+      log.error({ destinationId: id, err }, 'the result of an attempt could not be recorded; the delivery stays pending')
     },
   }
 }
@@ -66,7 +66,7 @@ function createRejectedLog(log: Log, wallMs: () => number, isDebug: boolean): (e
       last.messages += messages
       return
     }
-    log.info({ sourceId, code, messages: messages + (last?.messages ?? 0) }, 'calls are rejected')
+    log.info({ sourceId, code, messages: messages + (last?.messages ?? 0) }, 'messages are being rejected')
     told.set(key, { untilMs: nowMs + REJECTED_EVERY_MS, messages: 0 })
   }
 }

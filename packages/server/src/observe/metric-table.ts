@@ -1,10 +1,10 @@
-// Every metric of the service as one table: what is measured, what is served and what the reference says come from it.
-// Names follow Prometheus: base units, `_total` for what only grows. Those of Node.js and of the process are prom-client's.
+// Every metric of the service as one table. Measuring, serving and the reference all use it. Names follow the conventions of
+// Prometheus: base units, and `_total` for counters. The metrics of Node.js and of the process come from prom-client.
 
 export type MetricOrigin =
-  /** Read from the store when it is asked for: exact, and the same after a restart. */
+  /** Read from the store for each scrape: exact, and kept across restarts. */
   | 'store'
-  /** Counted by this process since its start. */
+  /** Counted by this process since it started. */
   | 'process'
 
 export interface Metric {
@@ -13,7 +13,7 @@ export interface Metric {
   labels: readonly string[]
   origin: MetricOrigin
   help: string
-  /** Of a histogram. */
+  /** The upper bounds of a histogram's buckets. */
   bounds?: readonly number[]
 }
 
@@ -21,13 +21,13 @@ const SOURCE = ['source'] as const
 const DESTINATION = ['destination'] as const
 
 export const METRICS = {
-  accepted: metric('switchyard_messages_accepted_total', 'counter', SOURCE, 'store', 'Messages accepted, duplicates not counted.'),
+  accepted: metric('switchyard_messages_accepted_total', 'counter', SOURCE, 'store', 'Messages accepted, without duplicates.'),
   duplicates: metric(
     'switchyard_messages_duplicate_total',
     'counter',
     SOURCE,
     'store',
-    'Messages dropped because they had been accepted before.',
+    'Messages dropped as duplicates of messages that were already accepted.',
   ),
   suppressed: metric(
     'switchyard_messages_suppressed_total',
@@ -41,39 +41,51 @@ export const METRICS = {
     'counter',
     ['source', 'code'],
     'store',
-    'Messages refused, by code. The source is "unknown" where the write key was not known.',
+    'Messages rejected, by error code. The source is "unknown" if it could not be determined, for example because of an unknown write key.',
   ),
   owed: metric(
     'switchyard_deliveries_owed_total',
     'counter',
     DESTINATION,
     'store',
-    'Deliveries owed: messages routed to the destination, and replays.',
+    'Deliveries created: messages routed to the destination, and replays.',
   ),
-  delivered: metric('switchyard_deliveries_delivered_total', 'counter', DESTINATION, 'store', 'Deliveries that a URL took.'),
-  failed: metric('switchyard_deliveries_failed_total', 'counter', DESTINATION, 'store', 'Deliveries refused for good.'),
+  delivered: metric('switchyard_deliveries_delivered_total', 'counter', DESTINATION, 'store', 'Deliveries that succeeded.'),
+  failed: metric('switchyard_deliveries_failed_total', 'counter', DESTINATION, 'store', 'Deliveries that failed permanently.'),
   expired: metric(
     'switchyard_deliveries_expired_total',
     'counter',
     DESTINATION,
     'store',
-    'Deliveries whose retry window ended without success.',
+    'Deliveries that did not succeed within the retry window.',
   ),
-  cancelled: metric('switchyard_deliveries_cancelled_total', 'counter', DESTINATION, 'store', 'Deliveries that are no longer to be made.'),
-  pending: metric('switchyard_deliveries_pending', 'gauge', DESTINATION, 'store', 'Deliveries that have not ended.'),
+  cancelled: metric(
+    'switchyard_deliveries_cancelled_total',
+    'counter',
+    DESTINATION,
+    'store',
+    'Deliveries that were cancelled before they succeeded or failed.',
+  ),
+  pending: metric(
+    'switchyard_deliveries_pending',
+    'gauge',
+    DESTINATION,
+    'store',
+    'Deliveries that are waiting for an attempt or in flight.',
+  ),
   oldestPending: metric(
     'switchyard_oldest_pending_age_seconds',
     'gauge',
     DESTINATION,
     'store',
-    'How long ago the oldest pending delivery was accepted; 0 when none is pending.',
+    'The time since the message of the oldest pending delivery was accepted; 0 if none is pending.',
   ),
   ledger: metric(
     'switchyard_ledger',
     'gauge',
     ['state'],
     'store',
-    'Deliveries of all destinations together, deleted ones included, by state. owed is the sum of the others.',
+    'Deliveries of all destinations, including deleted ones, by state. owed is the sum of the other states.',
   ),
   sourceInfo: metric('switchyard_source_info', 'gauge', ['source', 'name'], 'process', 'Always 1: the name of each source.'),
   destinationInfo: metric(
@@ -88,14 +100,14 @@ export const METRICS = {
     'counter',
     DESTINATION,
     'process',
-    'Times that a delivery was put off to another attempt.',
+    'Retries scheduled. A delivery counts once for each of its retries.',
   ),
   attemptSeconds: metric(
     'switchyard_attempt_duration_seconds',
     'histogram',
     ['destination', 'outcome'],
     'process',
-    'Duration of requests to webhooks. The outcome is success, temporary or permanent.',
+    'Duration of requests to webhooks. The outcome is success, temporary (a failure that is retried) or permanent (a failure that is not).',
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   ),
   deliverySeconds: metric(
@@ -103,37 +115,43 @@ export const METRICS = {
     'histogram',
     DESTINATION,
     'process',
-    'From a message being accepted to its being delivered, retries included, replays not.',
+    'Time from accepting a message to delivering it, including retries, without replays.',
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400],
   ),
-  inFlight: metric('switchyard_requests_in_flight', 'gauge', DESTINATION, 'process', 'Requests to webhooks that have not been answered.'),
+  inFlight: metric(
+    'switchyard_requests_in_flight',
+    'gauge',
+    DESTINATION,
+    'process',
+    'Requests to webhooks that are waiting for a response.',
+  ),
   breaker: metric(
     'switchyard_breaker_state',
     'gauge',
     ['destination', 'state'],
     'process',
-    '1 for the state that the breaker is in (closed, open or probing), 0 for the others.',
+    '1 for the current state of the circuit breaker (closed, open or probing), 0 for the other states.',
   ),
   storeWritable: metric(
     'switchyard_store_writable',
     'gauge',
     [],
     'process',
-    '0 while the store cannot accept, and calls are answered with 503.',
+    '1 if the store accepts writes. While it is 0, requests to the tracking API are answered with 503.',
   ),
   storeReadable: metric(
     'switchyard_store_readable',
     'gauge',
     [],
     'process',
-    '0 when the store did not answer in time; then what is read from it is left out.',
+    '1 if the store responded to this scrape in time. If it is 0, the metrics that are read from the store are missing.',
   ),
   commitSeconds: metric(
     'switchyard_store_commit_duration_seconds',
     'histogram',
     [],
     'process',
-    'Duration of transactions, until they are durable.',
+    'Duration of transactions until they are durable.',
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   ),
   groupSize: metric(
@@ -141,7 +159,7 @@ export const METRICS = {
     'histogram',
     [],
     'process',
-    'Commands that shared a transaction.',
+    'Commands committed together in one transaction.',
     [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   ),
   roundTrips: metric(
@@ -149,35 +167,35 @@ export const METRICS = {
     'counter',
     [],
     'process',
-    'Statements sent to the PostgreSQL server, each of which waits for an answer; 0 where the store is a file.',
+    'Round trips to the PostgreSQL server; 0 with SQLite.',
   ),
   eventLoopLag: metric(
     'switchyard_event_loop_lag_seconds',
     'histogram',
     [],
     'process',
-    'How late a timer of the main thread came, ten times a second.',
+    'Delay of a timer on the main thread, measured ten times a second.',
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   ),
-  liveListeners: metric('switchyard_live_listeners', 'gauge', [], 'process', 'Open streams of GET /api/live.'),
+  liveListeners: metric('switchyard_live_listeners', 'gauge', [], 'process', 'Open GET /api/live streams.'),
   build: metric('switchyard_build_info', 'gauge', ['version'], 'process', 'Always 1: the version of the service.'),
 } as const
 
 export type MetricKey = keyof typeof METRICS
 
-/** Those of prom-client that are served, by name; some are on Linux alone. */
+/** The metrics of prom-client that are served, by name. Some exist only on Linux. */
 export const PROCESS_METRICS: Readonly<Record<string, { type: Metric['type']; help: string; linux?: true }>> = {
   process_cpu_user_seconds_total: { type: 'counter', help: 'CPU time in user mode.' },
-  process_cpu_system_seconds_total: { type: 'counter', help: 'CPU time in the kernel.' },
-  process_cpu_seconds_total: { type: 'counter', help: 'CPU time in all.' },
-  process_start_time_seconds: { type: 'gauge', help: 'When the process was started, in seconds since 1970.' },
-  process_resident_memory_bytes: { type: 'gauge', help: 'Memory in use.' },
-  process_open_fds: { type: 'gauge', help: 'Open file descriptors, sockets included.', linux: true },
-  process_max_fds: { type: 'gauge', help: 'File descriptors that may be open.', linux: true },
-  nodejs_eventloop_lag_seconds: { type: 'gauge', help: 'Lag of the event loop at this moment.' },
-  nodejs_heap_size_total_bytes: { type: 'gauge', help: 'Heap of the main thread.' },
-  nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Heap of the main thread in use.' },
-  nodejs_external_memory_bytes: { type: 'gauge', help: 'Memory of buffers and other things outside of the heap.' },
+  process_cpu_system_seconds_total: { type: 'counter', help: 'CPU time in kernel mode.' },
+  process_cpu_seconds_total: { type: 'counter', help: 'Total CPU time.' },
+  process_start_time_seconds: { type: 'gauge', help: 'Start time of the process, in seconds since 1970.' },
+  process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory.' },
+  process_open_fds: { type: 'gauge', help: 'Open file descriptors, including sockets.', linux: true },
+  process_max_fds: { type: 'gauge', help: 'Maximum number of open file descriptors.', linux: true },
+  nodejs_eventloop_lag_seconds: { type: 'gauge', help: 'Current event loop lag.' },
+  nodejs_heap_size_total_bytes: { type: 'gauge', help: 'Heap size of the main thread.' },
+  nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Used heap of the main thread.' },
+  nodejs_external_memory_bytes: { type: 'gauge', help: 'Memory outside the heap, such as buffers.' },
   nodejs_gc_duration_seconds: { type: 'histogram', help: 'Duration of garbage collections, by kind.' },
   nodejs_version_info: { type: 'gauge', help: 'Always 1: the version of Node.js.' },
 }

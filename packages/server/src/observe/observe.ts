@@ -54,7 +54,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
         try {
           ;(watcher[kind] as (heard: typeof event) => void)(event)
         } catch (err) {
-          log.error({ err, kind }, 'an event could not be counted')
+          log.error({ err, kind }, 'an observer failed to process an event')
         }
       }
     }

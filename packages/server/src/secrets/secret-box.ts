@@ -51,23 +51,23 @@ export function createSecretBox(keyText: string): SecretBox {
     open(sealed, context = '') {
       const [, sealedWith, body] = SEALED.exec(sealed) ?? []
       if (sealedWith === undefined || body === undefined) {
-        throw new SecretBoxError('malformed', 'A stored secret is not in a form that this version can read.')
+        throw new SecretBoxError('malformed', 'A stored secret is in a format that this version cannot read.')
       }
       if (sealedWith !== keyId) {
         throw new SecretBoxError(
           'wrong_key',
-          `A stored secret was encrypted with another key (${sealedWith}) than the one in use (${keyId}). SWITCHYARD_SECRET_KEY must be the key that the store was last used with, or that it was changed to.`,
+          `A stored secret was encrypted with key ${sealedWith}, but the key in use is ${keyId}. Set SWITCHYARD_SECRET_KEY to the key that this store was last used with or rotated to.`,
         )
       }
       const bytes = Buffer.from(body, 'base64url')
-      if (bytes.toString('base64url') !== body) throw new SecretBoxError('malformed', 'A stored secret was cut or altered.')
+      if (bytes.toString('base64url') !== body) throw new SecretBoxError('malformed', 'A stored secret was truncated or altered.')
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
       decipher.setAAD(additionalData(keyId, context))
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
       try {
         return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
       } catch (cause) {
-        throw new SecretBoxError('altered', 'A stored secret was altered or stands in the place of another.', cause)
+        throw new SecretBoxError('altered', 'A stored secret was altered or moved to a different place.', cause)
       }
     },
   }

@@ -97,7 +97,7 @@ test('a key file that is a link is not changed: the key is kept elsewhere, and w
   symlinkSync(`${store}.elsewhere`, `${store}.key`)
   assert.throws(
     () => writeNextKey(store, 'next'),
-    (error: Error) => error instanceof KeyFileProblem && /key is a link\./.test(error.message),
+    (error: Error) => error instanceof KeyFileProblem && /key is a symbolic link\./.test(error.message),
   )
   assert.deepEqual(filesBeside(store), ['switchyard.db.elsewhere', 'switchyard.db.key'])
 })
@@ -137,7 +137,7 @@ test('a missing, empty or unreadable file is told as such, and no secret is', as
   await assert.rejects(openWithKeyFile(store, open), /key is missing, and secrets in .* are encrypted with the key that was in it/)
   assert.deepEqual(filesBeside(store), [])
   writeFileSync(`${store}.key`, ' \n')
-  await assert.rejects(openWithKeyFile(store, open), /is empty\. Put back the key/)
+  await assert.rejects(openWithKeyFile(store, open), /is empty\. Restore the key/)
   rmSync(`${store}.key`)
   await assert.rejects(openWithKeyFile(join(store, '..'), open), KeyFileProblem)
 })

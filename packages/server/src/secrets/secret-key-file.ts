@@ -44,7 +44,7 @@ export async function openWithKeyFile<T extends { close(): Promise<void> }>(
   const path = keyPath(storePath)
   const next = nextKeyPath(storePath)
   const found = inWords(path, () => readIfThere(path))
-  if (found === '') throw new KeyFileProblem(`${path} is empty. Put back the key that was in it.`)
+  if (found === '') throw new KeyFileProblem(`${path} is empty. Restore the key that was in it.`)
   const key = found ?? generateSecretKey()
   try {
     const opened = await open(key)
@@ -67,7 +67,7 @@ export async function openWithKeyFile<T extends { close(): Promise<void> }>(
     if (now !== found) return openWithKeyFile(storePath, open)
     if (found !== undefined) throw error
     throw new KeyFileProblem(
-      `${path} is missing, and secrets in ${storePath} are encrypted with the key that was in it. Put it back, or give the key in SWITCHYARD_SECRET_KEY.`,
+      `${path} is missing, and secrets in ${storePath} are encrypted with the key that was in it. Restore the file, or set SWITCHYARD_SECRET_KEY to the key.`,
       { cause: error },
     )
   }
@@ -94,7 +94,9 @@ export function writeNextKey(storePath: string, key: string): void {
   inWords(next, () => {
     // Whoever keeps the key elsewhere would put the old one back, and lose the new one.
     if (lstatSync(path).isSymbolicLink()) {
-      throw new KeyFileProblem(`${path} is a link. Put the key itself in its place, or give it in SWITCHYARD_SECRET_KEY.`)
+      throw new KeyFileProblem(
+        `${path} is a symbolic link. Replace it with a file that contains the key, or set SWITCHYARD_SECRET_KEY to the key.`,
+      )
     }
     writeDurably(next, key)
     giveToOwnerOf(path, next)
@@ -168,6 +170,6 @@ function inWords<T>(path: string, use: () => T): T {
     return use()
   } catch (error) {
     if (error instanceof KeyFileProblem) throw error
-    throw new KeyFileProblem(`${path} cannot be used: ${(error as Error).message}.`, { cause: error })
+    throw new KeyFileProblem(`Cannot use ${path}: ${(error as Error).message}.`, { cause: error })
   }
 }

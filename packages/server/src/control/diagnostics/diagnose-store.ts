@@ -58,7 +58,7 @@ export function checkRetention(inspection: StoreInspection | undefined, retentio
   const message = `${rule}; the oldest is of ${isoTime(oldestMessageAtMs)}.`
   // Whole days go, once an hour.
   if (nowMs - oldestMessageAtMs < (retentionDays + 2) * DAY_MS) return { name, state: 'good', message, advice: null }
-  const advice = 'What is still owed is kept longer. If nothing is pending that long, look in the log for "retention failed".'
+  const advice = 'What is still owed is kept longer. If nothing is pending that long, look in the log for "deleting expired data failed".'
   return { name, state: 'warning', message, advice }
 }
 

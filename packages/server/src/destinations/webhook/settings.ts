@@ -46,27 +46,27 @@ export function urlProblem(text: string): string | null {
   if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
   if (!URL.canParse(text)) return 'must be a valid URL'
   const url = new URL(text)
-  if (text.includes(HIDDEN)) return 'must have its own query: what is in it only stands for it where it is not shown'
-  if (text.includes('#')) return 'must not have a fragment (#…), which is never sent'
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password; set an Authorization header instead'
+  if (text.includes(HIDDEN)) return 'contains the placeholder "(hidden)"; send the real query string'
+  if (text.includes('#')) return 'must not have a fragment (#…), because fragments are never sent'
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password; set an Authorization header instead'
   return null
 }
 
 export function headerNameProblem(name: string): string | null {
   if (name.length > MAX_HEADER_NAME_LENGTH) return `must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`
-  if (!TOKEN.test(name)) return "must have a name of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
+  if (!TOKEN.test(name)) return "must have a name that consists of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~ only"
   const lower = name.toLowerCase()
   if (REFUSED_HEADERS.has(lower) || REFUSED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
-    return 'is a header that Switchyard or the connection sets itself'
+    return 'is set by Switchyard or by the HTTP connection and cannot be configured; remove it'
   }
   return null
 }
 
 function headersProblem(headers: Record<string, string>): string | null {
   const names = Object.keys(headers).map((name) => name.toLowerCase())
-  if (new Set(names).size < names.length) return 'must not name a header twice; upper and lower case are the same'
+  if (new Set(names).size < names.length) return 'must not contain the same header twice; header names are case-insensitive'
   const bytes = Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
-  return bytes > MAX_HEADER_BYTES ? `must have at most ${MAX_HEADER_BYTES} bytes of names and values in all` : null
+  return bytes > MAX_HEADER_BYTES ? `must have at most ${MAX_HEADER_BYTES} bytes of names and values in total` : null
 }
 
 function signingSecretProblem(secret: string): string | null {
@@ -83,15 +83,15 @@ export const WEBHOOK_SETTINGS = {
     min: 1,
     max: 5,
     identity: (url) => new URL(url).href,
-    description: 'Each message is posted to all of them at once; one success is enough.',
+    description: 'Each message is posted to all of these URLs at the same time. The delivery succeeds if one of them answers 2xx.',
   }),
   headers: withDefault(
     record(
       string({
         max: MAX_HEADER_VALUE_LENGTH,
         check: (value) => {
-          if (value === HIDDEN) return 'must have a value: this one only stands for it where it is not shown'
-          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must have a value of visible ASCII characters, spaces and tabs'
+          if (value === HIDDEN) return 'is the placeholder "(hidden)"; send the real value'
+          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must consist of visible ASCII characters, spaces and tabs'
         },
       }),
       { max: MAX_HEADERS, name: headerNameProblem, whole: headersProblem, description: 'Added to every request.' },
@@ -99,7 +99,14 @@ export const WEBHOOK_SETTINGS = {
     {},
   ),
   sharedSecret: withDefault(
-    nullable(string({ min: 1, max: MAX_SHARED_SECRET_LENGTH, writeOnly: true, description: 'Key of X-Signature; null for none.' })),
+    nullable(
+      string({
+        min: 1,
+        max: MAX_SHARED_SECRET_LENGTH,
+        writeOnly: true,
+        description: 'The key for the X-Signature header; null to send no such header.',
+      }),
+    ),
     null,
   ),
   signingSecrets: withDefault(
@@ -107,15 +114,15 @@ export const WEBHOOK_SETTINGS = {
       max: 2,
       writeOnly: true,
       identity: (secret) => secret,
-      description: 'Keys of Standard Webhooks signatures, whsec_…; two while one is being replaced.',
+      description: 'Keys for Standard Webhooks signatures (whsec_…). Set two while rotating from one key to the next.',
     }),
     [],
   ),
 }
 
 export const SHOWN_WEBHOOK_SETTINGS = {
-  urls: array(string({ description: 'A viewer sees (hidden) in the place of each value of a query.' })),
-  headers: record(string({ description: 'A viewer sees (hidden) in the place of each value.' })),
+  urls: array(string({ description: 'For a viewer, each value in the query string is replaced by (hidden).' })),
+  headers: record(string({ description: 'For a viewer, each value is replaced by (hidden).' })),
   hasSharedSecret: boolean(),
   hasSigningSecrets: boolean(),
   signingSecretCount: integer(),
