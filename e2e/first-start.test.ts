@@ -180,14 +180,14 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
     })
   }
 
-  test('a port that is taken', async () => {
+  test('a port that is already in use', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
     const server = createServer()
     try {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const { port } = server.address() as AddressInfo
       const ended = await runService({ env: { ...store(folder, 'switchyard.db'), SWITCHYARD_PORT: String(port) } }).ended
-      assertRefused(ended, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is taken`))
+      assertRefused(ended, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is already in use`))
     } finally {
       server.close()
       rmSync(folder, { recursive: true })
