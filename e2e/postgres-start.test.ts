@@ -73,7 +73,7 @@ test('a wrong password is told at once, and none is shown', async () => {
     const wrong = server.url().replace(/:[^:@/]+@/, ':SECRET-wrong@')
     await assert.rejects(startNode(wrong), (error: Error) => {
       assert.ok(error instanceof StartProblem, String(error))
-      assert.match(error.message, /127\.0\.0\.1:\d+\/postgres cannot be used.*authentication failed/)
+      assert.match(error.message, /Cannot use the store at 127\.0\.0\.1:\d+\/postgres.*authentication failed/)
       for (let at: unknown = error; at instanceof Error; at = at.cause) assert.doesNotMatch(`${at.stack}`, /SECRET-wrong/)
       return true
     })
@@ -90,7 +90,7 @@ test('a node that is started before its database waits for it', async () => {
     const write = (_fields: unknown, message?: string): void => {
       lines.push(String(message ?? _fields))
       // Started by what the node says, so that it is certain to have come first.
-      if (/waiting for it/.test(lines.at(-1) ?? '')) void server.run()
+      if (/retrying for up to/.test(lines.at(-1) ?? '')) void server.run()
     }
     const log = Object.assign(createLog('silent'), { info: write, warn: write })
     const node = await startNode(server.url(), {}, log)
@@ -109,7 +109,7 @@ test('told to stop while it waits for its database, it stops', async () => {
   const port = await freePort()
   const env = { SWITCHYARD_STORE: `postgres://me:SECRET@127.0.0.1:${port}/x`, SWITCHYARD_SECRET_KEY: SECRET_KEY, SWITCHYARD_PORT: '0' }
   const waiting = runService({ env })
-  await waiting.signals.until(() => waiting.stderr().includes('waiting for it up to 60 s'))
+  await waiting.signals.until(() => waiting.stderr().includes('retrying for up to 60 s'))
   assert.ok(waiting.stderr().includes(`"store":"127.0.0.1:${port}/x"`), waiting.stderr())
   waiting.kill('SIGTERM')
   const { code, ms, stdout, stderr } = await waiting.ended
