@@ -69,7 +69,7 @@ suite('first run', { concurrency: 1 }, () => {
     assert.equal(new URL(tab.page.url()).searchParams.get('step'), 'arrive')
   })
 
-  test('a source: added, its keys rotated, refused calls explained, deleted', async () => {
+  test('a source is added, its keys are rotated, its rejected calls are explained, and it is deleted', async () => {
     await using tab = await browser.open(scene.service)
     const { page } = tab
     await tab.visit('/sources')
@@ -80,8 +80,8 @@ suite('first run', { concurrency: 1 }, () => {
     const id = new URL(page.url()).pathname.split('/')[2] as string
     const source = () => scene.service.api<{ writeKeys: string[] }>(`/sources/${id}`)
 
-    await page.getByRole('button', { name: 'Rotate: add a new key' }).click()
-    await page.getByText('While there is more than one key').waitFor()
+    await page.getByRole('button', { name: 'Rotate key' }).click()
+    await page.getByText('Key rotation in progress').waitFor()
     const [old, newest] = (await source()).writeKeys
     await page.getByRole('button', { name: 'Show write key 2' }).click()
     await page
@@ -89,9 +89,9 @@ suite('first run', { concurrency: 1 }, () => {
       .getByText(newest as string)
       .waitFor()
     await page.getByRole('button', { name: 'Remove write key 1' }).click()
-    await page.getByRole('button', { name: 'Remove the key' }).click()
+    await page.getByRole('button', { name: 'Remove key' }).click()
     await eventually(source, ({ writeKeys }) => writeKeys.length === 1 && !writeKeys.includes(old as string), {
-      what: 'the old key is gone',
+      what: 'the old key is removed',
     })
 
     await fetch(`${scene.service.url}/v1/track`, { method: 'POST', body: JSON.stringify({ writeKey: newest, userId: 'u' }) })
@@ -102,7 +102,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByLabel('Type <i>shop</i> to go on').fill('<i>shop</i>')
     // What is asked of it while it goes is answered with 404.
     tab.expected.push(/status of 404/)
-    await page.getByRole('button', { name: 'Delete the source' }).click()
+    await page.getByRole('button', { name: 'Delete source' }).click()
     await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor()
     assert.equal(await page.getByText('<i>shop</i>', { exact: true }).count(), 0)
     tab.check()

@@ -109,8 +109,8 @@ suite('journeys', { concurrency: 2 }, () => {
     await tab.visit('/deliveries?state=failed')
     await page.getByRole('button', { name: 'Replay all that match' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('As fast as the destinations take them').click()
-    await dialog.getByRole('button', { name: 'Send 39 again' }).click()
+    await dialog.getByText('No rate limit').click()
+    await dialog.getByRole('button', { name: 'Replay 39' }).click()
     await page.waitForURL(/\/replays\/rpl_/)
     await receiver.until(() => receiver.arrivals.filter(({ status }) => status === 200).length === 40)
     await page

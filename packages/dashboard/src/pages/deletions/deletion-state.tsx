@@ -1,4 +1,4 @@
-// The state of a deletion request or of one of its targets: a colour and the word.
+// A badge for the state of a deletion request or of one of its targets.
 
 import { Badge } from '@mantine/core'
 
@@ -15,7 +15,7 @@ export function DeletionStateBadge({ state }: { state: DeletionState }) {
   )
 }
 
-/** Of what an address says; undefined for what is no state. */
+/** The state named in a page's address; undefined if it is not a state. */
 export function stateOf(text: string | null): DeletionState | undefined {
   return DELETION_STATES.find((state) => state === text)
 }

@@ -1,4 +1,4 @@
-// One deletion request: how far it is, and its state for each user, source and destination.
+// The page of one deletion request: its progress, and the state for each user, source and destination.
 
 import { Alert, Button, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
@@ -20,30 +20,30 @@ import { plural } from './users.ts'
 type Deletion = Answer<'GET /api/deletions/{id}'>
 type Target = Deletion['targets'][number]
 
-const isUnderWay = (state: string | undefined): boolean => state === 'pending' || state === 'running'
+const isInProgress = (state: string | undefined): boolean => state === 'pending' || state === 'running'
 
 export default function DeletionPage() {
   const id = usePathPart(1)
   const deletion = useApi('GET /api/deletions/{id}', {
     params: { id },
-    everyMs: (answer) => (isUnderWay(answer?.state) ? 3_000 : undefined),
+    everyMs: (answer) => (isInProgress(answer?.state) ? 3_000 : undefined),
   })
   return (
     <Page
       title="Deletion request"
-      about="State for each user, source and destination."
+      about="Progress for each user, source and destination."
       actions={
         <Button component={Link} href="/deletions" variant="default" size="xs">
           All requests
         </Button>
       }
     >
-      <Loaded query={deletion}>{(data) => <Whole deletion={data} />}</Loaded>
+      <Loaded query={deletion}>{(data) => <DeletionDetails deletion={data} />}</Loaded>
     </Page>
   )
 }
 
-function Whole({ deletion }: { deletion: Deletion }) {
+function DeletionDetails({ deletion }: { deletion: Deletion }) {
   const names = useNames()
   const { targetCounts: counts } = deletion
   const total = counts.pending + counts.running + counts.finished + counts.failed
@@ -57,29 +57,29 @@ function Whole({ deletion }: { deletion: Deletion }) {
               ['State', <DeletionStateBadge key="state" state={deletion.state} />],
               ['Requested', <Time key="time" at={deletion.createdAt} />],
               ['Users', exactCount(deletion.userCount)],
-              ['Messages removed', exactCount(deletion.purged)],
-              ['New messages', deletion.suppress ? 'dropped from then on' : 'taken as ever'],
+              ['Messages deleted', exactCount(deletion.purged)],
+              ['New messages', deletion.suppress ? 'dropped' : 'accepted'],
               ['Sources', deletion.sourceIds.map((id) => names.sources.get(id) ?? id).join(', ')],
-              ['Id', <Copyable key="id" text={deletion.id} label="the id of the request" />],
+              ['Id', <Copyable key="id" text={deletion.id} label="the request id" />],
             ]}
           />
           <Stack gap={4}>
             <Progress.Root size="lg" aria-label="Targets">
               <Progress.Section value={percent(counts.finished)} color="teal" aria-label="finished" />
               <Progress.Section value={percent(counts.failed)} color="red" aria-label="failed" />
-              <Progress.Section value={percent(counts.running + counts.pending)} color="blue" aria-label="under way" />
+              <Progress.Section value={percent(counts.running + counts.pending)} color="blue" aria-label="in progress" />
             </Progress.Root>
             <Text size="sm">
-              {exactCount(counts.finished)} of {plural(total, 'target')} finished, {exactCount(counts.failed)} failed,{' '}
-              {exactCount(counts.running + counts.pending)} under way.
+              {exactCount(counts.finished)} of {plural(total, 'target')} finished · {exactCount(counts.failed)} failed ·{' '}
+              {exactCount(counts.running + counts.pending)} in progress
             </Text>
           </Stack>
         </Stack>
       </Paper>
       {counts.failed > 0 && (
         <Alert color="red" title={`${plural(counts.failed, 'target')} failed`}>
-          The messages are removed here, but a webhook did not take the message that says so. Open its delivery, see why, and replay it: the
-          request is finished when the replay is delivered.
+          The messages are deleted from Switchyard, but a destination did not accept the delete message. Open the delivery to see why, then
+          replay it. The request is finished once the replay is delivered.
         </Alert>
       )}
       <Targets deletion={deletion} sources={names.sources} destinations={names.destinations} />
@@ -102,7 +102,7 @@ function Targets({
   const list = useList('GET /api/deletions/{id}/targets', {
     params: { id: deletion.id },
     query: { state, userId },
-    ...(isUnderWay(deletion.state) ? { everyMs: 3_000 } : {}),
+    ...(isInProgress(deletion.state) ? { everyMs: 3_000 } : {}),
   })
   return (
     <Stack>
@@ -117,11 +117,11 @@ function Targets({
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
-        <Empty title="No target fits these filters">A user is found by the whole id, also where it is shown by pseudonym.</Empty>
+        <Empty title="No matching targets">Enter the full user id. It also finds users that are shown by a pseudonym.</Empty>
       ) : (
         <>
           <ResponsiveTable<Target>
-            label="Targets of the request"
+            label="Targets"
             rows={list.rows}
             keyOf={(row) => `${row.userId} ${row.sourceId} ${row.destinationId}`}
             columns={[
@@ -138,7 +138,7 @@ function Targets({
                 cell: ({ destinationId }) =>
                   destinationId === null ? (
                     <Text span size="sm" c="dimmed">
-                      nobody to tell
+                      none
                     </Text>
                   ) : (
                     <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>
@@ -152,8 +152,8 @@ function Targets({
                   deliveryId === null ? (
                     '–'
                   ) : (
-                    <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`} aria-label={`see it: the delivery for ${of}`}>
-                      see it
+                    <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`} aria-label={`View delivery for ${of}`}>
+                      View delivery
                     </ViewLink>
                   ),
               },
@@ -163,7 +163,7 @@ function Targets({
         </>
       )}
       <Text size="xs" c="dimmed">
-        Once the request has ended and is older than the retention time, users are shown by pseudonym. They are still found by their id.
+        After the request has ended and the retention time has passed, users are shown by a pseudonym. You can still find them by user id.
       </Text>
     </Stack>
   )

@@ -1,4 +1,4 @@
-// Deletion requests, and the users whose new messages are dropped: two lists beside each other, each with its filters in the address.
+// Two tabs: deletion requests, and suppressed users, whose new messages are dropped. The filters are in the page's address.
 
 import { Button, Tabs } from '@mantine/core'
 import { Page } from '../../components/page.tsx'
@@ -16,12 +16,12 @@ export default function DeletionsPage() {
   return (
     <Page
       title="Deletions"
-      about="When a user asks to be forgotten: the stored messages are removed, and the webhooks are told to do the same."
+      about="For users who ask to be forgotten. Deletes their stored messages and asks destinations to do the same."
       actions={
         <Button
           size="sm"
           disabled={!isAdmin}
-          title={isAdmin ? undefined : 'Needs a token with the role admin.'}
+          title={isAdmin ? undefined : 'Requires a token with the role admin.'}
           onClick={() => change({ new: '1' })}
         >
           {tab === 'requests' ? 'Delete users' : 'Suppress users'}

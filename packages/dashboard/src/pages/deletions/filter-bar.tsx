@@ -1,11 +1,11 @@
-// What lists of deletions are narrowed by, in the address as everywhere.
+// The filters of the deletion lists. They are kept in the page's address.
 
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useSearchState } from '../../url-state.ts'
 import { DELETION_STATES, stateOf } from './deletion-state.tsx'
 
-/** The user as typed, and the id to ask for when the typing has come to rest. */
+/** The user id as typed, and the id to search for, which follows 300 ms after the last key press. */
 export function useUser(): { user: string; userId: string | undefined } {
   const [params] = useSearchState()
   const user = params.get('user') ?? ''
@@ -18,7 +18,7 @@ export function UserField() {
   return (
     <TextInput
       label="User id"
-      placeholder="All, or exactly this one"
+      placeholder="Full user id"
       value={params.get('user') ?? ''}
       onChange={(event) => change({ user: event.currentTarget.value }, { replace: true })}
     />

@@ -1,5 +1,4 @@
-// The list of deletion requests, and the form that makes one. A request cannot be taken back, so it says first what it will do and to how
-// many.
+// The list of deletion requests, and the form for a new one. A deletion cannot be undone, so the form first shows what it will do.
 
 import { List, Stack, Text } from '@mantine/core'
 import { useLocation } from 'wouter'
@@ -31,11 +30,11 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
         <Loading />
       ) : list.rows.length === 0 ? (
         isFiltered ? (
-          <Empty title="No request fits these filters">A user is found by the whole id, also where it is shown by pseudonym.</Empty>
+          <Empty title="No matching requests">Enter the full user id. It also finds users that are shown by a pseudonym.</Empty>
         ) : (
-          <Empty title="Nobody was deleted yet">
-            When a user asks to be forgotten, delete the user here. The messages that are stored are removed, and every webhook that may
-            have got them is sent a message of type delete.
+          <Empty title="No deletion requests yet">
+            When a user asks to be forgotten, delete the user here. Their stored messages are deleted, and every destination that may have
+            received them gets a message of type delete.
           </Empty>
         )
       ) : (
@@ -53,8 +52,8 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
               { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
               { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
               { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
-              { label: 'From then on', cell: ({ suppress }) => (suppress ? 'new messages are dropped' : 'taken as ever') },
-              { label: 'Removed', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
+              { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },
+              { label: 'Deleted', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
             ]}
           />
           <LoadMore list={list} />
@@ -73,51 +72,49 @@ function NewDeletion({ opened, onClose }: { opened: boolean; onClose: () => void
       opened={opened}
       onClose={onClose}
       title="Delete users"
-      about="Their messages are removed from this service, and the webhooks that may have got them are sent a message of type delete, signed and retried as any other."
-      asksSuppress
-      next="Look at what it does"
+      about="Deletes their messages from Switchyard. Destinations that may have received them get a message of type delete, signed and retried like any other."
+      hasSuppressOption
+      next="Review"
       confirmTitle="Delete these users?"
       verb="Delete"
       typed="delete"
-      sentence={(request) => <WhatItDoes request={request} />}
+      renderEffects={(request) => <DeletionEffects request={request} />}
       onConfirm={async ({ userIds, sourceIds, suppress }) => {
         const { id } = await create.mutateAsync({ body: { userIds, suppress, ...(sourceIds === null ? {} : { sourceIds }) } })
-        // After the form has closed, which goes to an address of its own.
+        // After the form has closed, because closing it changes the address too.
         setTimeout(() => go(`/deletions/${encodeURIComponent(id)}`))
       }}
     />
   )
 }
 
-function WhatItDoes({ request: { userIds, sourceIds, suppress } }: { request: UserRequest }) {
+function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { request: UserRequest }) {
   const destinations = useApi('GET /api/destinations', { query: { limit: 1_000 } })
   const names = useNames()
-  const told = destinations.data === undefined ? null : notifiedDestinations(destinations.data.data, sourceIds)
-  const from = sourceIds === null ? 'all sources' : joinNames(sourceIds.map((id) => names.sources.get(id) ?? id))
+  const notified = destinations.data === undefined ? null : notifiedDestinations(destinations.data.data, sourceIds)
+  const sourcesText = sourceIds === null ? 'all sources' : joinNames(sourceIds.map((id) => names.sources.get(id) ?? id))
   return (
     <List size="sm" spacing="xs">
       <List.Item>
-        Every stored message of{' '}
+        All stored messages of{' '}
         <Text span size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
           {joinNames(userIds)}
         </Text>{' '}
-        ({plural(userIds.length, 'user')}) in {from} is removed. This cannot be undone.
+        ({plural(userIds.length, 'user')}) in {sourcesText} are deleted. This cannot be undone.
       </List.Item>
+      <List.Item>Their pending deliveries are cancelled. A request already in flight cannot be stopped.</List.Item>
+      <List.Item>Messages with only an anonymousId are not matched by user id and stay.</List.Item>
       <List.Item>
-        What is still owed of them is not sent: it is cancelled when its turn comes. An attempt that is on its way is not called back.
-      </List.Item>
-      <List.Item>Messages that have only an anonymousId are not found by a user id, and stay.</List.Item>
-      <List.Item>
-        {told === null
-          ? 'Every enabled destination of these sources is told.'
-          : told.length === 0
-            ? 'No enabled destination gets anything of these sources, so nobody is told.'
-            : `${plural(told.length, 'destination')} ${told.length === 1 ? 'is' : 'are'} told: ${joinNames(told.map(({ name }) => name))}.`}
+        {notified === null
+          ? 'A delete message is sent to every enabled destination of these sources.'
+          : notified.length === 0
+            ? 'No enabled destination is connected to these sources, so no delete message is sent.'
+            : `A delete message is sent to ${plural(notified.length, 'destination')}: ${joinNames(notified.map(({ name }) => name))}.`}
       </List.Item>
       <List.Item>
         {suppress
-          ? 'What these users send from now on is dropped, until you take it again.'
-          : 'What these users send from now on is stored and delivered as ever.'}
+          ? 'New messages of these users are dropped until you remove the suppression.'
+          : 'New messages of these users are stored and delivered as usual.'}
       </List.Item>
     </List>
   )

@@ -1,4 +1,4 @@
-// Users whose new messages are dropped: found by user and source, added, and taken again.
+// The list of suppressed users, whose new messages are dropped: filter, add and remove.
 
 import { Button, Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -16,7 +16,7 @@ import { UserField, useUser } from './filter-bar.tsx'
 import { UserForm } from './user-form.tsx'
 import { joinNames, plural } from './users.ts'
 
-/** One user of one source, or of all. */
+/** A suppression to remove: of one source, or of all sources if `sourceId` is null. */
 type Removal = { userId: string; sourceId: string | null }
 
 export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {
@@ -49,17 +49,17 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
-        <Empty title={user === '' && sourceId === undefined ? 'Nobody is suppressed' : 'Nobody fits these filters'}>
+        <Empty title={user === '' && sourceId === undefined ? 'No suppressed users' : 'No matching users'}>
           {user === '' && sourceId === undefined
-            ? 'Messages of all users are taken. Suppress users to drop what they send from now on; what is stored of them stays.'
-            : 'A user is found by the whole id.'}
+            ? 'Messages of all users are accepted. Suppress users to drop their new messages. Messages that are already stored stay.'
+            : 'Enter the full user id.'}
         </Empty>
       ) : (
         <>
           {isAdmin && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
             <Group>
               <Button size="xs" variant="default" onClick={() => setRemoval({ userId, sourceId: null })}>
-                Take messages of {userId} again, of all {list.rows.length} sources
+                Remove all {list.rows.length} suppressions of {userId}
               </Button>
             </Group>
           )}
@@ -73,19 +73,19 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
                 label: 'Source',
                 cell: (row) => <ViewLink to={`/sources/${encodeURIComponent(row.sourceId)}`}>{nameOf(row.sourceId)}</ViewLink>,
               },
-              { label: 'Dropped since', cell: ({ since }) => <Time at={since} /> },
+              { label: 'Suppressed since', cell: ({ since }) => <Time at={since} /> },
               {
-                label: 'Change',
+                label: 'Actions',
                 isActions: true,
                 cell: (row) => (
                   <Button
                     size="compact-sm"
                     variant="default"
                     disabled={!isAdmin}
-                    aria-label={`Take again: messages of ${row.userId} to ${nameOf(row.sourceId)}`}
+                    aria-label={`Remove suppression of ${row.userId} for ${nameOf(row.sourceId)}`}
                     onClick={() => setRemoval(row)}
                   >
-                    Take again
+                    Remove
                   </Button>
                 ),
               },
@@ -96,37 +96,37 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
       )}
       {!isAdmin && (
         <Text size="sm" c="dimmed">
-          Changing this needs a token with the role admin.
+          Changing suppressions requires a token with the role admin.
         </Text>
       )}
       <UserForm
         opened={isForm}
         onClose={onCloseForm}
         title="Suppress users"
-        about="What they send from now on is taken and dropped: nothing is stored or delivered. What is stored already stays; to remove it, delete the users."
-        asksSuppress={false}
-        next="Go on"
+        about="New messages of these users are accepted but dropped: not stored and not delivered. Messages that are already stored stay; to delete them, delete the users."
+        hasSuppressOption={false}
+        next="Review"
         confirmTitle="Drop messages of these users?"
         verb="Suppress"
-        sentence={({ userIds, sourceIds }) => (
+        renderEffects={({ userIds, sourceIds }) => (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            Messages of {joinNames(userIds)} ({plural(userIds.length, 'user')}) to{' '}
-            {sourceIds === null ? 'the sources that there are now' : joinNames(sourceIds.map(nameOf))} are dropped from now on, until you
-            take them again. They cannot be got back later.
+            New messages of {joinNames(userIds)} ({plural(userIds.length, 'user')}) to{' '}
+            {sourceIds === null ? 'all current sources' : joinNames(sourceIds.map(nameOf))} are dropped until you remove the suppression.
+            Dropped messages cannot be recovered.
           </Text>
         )}
         onConfirm={async ({ userIds, sourceIds }) => {
           const { added } = await add.mutateAsync({ body: { userIds, ...(sourceIds === null ? {} : { sourceIds }) } })
           notifications.show({
-            message: added === 0 ? 'They were suppressed already.' : `Suppressed: ${plural(added, 'pair')} of user and source.`,
+            message: added === 0 ? 'These users were already suppressed.' : `Added ${plural(added, 'suppression')}.`,
           })
         }}
       />
       <ConfirmDialog
         opened={removal !== null}
         onClose={() => setRemoval(null)}
-        title="Take messages of this user again?"
-        verb="Take again"
+        title="Remove suppression?"
+        verb="Remove suppression"
         onConfirm={async () => {
           if (removal === null) return
           await remove.mutateAsync({
@@ -136,8 +136,8 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
       >
         {removal !== null && (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            What {removal.userId} sends to {removal.sourceId === null ? 'any source' : nameOf(removal.sourceId)} from now on is stored and
-            delivered again. What was dropped meanwhile is gone. Did the user agree?
+            New messages of {removal.userId} to {removal.sourceId === null ? 'all sources' : nameOf(removal.sourceId)} will be stored and
+            delivered again. Messages dropped in the meantime cannot be recovered. Make sure that the user agreed.
           </Text>
         )}
       </ConfirmDialog>

@@ -1,4 +1,4 @@
-// Whom and of which sources: what a deletion and a suppression ask alike. The sentence that confirms it is the caller's.
+// Asks for users and sources, for a deletion or a suppression. The caller renders what will happen, which the user then confirms.
 
 import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textarea } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
@@ -8,7 +8,7 @@ import { parseUserIds, plural, usersProblem } from './users.ts'
 
 export interface UserRequest {
   userIds: string[]
-  /** Null is all. */
+  /** Null for all sources. */
   sourceIds: string[] | null
   suppress: boolean
 }
@@ -18,14 +18,14 @@ export interface UserFormProps {
   onClose: () => void
   title: string
   about: ReactNode
-  /** Whether suppressing is a question here. */
-  asksSuppress: boolean
+  /** Whether the form has an option to suppress the users as well. */
+  hasSuppressOption: boolean
   next: string
   confirmTitle: string
   verb: string
   typed?: string
-  /** What will happen. */
-  sentence: (request: UserRequest) => ReactNode
+  /** Describes what will happen. */
+  renderEffects: (request: UserRequest) => ReactNode
   onConfirm: (request: UserRequest) => Promise<unknown>
 }
 
@@ -34,12 +34,12 @@ export function UserForm({
   onClose,
   title,
   about,
-  asksSuppress,
+  hasSuppressOption,
   next,
   confirmTitle,
   verb,
   typed,
-  sentence,
+  renderEffects,
   onConfirm,
 }: UserFormProps) {
   const [text, setText] = useState('')
@@ -70,7 +70,7 @@ export function UserForm({
             <Text size="sm">{about}</Text>
             <Textarea
               label="User ids"
-              description={userIds.length === 0 ? 'One in each line.' : `One in each line: ${plural(userIds.length, 'user')}.`}
+              description={userIds.length === 0 ? 'One per line.' : `One per line: ${plural(userIds.length, 'user')}.`}
               value={text}
               onChange={(event) => setText(event.currentTarget.value)}
               autosize
@@ -83,7 +83,7 @@ export function UserForm({
             />
             <MultiSelect
               label="Sources"
-              description="Only of these; of all when none is chosen."
+              description="Leave empty for all sources."
               data={(sources.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
               value={sourceIds}
               onChange={setSourceIds}
@@ -92,11 +92,11 @@ export function UserForm({
               clearable
               comboboxProps={{ withinPortal: true }}
             />
-            {sources.error !== null && <Alert color="red">The sources could not be asked for: {sources.error.message}</Alert>}
-            {asksSuppress && (
+            {sources.error !== null && <Alert color="red">Could not load sources: {sources.error.message}</Alert>}
+            {hasSuppressOption && (
               <Checkbox
-                label="Also drop new messages of these users from now on"
-                description="Without it, what they send from now on is stored and delivered as ever."
+                label="Also drop new messages of these users"
+                description="Otherwise their new messages are stored and delivered as usual."
                 checked={suppress}
                 onChange={(event) => setSuppress(event.currentTarget.checked)}
               />
@@ -123,7 +123,7 @@ export function UserForm({
           close()
         }}
       >
-        {sentence(request)}
+        {renderEffects(request)}
       </ConfirmDialog>
     </>
   )

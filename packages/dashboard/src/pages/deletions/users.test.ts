@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { joinNames, MAX_USERS, notifiedDestinations, parseUserIds, plural, usersProblem } from './users.ts'
 
-test('users are one in each line, each once, whatever surrounds them', () => {
+test('parses one user id per line, each once, without surrounding white space', () => {
   assert.deepEqual(parseUserIds(' u-1\r\n\nu-2, really \nu-1\n'), ['u-1', 'u-2, really'])
   assert.deepEqual(parseUserIds('  \n'), [])
 })
 
-test('too many users for one request are told before it is sent', () => {
+test('rejects too many users before the request is sent', () => {
   const users = Array.from({ length: MAX_USERS + 1 }, (_, at) => `u-${at}`)
   assert.equal(usersProblem(users.slice(1)), null)
   assert.match(usersProblem(users) ?? '', /at most/)
@@ -21,7 +21,7 @@ test('joins names with commas and "and", and counts the rest', () => {
   assert.deepEqual([plural(1, 'user'), plural(2, 'user'), plural(0, 'copy', 'copies')], ['1 user', '2 users', '0 copies'])
 })
 
-test('told are the enabled destinations of the chosen sources', () => {
+test('notifies the enabled destinations of the chosen sources', () => {
   const destinations = [
     { id: 'a', enabled: true, sourceIds: ['s1'] },
     { id: 'b', enabled: false, sourceIds: ['s1'] },

@@ -1,6 +1,6 @@
-// Users as they are typed or pasted, one in each line, and what a request for them will do, in words.
+// Parses user ids that are typed or pasted, one per line, and formats lists and counts.
 
-/** Each once, in their order. Blanks around them are no part of an id that anybody meant. */
+/** Returns each id once, in order. Surrounding white space is not part of an id. */
 export function parseUserIds(text: string): string[] {
   return [
     ...new Set(
@@ -16,14 +16,14 @@ export const MAX_USERS = 5_000
 
 export function usersProblem(userIds: readonly string[]): string | null {
   return userIds.length > MAX_USERS
-    ? `${userIds.length.toLocaleString()} users are too many for one request: at most ${MAX_USERS.toLocaleString()}.`
+    ? `${userIds.length.toLocaleString()} users are too many for one request. Enter at most ${MAX_USERS.toLocaleString()}.`
     : null
 }
 
 /** `u-1, u-2 and 3 more`. */
-export function joinNames(names: readonly string[], most = 3): string {
-  if (names.length <= most) return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-  return `${names.slice(0, most).join(', ')} and ${(names.length - most).toLocaleString()} more`
+export function joinNames(names: readonly string[], max = 3): string {
+  if (names.length <= max) return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+  return `${names.slice(0, max).join(', ')} and ${(names.length - max).toLocaleString()} more`
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
@@ -36,7 +36,7 @@ interface Receiver {
   sourceIds: readonly string[]
 }
 
-/** The destinations that are told: the enabled ones that get something of these sources. Null is all sources. */
+/** The destinations that get a delete message: enabled, and connected to one of these sources. Null means all sources. */
 export function notifiedDestinations<T extends Receiver>(destinations: readonly T[], sourceIds: readonly string[] | null): T[] {
   return destinations.filter(({ enabled, sourceIds: of }) => enabled && of.some((id) => sourceIds === null || sourceIds.includes(id)))
 }

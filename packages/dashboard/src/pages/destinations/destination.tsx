@@ -23,12 +23,12 @@ const TABS = ['health', 'test', 'settings'] as const
 
 export default function DestinationPage() {
   const id = usePathPart(1)
-  return id === 'new' ? <NewDestination /> : <Existing key={id} id={id} />
+  return id === 'new' ? <NewDestination /> : <LoadedDestination key={id} id={id} />
 }
 
-function Existing({ id }: { id: string }) {
+function LoadedDestination({ id }: { id: string }) {
   const destination = useApi('GET /api/destinations/{id}', { params: { id }, everyMs: 15_000 })
-  if (destination.data !== undefined) return <Shown destination={destination.data} />
+  if (destination.data !== undefined) return <DestinationDetails destination={destination.data} />
   if (destination.error === null)
     return (
       <Page title="Destination">
@@ -55,7 +55,7 @@ function Existing({ id }: { id: string }) {
   )
 }
 
-function Shown({ destination }: { destination: Destination }) {
+function DestinationDetails({ destination }: { destination: Destination }) {
   const { id, name } = destination
   const { isAdmin } = useSession()
   const [params, change] = useSearchState()

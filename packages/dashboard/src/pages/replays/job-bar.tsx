@@ -1,4 +1,4 @@
-// How far a job has come, as a bar with a word for each of its colours.
+// The progress of a replay job as a bar, with a legend for its colours.
 
 import { Group, Progress, Stack, Text } from '@mantine/core'
 import { exactCount } from '../../text/format.ts'
@@ -32,7 +32,7 @@ export function JobBar({ job, withLegend = false }: { job: Job; withLegend?: boo
           ))}
           {job.total > job.done && (
             <Text size="sm" c="dimmed">
-              {exactCount(job.total - job.done)} still to come
+              {exactCount(job.total - job.done)} remaining
             </Text>
           )}
         </Group>

@@ -4,7 +4,7 @@ import { canStillChange, donePercent, rateText, remainingMs, selectionText, shar
 
 const OUTCOMES = { pending: 10, delivered: 30, failed: 5, expired: 0, cancelled: 0 }
 
-test('shares are of the total, in one order, and nothing that is none', () => {
+test('shares are percentages of the total, in a fixed order, without zeros', () => {
   assert.deepEqual(shares({ total: 100, outcomes: OUTCOMES, skipped: 15 }), [
     { name: 'delivered', count: 30, percent: 30 },
     { name: 'pending', count: 10, percent: 10 },
@@ -14,20 +14,20 @@ test('shares are of the total, in one order, and nothing that is none', () => {
   assert.deepEqual([donePercent({ total: 0, done: 0 }), donePercent({ total: 3, done: 2 })], [100, 66])
 })
 
-test('a job moves while it runs or what it replayed is pending', () => {
+test('a job can still change while it runs or has pending deliveries', () => {
   assert.ok(canStillChange({ state: 'finished', outcomes: OUTCOMES }))
   assert.ok(!canStillChange({ state: 'finished', outcomes: { ...OUTCOMES, pending: 0 } }))
   assert.ok(canStillChange({ state: 'running', outcomes: { ...OUTCOMES, pending: 0 } }))
 })
 
-test('what is left is told where a rate says so', () => {
+test('estimates the remaining time of a running job with a rate limit', () => {
   assert.equal(remainingMs({ state: 'running', total: 1_000, done: 500, ratePerSecond: 50 }), 10_000)
   assert.equal(remainingMs({ state: 'running', total: 1_000, done: 500, ratePerSecond: null }), null)
   assert.equal(remainingMs({ state: 'paused', total: 1_000, done: 500, ratePerSecond: 50 }), null)
 })
 
-test('in words', () => {
-  assert.equal(rateText(null), 'as fast as the destinations take them')
+test('describes the rate and the selection', () => {
+  assert.equal(rateText(null), 'no rate limit')
   assert.equal(selectionText({ states: ['failed', 'expired'], reason: 'timeout', total: 3 }), 'failed or expired with timeout')
-  assert.equal(selectionText({ states: null, reason: null, total: 1 }), 'one delivery by its id')
+  assert.equal(selectionText({ states: null, reason: null, total: 1 }), '1 delivery by id')
 })

@@ -1,4 +1,4 @@
-// How far a replay job has come, in words and shares. Pure.
+// The progress of a replay job as text and percentages. Pure.
 
 import type { Answer } from '../../api/client.ts'
 
@@ -10,14 +10,14 @@ export const OUTCOMES = ['delivered', 'pending', 'failed', 'expired', 'cancelled
 export const JOB_STATE_COLORS = { running: 'blue', paused: 'yellow', finished: 'teal', cancelled: 'gray' } as const
 
 export const SKIP_REASONS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
-  already_replayed: 'pending at the destination again, or delivered there since',
-  not_found: 'no delivery has this id',
-  still_pending: 'has not come to an end yet',
-  message_gone: 'the message is no longer stored',
-  destination_gone: 'the destination was deleted',
+  already_replayed: 'already pending again, or delivered since',
+  not_found: 'no delivery with this id',
+  still_pending: 'still pending',
+  message_gone: 'message no longer stored',
+  destination_gone: 'destination deleted',
 }
 
-/** Whether something may still change without anybody's doing. */
+/** Whether the job may change without an action of a user. */
 export function canStillChange({ state, outcomes }: Pick<Job, 'state' | 'outcomes'>): boolean {
   return state === 'running' || outcomes.pending > 0
 }
@@ -26,7 +26,7 @@ export function hasEnded({ state }: Pick<Job, 'state'>): boolean {
   return state === 'finished' || state === 'cancelled'
 }
 
-/** Percentages of the total, in the order of OUTCOMES, then what was skipped; the rest is still to come. */
+/** Percentages of the total in the order of OUTCOMES, then the skipped ones. The rest has not been processed yet. */
 export function shares({
   total,
   outcomes,
@@ -40,17 +40,17 @@ export function donePercent({ total, done }: Pick<Job, 'total' | 'done'>): numbe
   return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100))
 }
 
-/** How long the rest takes at its rate; null when nobody can say. */
+/** The time that remains at the job's rate limit; null if unknown. */
 export function remainingMs({ state, total, done, ratePerSecond }: Pick<Job, 'state' | 'total' | 'done' | 'ratePerSecond'>): number | null {
   return state !== 'running' || ratePerSecond === null ? null : (Math.max(0, total - done) / ratePerSecond) * 1_000
 }
 
 export function rateText(ratePerSecond: number | null): string {
-  return ratePerSecond === null ? 'as fast as the destinations take them' : `at most ${ratePerSecond.toLocaleString()} a second`
+  return ratePerSecond === null ? 'no rate limit' : `at most ${ratePerSecond.toLocaleString()} per second`
 }
 
-/** What the job was made for, in a line. */
+/** The selection of deliveries in one line. */
 export function selectionText({ states, reason, total }: Pick<Job, 'states' | 'reason' | 'total'>): string {
-  if (states === null) return total === 1 ? 'one delivery by its id' : `${total.toLocaleString()} deliveries by their ids`
+  if (states === null) return total === 1 ? '1 delivery by id' : `${total.toLocaleString()} deliveries by id`
   return `${states.join(' or ')}${reason === null ? '' : ` with ${reason}`}`
 }

@@ -1,4 +1,4 @@
-// Asks before many deliveries are sent again: counts them first, says where they go and how fast, and leads to the job that does it.
+// Asks before many deliveries are replayed: counts them, lists their destinations, asks for the rate, and opens the replay job.
 
 import { Alert, Button, Group, List, Modal, NumberInput, Radio, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
@@ -17,13 +17,13 @@ interface Count {
   byDestination: { destinationId: string; total: number; alreadyReplayed: number }[]
 }
 
-const USUAL_RATE = 100
+const DEFAULT_RATE = 100
 const MAX_RATE = 100_000
-/** Destinations that are named; of more, how many there are. */
+/** The number of destinations that are listed by name. */
 const MAX_NAMED = 8
 
 export interface ReplayDialogProps {
-  /** Null: closed. */
+  /** Null if the dialog is closed. */
   body: ReplayBody | null
   onClose: () => void
   nameOf: (destinationId: string) => string
@@ -31,26 +31,33 @@ export interface ReplayDialogProps {
 
 export function ReplayDialog({ body, onClose, nameOf }: ReplayDialogProps) {
   return (
-    <Modal opened={body !== null} onClose={onClose} title="Send again" size="lg" centered closeButtonProps={{ 'aria-label': 'Close' }}>
-      {body !== null && <Asked body={body} onClose={onClose} nameOf={nameOf} />}
+    <Modal
+      opened={body !== null}
+      onClose={onClose}
+      title="Replay deliveries"
+      size="lg"
+      centered
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {body !== null && <ReplayForm body={body} onClose={onClose} nameOf={nameOf} />}
     </Modal>
   )
 }
 
-function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody }) {
+function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody }) {
   const [, navigate] = useLocation()
   const [isLimited, setLimited] = useState(true)
-  const [rate, setRate] = useState<number | string>(USUAL_RATE)
+  const [rate, setRate] = useState<number | string>(DEFAULT_RATE)
   const count = useQuery<Count, ApiProblem>({
-    queryKey: ['count of a replay', body],
+    queryKey: ['replay count', body],
     queryFn: async ({ signal }) => (await call('POST /api/replays', { body: { ...body, dryRun: true }, signal })) as Count,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   })
   const start = useChange('POST /api/replays', 'GET /api/replays')
   const ratePerSecond = isLimited ? Number(rate) : null
-  const isRate = ratePerSecond === null || (Number.isInteger(ratePerSecond) && ratePerSecond >= 1 && ratePerSecond <= MAX_RATE)
-  const begin = (): void => {
+  const isRateValid = ratePerSecond === null || (Number.isInteger(ratePerSecond) && ratePerSecond >= 1 && ratePerSecond <= MAX_RATE)
+  const submit = (): void => {
     start.mutate(
       { body: { ...body, ratePerSecond } },
       {
@@ -62,25 +69,25 @@ function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody
     )
   }
   if (count.error) return <ErrorAlert problem={count.error} onRetry={() => void count.refetch()} />
-  if (count.data === undefined) return <Loading lines={4} label="Counting what would be sent again" />
+  if (count.data === undefined) return <Loading lines={4} label="Counting matching deliveries" />
   const { total, alreadyReplayed } = count.data
   const toSend = total - alreadyReplayed
   return (
     <Stack gap="md">
-      <Told count={count.data} nameOf={nameOf} />
+      <CountSummary count={count.data} nameOf={nameOf} />
       {body.states?.includes('delivered') && (
-        <Alert color="orange" title="They were delivered already">
-          Their receivers get each of them a second time.
+        <Alert color="orange" title="These deliveries already succeeded">
+          Receivers will get each message a second time.
         </Alert>
       )}
       {toSend > 0 && (
         <>
-          <Radio.Group label="How fast" value={isLimited ? 'limited' : 'free'} onChange={(value) => setLimited(value === 'limited')}>
+          <Radio.Group label="Rate" value={isLimited ? 'limited' : 'free'} onChange={(value) => setLimited(value === 'limited')}>
             <Stack gap="xs" mt={6}>
               <Group gap="xs">
                 <Radio value="limited" label="At most" />
                 <NumberInput
-                  aria-label="Deliveries a second"
+                  aria-label="Deliveries per second"
                   value={rate}
                   onChange={setRate}
                   onFocus={() => setLimited(true)}
@@ -89,26 +96,26 @@ function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody
                   allowDecimal={false}
                   w={110}
                   size="xs"
-                  error={isLimited && !isRate}
+                  error={isLimited && !isRateValid}
                 />
-                <Text size="sm">a second</Text>
+                <Text size="sm">per second</Text>
               </Group>
-              <Radio value="free" label="As fast as the destinations take them" />
+              <Radio value="free" label="No rate limit" />
             </Stack>
           </Radio.Group>
           <Text size="sm">
-            {isRate ? (
+            {isRateValid ? (
               <>
-                <b>{exactCount(toSend)}</b> will be sent, {rateText(ratePerSecond)}
-                {ratePerSecond !== null && `: about ${duration(Math.max(1_000, (toSend / ratePerSecond) * 1_000))}`}. The job can be paused,
-                made slower or faster, and cancelled.
+                <b>{exactCount(toSend)}</b> {toSend === 1 ? 'delivery' : 'deliveries'}, {rateText(ratePerSecond)}
+                {ratePerSecond !== null && `: about ${duration(Math.max(1_000, (toSend / ratePerSecond) * 1_000))}`}. You can pause or
+                cancel the job and change its rate.
               </>
             ) : (
-              `Give a whole number from 1 to ${exactCount(MAX_RATE)}.`
+              `Enter a whole number from 1 to ${exactCount(MAX_RATE)}.`
             )}
           </Text>
           <Text size="sm" c="dimmed">
-            Each is a delivery of its own with the same messageId and the header X-Replay. What failed stays on record.
+            Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries stay in the history.
           </Text>
         </>
       )}
@@ -122,8 +129,8 @@ function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody
           {toSend > 0 ? 'Cancel' : 'Close'}
         </Button>
         {toSend > 0 && (
-          <Button onClick={begin} loading={start.isPending} disabled={!isRate} data-autofocus>
-            Send {exactCount(toSend)} again
+          <Button onClick={submit} loading={start.isPending} disabled={!isRateValid} data-autofocus>
+            Replay {exactCount(toSend)}
           </Button>
         )}
       </Group>
@@ -131,8 +138,8 @@ function Asked({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody
   )
 }
 
-function Told({ count: { total, alreadyReplayed, byDestination }, nameOf }: { count: Count; nameOf: (id: string) => string }) {
-  if (total === 0) return <Text size="sm">Nothing matches: there is nothing to send again.</Text>
+function CountSummary({ count: { total, alreadyReplayed, byDestination }, nameOf }: { count: Count; nameOf: (id: string) => string }) {
+  if (total === 0) return <Text size="sm">No deliveries match.</Text>
   return (
     <Stack gap="xs">
       <Text size="sm">
@@ -152,8 +159,8 @@ function Told({ count: { total, alreadyReplayed, byDestination }, nameOf }: { co
       )}
       {alreadyReplayed > 0 && (
         <Text size="sm">
-          {alreadyReplayed === total ? 'All of them' : exactCount(alreadyReplayed)} {alreadyReplayed === 1 && total > 1 ? 'is' : 'are'}{' '}
-          pending again, or a later delivery of the same message stands for them: {alreadyReplayed === 1 ? 'it is' : 'they are'} skipped.
+          {alreadyReplayed === total ? 'All of them' : exactCount(alreadyReplayed)} will be skipped: already pending again, or replaced by a
+          later delivery of the same message.
         </Text>
       )}
     </Stack>

@@ -1,4 +1,4 @@
-// One replay job: what it was made for, how far it has come and what became of it, and stopping, going on and its pace.
+// The page of one replay job: progress, outcomes, selection, and how to pause, resume, cancel it or change its rate.
 
 import { Alert, Badge, Button, Card, Code, Group, List, NumberInput, Spoiler, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
@@ -25,7 +25,7 @@ const MAX_RATE = 100_000
 
 export default function ReplayPage() {
   const id = usePathPart(1)
-  // While it runs as often as one may ask; a paused one may be led on by somebody else.
+  // Polled often while it runs. A paused job is polled too, because somebody else may resume it.
   const query = useApi('GET /api/replays/{id}', {
     params: { id },
     everyMs: (job) => (job === undefined || !canStillChange(job) ? (job?.state === 'paused' ? 5_000 : undefined) : 2_000),
@@ -33,14 +33,14 @@ export default function ReplayPage() {
   if (query.error?.code === 'replay_not_found' && query.data === undefined)
     return (
       <Page title="Replay">
-        <Empty title="There is no replay job of this id" action={<ViewLink to="/replays">All replay jobs</ViewLink>}>
-          The id may not be whole, or the job was of another installation.
+        <Empty title="Replay job not found" action={<ViewLink to="/replays">All replay jobs</ViewLink>}>
+          The id may be incomplete, or the job belongs to another installation.
         </Empty>
       </Page>
     )
   return (
     <Page title="Replay" about={<Copyable text={id} label="the job's id" />} actions={query.data && <Actions job={query.data} />}>
-      <Loaded query={query}>{(job) => <Shown job={job} />}</Loaded>
+      <Loaded query={query}>{(job) => <JobDetails job={job} />}</Loaded>
     </Page>
   )
 }
@@ -56,7 +56,7 @@ function Actions({ job }: { job: Job }) {
     <>
       {!isAdmin && (
         <Text size="xs" c="dimmed">
-          Your token reads only.
+          Read-only: your token has the role viewer
         </Text>
       )}
       {job.state === 'running' ? (
@@ -76,7 +76,7 @@ function Actions({ job }: { job: Job }) {
           loading={change.isPending}
           onClick={() => change.mutate({ params, body: { state: 'running' } })}
         >
-          Go on
+          Resume
         </Button>
       )}
       <Button variant="light" color="red" disabled={!isAdmin} onClick={() => setAsking(true)}>
@@ -86,13 +86,13 @@ function Actions({ job }: { job: Job }) {
         opened={isAsking}
         onClose={() => setAsking(false)}
         title="Cancel this replay?"
-        verb="Cancel the replay"
+        verb="Cancel replay"
         onConfirm={() => change.mutateAsync({ params, body: { state: 'cancelled' } })}
       >
         <Text size="sm">
-          {left === 1 ? 'One delivery that was not reached yet is' : `${exactCount(left)} deliveries that were not reached yet are`} not
-          sent again. The {exactCount(job.replayed)} that were handed on already stay with their destinations. A cancelled job does not go
-          on; another can be made of what is left.
+          {left === 1 ? '1 remaining delivery' : `${exactCount(left)} remaining deliveries`} will not be replayed. The{' '}
+          {exactCount(job.replayed)} already queued are still sent. A cancelled job cannot be resumed, but you can create another job for
+          the rest.
         </Text>
       </ConfirmDialog>
       {change.error && (
@@ -104,10 +104,10 @@ function Actions({ job }: { job: Job }) {
   )
 }
 
-function Shown({ job }: { job: Job }) {
+function JobDetails({ job }: { job: Job }) {
   const { nameOf } = useDestinationNames()
   const left = remainingMs(job)
-  const lost = job.outcomes.failed + job.outcomes.expired
+  const lostCount = job.outcomes.failed + job.outcomes.expired
   return (
     <>
       <Card withBorder>
@@ -123,7 +123,7 @@ function Shown({ job }: { job: Job }) {
             </Group>
             {left !== null && left > 0 && (
               <Text size="sm" c="dimmed">
-                at this rate about {duration(Math.max(1_000, left))} left
+                about {duration(Math.max(1_000, left))} left at this rate
               </Text>
             )}
           </Group>
@@ -131,7 +131,7 @@ function Shown({ job }: { job: Job }) {
           <Text size="sm" c="dimmed">
             {statusText(job)}
           </Text>
-          {lost > 0 && (
+          {lostCount > 0 && (
             <ViewLink
               to={deliveriesAddress({
                 destinationId: job.destinationId ?? undefined,
@@ -139,7 +139,7 @@ function Shown({ job }: { job: Job }) {
                 from: job.createdAt,
               })}
             >
-              What {job.outcomes.failed > 0 ? 'failed' : 'expired'} since it began, by cause
+              View deliveries that {job.outcomes.failed > 0 ? 'failed' : 'expired'} since the job started
             </ViewLink>
           )}
         </Stack>
@@ -160,7 +160,7 @@ function Shown({ job }: { job: Job }) {
       )}
       <Stack gap="sm" component="section">
         <Title order={2} size="h4">
-          What is sent again
+          Selection
         </Title>
         <Facts
           facts={[
@@ -180,9 +180,9 @@ function Shown({ job }: { job: Job }) {
             ['Reason', job.reason === null ? null : <Code key="reason">{job.reason}</Code>],
             ['From', job.from === null ? null : <Time key="from" at={job.from} />],
             ['To', job.to === null ? null : <Time key="to" at={job.to} />],
-            ['Deliveries', job.deliveryIds === null ? null : `${exactCount(job.deliveryIds.length)} by their ids`],
-            ['Begun', <Time key="begun" at={job.createdAt} />],
-            ['By', job.createdBy?.name],
+            ['Deliveries', job.deliveryIds === null ? null : `${exactCount(job.deliveryIds.length)} by id`],
+            ['Started', <Time key="started" at={job.createdAt} />],
+            ['Started by', job.createdBy?.name],
             ['Ended', job.finishedAt === null ? null : <Time key="ended" at={job.finishedAt} />],
           ]}
         />
@@ -204,14 +204,14 @@ function Shown({ job }: { job: Job }) {
 }
 
 function statusText({ state, outcomes, total, done }: Job): string {
-  if (total === 0) return 'There was nothing to send.'
+  if (total === 0) return 'No deliveries matched.'
   if (state === 'paused')
-    return `Nothing more is handed on until it goes on. ${outcomes.pending > 0 ? 'What was handed on before is still delivered.' : ''}`
-  if (state === 'cancelled') return `${exactCount(total - done)} were not reached.`
-  if (state === 'running') return 'Deliveries are handed to their destinations step by step, behind new messages.'
+    return `No more deliveries are queued until you resume the job. ${outcomes.pending > 0 ? 'Deliveries queued earlier are still sent.' : ''}`
+  if (state === 'cancelled') return `${exactCount(total - done)} were not replayed.`
+  if (state === 'running') return 'Deliveries are queued step by step. New messages are sent first.'
   return outcomes.pending > 0
-    ? 'All were handed on; the destinations have not taken all of them yet.'
-    : 'All were handed on, and all have come to an end.'
+    ? `All deliveries were queued; ${exactCount(outcomes.pending)} still pending.`
+    : 'All deliveries were queued, and none is pending.'
 }
 
 function Rate({ job }: { job: Job }) {
@@ -219,14 +219,14 @@ function Rate({ job }: { job: Job }) {
   const change = useChange('PATCH /api/replays/{id}', 'GET /api/replays/{id}', 'GET /api/replays')
   const [rate, setRate] = useState<number | string>(job.ratePerSecond ?? '')
   const asked = rate === '' ? null : Number(rate)
-  const isRate = asked === null || (Number.isInteger(asked) && asked >= 1 && asked <= MAX_RATE)
+  const isRateValid = asked === null || (Number.isInteger(asked) && asked >= 1 && asked <= MAX_RATE)
   return (
     <Stack gap="xs" component="section">
       <Title order={2} size="h4">
         Rate
       </Title>
       {hasEnded(job) ? (
-        <Text size="sm">It was sent {rateText(job.ratePerSecond)}.</Text>
+        <Text size="sm">{capitalized(rateText(job.ratePerSecond))}</Text>
       ) : (
         <form
           onSubmit={(event) => {
@@ -236,8 +236,8 @@ function Rate({ job }: { job: Job }) {
         >
           <Group align="flex-end" gap="xs">
             <NumberInput
-              label="Most deliveries a second"
-              description="Empty: as fast as the destinations take them."
+              label="Maximum deliveries per second"
+              description="Leave empty for no rate limit."
               value={rate}
               onChange={setRate}
               min={1}
@@ -246,19 +246,23 @@ function Rate({ job }: { job: Job }) {
               w={320}
               maw="100%"
               disabled={!isAdmin}
-              error={isRate ? (change.error?.message ?? null) : `From 1 to ${exactCount(MAX_RATE)}.`}
+              error={isRateValid ? (change.error?.message ?? null) : `Must be from 1 to ${exactCount(MAX_RATE)}.`}
             />
             <Button
               type="submit"
               variant="default"
-              disabled={!isAdmin || !isRate || asked === job.ratePerSecond}
+              disabled={!isAdmin || !isRateValid || asked === job.ratePerSecond}
               loading={change.isPending}
             >
-              Change
+              Save
             </Button>
           </Group>
         </form>
       )}
     </Stack>
   )
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }

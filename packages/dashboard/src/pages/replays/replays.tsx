@@ -1,4 +1,4 @@
-// Replay jobs, newest first, and how far each has come.
+// The list of replay jobs with their progress, newest first.
 
 import { Badge, Button, Card, Group, SegmentedControl, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
@@ -23,15 +23,15 @@ export default function ReplaysPage() {
   return (
     <Page
       title="Replays"
-      about="Deliveries that are sent again, as jobs that survive a restart."
+      about="Jobs that send past deliveries again. They continue after a restart."
       actions={
         <Button component={Link} href="/deliveries?state=failed" variant="light">
-          Find what to send again
+          View failed deliveries
         </Button>
       }
     >
       <SegmentedControl
-        aria-label="State of the jobs"
+        aria-label="Job state"
         value={state ?? 'all'}
         onChange={(value) => change({ state: value === 'all' ? null : value })}
         data={['all', ...STATES]}
@@ -42,14 +42,14 @@ export default function ReplaysPage() {
       {list.isPending && <Loading lines={4} />}
       {list.isSuccess && list.rows.length === 0 && (
         <Empty
-          title={state === undefined ? 'Nothing was sent again yet' : `No job is ${state}`}
+          title={state === undefined ? 'No replays yet' : `No ${state} replays`}
           action={
             <Button component={Link} href="/deliveries?state=failed" variant="light" mt="xs">
-              Deliveries that failed
+              View failed deliveries
             </Button>
           }
         >
-          When a receiver is well again, what failed meanwhile can be sent once more: one delivery, a selection, or all of a cause.
+          Once a receiver works again, replay the deliveries that failed in the meantime: one, a selection, or all with the same cause.
         </Empty>
       )}
       <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
@@ -66,7 +66,7 @@ export default function ReplaysPage() {
           loading={list.isFetchingNextPage}
           style={{ alignSelf: 'center' }}
         >
-          Older jobs
+          Show older jobs
         </Button>
       )}
     </Page>
@@ -92,8 +92,9 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
         <JobBar job={job} />
         <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
           {donePercent(job)} % done · {exactCount(job.outcomes.delivered)} delivered
-          {job.outcomes.failed + job.outcomes.expired > 0 && `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} not again`} ·{' '}
-          {selectionText(job)} · {rateText(job.ratePerSecond)}
+          {job.outcomes.failed + job.outcomes.expired > 0 &&
+            `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
+          · {selectionText(job)} · {rateText(job.ratePerSecond)}
           {job.createdBy !== null && ` · by ${job.createdBy.name}`}
         </Text>
       </Stack>

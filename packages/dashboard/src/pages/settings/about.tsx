@@ -1,4 +1,4 @@
-// What runs here, whether it is well, and a copy of it. The checks read the whole store, so they are made when somebody asks for them.
+// Facts about the installation, diagnostics, and backups. Diagnostics read the whole store, so they run only on request.
 
 import { Alert, Badge, Button, Code, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
@@ -26,7 +26,7 @@ export default function About() {
     <Loaded query={installation}>
       {(data) => (
         <Stack gap="lg">
-          <Installed installation={data} />
+          <InstallationFacts installation={data} />
           <Diagnostics />
           <Backups installation={data} />
         </Stack>
@@ -35,21 +35,21 @@ export default function About() {
   )
 }
 
-function Installed({ installation: { version, startedAt, now, storeKind, store, retentionDays } }: { installation: Installation }) {
+function InstallationFacts({ installation: { version, startedAt, now, storeKind, store, retentionDays } }: { installation: Installation }) {
   const nowMs = useNow(10_000)
-  // By the service's clock as it was told, gone on by this browser's: theirs may differ.
-  const [askedMs, setAsked] = useState({ now, at: Date.now() })
-  if (askedMs.now !== now) setAsked({ now, at: Date.now() })
-  const upMs = startedAt === null ? null : Date.parse(now) + Math.max(0, nowMs - askedMs.at) - Date.parse(startedAt)
+  // The service's clock at the time of the response, advanced by this browser's clock, because the two may differ.
+  const [serviceTime, setServiceTime] = useState({ now, at: Date.now() })
+  if (serviceTime.now !== now) setServiceTime({ now, at: Date.now() })
+  const upMs = startedAt === null ? null : Date.parse(now) + Math.max(0, nowMs - serviceTime.at) - Date.parse(startedAt)
   return (
     <Paper withBorder p="md">
       <Facts
         facts={[
-          ['Version', version ?? 'not known'],
+          ['Version', version ?? 'unknown'],
           [
-            'Runs for',
+            'Uptime',
             upMs === null || startedAt === null ? (
-              'not known'
+              'unknown'
             ) : (
               <>
                 {duration(upMs)}, since <Time at={startedAt} />
@@ -58,13 +58,10 @@ function Installed({ installation: { version, startedAt, now, storeKind, store, 
           ],
           [
             'Store',
-            storeKind === null ? 'not known' : `${storeKind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}${store === null ? '' : `, ${store}`}`,
+            storeKind === null ? 'unknown' : `${storeKind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}${store === null ? '' : `, ${store}`}`,
           ],
-          [
-            'Messages are kept for',
-            retentionDays === null ? 'not known' : `${plural(retentionDays, 'day')}, and longer while something of them is pending`,
-          ],
-          ['Clock of the service', <Time key="now" at={now} />],
+          ['Retention', retentionDays === null ? 'unknown' : `${plural(retentionDays, 'day')}; longer while a delivery is pending`],
+          ['Server time', <Time key="now" at={now} />],
           ['License', 'Apache-2.0'],
         ]}
       />
@@ -73,33 +70,33 @@ function Installed({ installation: { version, startedAt, now, storeKind, store, 
 }
 
 const COLORS: Record<CheckState, string> = { good: 'teal', warning: 'orange', bad: 'red', unknown: 'gray' }
-const WORDS: Record<CheckState, string> = { good: 'good', warning: 'look at it', bad: 'bad', unknown: 'not known' }
+const LABELS: Record<CheckState, string> = { good: 'ok', warning: 'warning', bad: 'failed', unknown: 'unknown' }
 
 function Diagnostics() {
   const { isAdmin } = useSession()
   const [params, change] = useSearchState()
-  const isAsked = isAdmin && params.get('check') !== null
+  const isRequested = isAdmin && params.get('check') !== null
   const names = useNames()
-  const found = useApi('GET /api/diagnostics', { enabled: isAsked })
-  const ask = (): void => {
-    if (isAsked) void found.refetch()
+  const result = useApi('GET /api/diagnostics', { enabled: isRequested })
+  const run = (): void => {
+    if (isRequested) void result.refetch()
     else change({ check: '1' })
   }
   return (
-    <Paper withBorder p="md" component="section" aria-label="Checks">
+    <Paper withBorder p="md" component="section" aria-label="Diagnostics">
       <Stack>
         <Group justify="space-between" align="flex-start">
           <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
             <Title order={2} size="h4">
-              Is everything all right?
+              Diagnostics
             </Title>
             <Text size="sm" c="dimmed">
-              Checks the store, the ledger, the disk, the clock, the key, and whether each destination can be reached. It reads the whole
-              store, which takes a while when that is large. Nothing is changed, and no receiver gets a request.
+              Checks the store, ledger, disk, clock, secret key, and whether each destination is reachable. Reads the whole store, so it can
+              take a while. Changes nothing and sends no request to destinations.
             </Text>
           </Stack>
-          <Button variant="default" loading={found.isFetching} disabled={!isAdmin} onClick={ask}>
-            {found.data === undefined ? 'Check now' : 'Check again'}
+          <Button variant="default" loading={result.isFetching} disabled={!isAdmin} onClick={run}>
+            {result.data === undefined ? 'Run checks' : 'Run again'}
           </Button>
         </Group>
         {!isAdmin && (
@@ -107,15 +104,15 @@ function Diagnostics() {
             {ADMIN_ONLY}
           </Text>
         )}
-        {isAsked && found.data === undefined && found.error === null && <Loading label="Checking" />}
-        {found.error !== null && <ErrorAlert problem={found.error} onRetry={() => void found.refetch()} />}
-        {found.data !== undefined && (
+        {isRequested && result.data === undefined && result.error === null && <Loading label="Running checks" />}
+        {result.error !== null && <ErrorAlert problem={result.error} onRetry={() => void result.refetch()} />}
+        {result.data !== undefined && (
           <Stack gap="sm" role="status" aria-label="Results">
             <Text size="sm">
-              {summaryOf(found.data.checks)} Checked <Time at={found.data.at} />.
+              {summaryOf(result.data.checks)} Checked <Time at={result.data.at} />.
             </Text>
-            <Stack gap="xs" role="list" aria-label="Checks that were made">
-              {byUrgency(found.data.checks).map((check, at) => (
+            <Stack gap="xs" role="list" aria-label="Checks">
+              {byUrgency(result.data.checks).map((check, at) => (
                 <CheckRow
                   key={`${check.name} ${check.destinationId} ${check.url} ${at}`}
                   check={check}
@@ -123,9 +120,9 @@ function Diagnostics() {
                 />
               ))}
             </Stack>
-            {found.data.secretKeyPath !== null && (
+            {result.data.secretKeyPath !== null && (
               <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                The key of stored secrets is in {found.data.secretKeyPath}. It is in no backup: keep a copy of it elsewhere.
+                The key that encrypts stored secrets is in {result.data.secretKeyPath}. Backups do not include it: keep a copy elsewhere.
               </Text>
             )}
           </Stack>
@@ -139,7 +136,7 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
   return (
     <Group role="listitem" align="flex-start" gap="sm" wrap="nowrap">
       <Badge color={COLORS[check.state]} variant="light" tt="none" w={88} style={{ flexShrink: 0 }}>
-        {WORDS[check.state]}
+        {LABELS[check.state]}
       </Badge>
       <Stack gap={2} miw={0}>
         <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
@@ -173,7 +170,7 @@ function Backups({ installation }: { installation: Installation }) {
   const { isAdmin } = useSession()
   const [params, change] = useSearchState()
   const id = params.get('backup')
-  const begin = useChange('POST /api/backups', 'GET /api/audit')
+  const create = useChange('POST /api/backups', 'GET /api/audit')
   return (
     <Paper withBorder p="md" component="section" aria-label="Backup">
       <Stack>
@@ -184,18 +181,18 @@ function Backups({ installation }: { installation: Installation }) {
             </Title>
             <Text size="sm" c="dimmed">
               {installation.backups
-                ? 'A copy of the store as it is at one moment, made while it is in use. It needs as much room again on its disk. The key that opens stored secrets is not in it.'
-                : 'The service does not copy this store itself: back PostgreSQL up with tools of its own, pg_dump or pg_basebackup. docs/operations/backup.md says how.'}
+                ? 'A consistent copy of the store, made while it is in use. Needs as much free disk space as the store. Does not include the key that encrypts stored secrets.'
+                : 'Back up PostgreSQL with its own tools, pg_dump or pg_basebackup. See docs/operations/backup.md.'}
             </Text>
           </Stack>
           {installation.backups && (
             <Button
               variant="default"
-              loading={begin.isPending}
+              loading={create.isPending}
               disabled={!isAdmin || id !== null}
-              onClick={() => begin.mutate({}, { onSuccess: (job) => change({ backup: job.id }, { replace: true }) })}
+              onClick={() => create.mutate({}, { onSuccess: (job) => change({ backup: job.id }, { replace: true }) })}
             >
-              Make a copy
+              Create backup
             </Button>
           )}
         </Group>
@@ -204,11 +201,13 @@ function Backups({ installation }: { installation: Installation }) {
             {ADMIN_ONLY}
           </Text>
         )}
-        {begin.error !== null && <ErrorAlert problem={begin.error} />}
-        {installation.backups && isAdmin && id !== null && <Backup id={id} onGone={() => change({ backup: null }, { replace: true })} />}
+        {create.error !== null && <ErrorAlert problem={create.error} />}
+        {installation.backups && isAdmin && id !== null && (
+          <BackupStatus id={id} onGone={() => change({ backup: null }, { replace: true })} />
+        )}
         {installation.backups && (
           <Text size="xs" c="dimmed">
-            For a backup every night: <Code>npx switchyard backup FILE</Code>, which also checks the copy.
+            For scheduled backups, use <Code>npx switchyard backup FILE</Code>, which also verifies the copy.
           </Text>
         )}
       </Stack>
@@ -216,7 +215,7 @@ function Backups({ installation }: { installation: Installation }) {
   )
 }
 
-function Backup({ id, onGone }: { id: string; onGone: () => void }) {
+function BackupStatus({ id, onGone }: { id: string; onGone: () => void }) {
   const backup = useApi('GET /api/backups/{id}', {
     params: { id },
     everyMs: (answer) => (answer === undefined || answer.state === 'copying' ? 2_000 : 30_000),
@@ -225,8 +224,8 @@ function Backup({ id, onGone }: { id: string; onGone: () => void }) {
   const [isRemoving, setRemoving] = useState(false)
   if (backup.error?.code === 'backup_not_found')
     return (
-      <Alert color="gray" title="That copy is gone" withCloseButton closeButtonLabel="Close" onClose={onGone}>
-        Copies are kept for a quarter of an hour. Make another.
+      <Alert color="gray" title="Backup no longer available" withCloseButton closeButtonLabel="Close" onClose={onGone}>
+        Backups are kept for 15 minutes. Create another one.
       </Alert>
     )
   return (
@@ -243,12 +242,12 @@ function Backup({ id, onGone }: { id: string; onGone: () => void }) {
           )}
           {state === 'ready' && (
             <Text size="sm" role="status">
-              The copy of <Time at={createdAt} /> is ready: {bytes(totalBytes)}. It is kept for a quarter of an hour.
+              Backup of <Time at={createdAt} /> ready: {bytes(totalBytes)}. It is kept for 15 minutes.
             </Text>
           )}
           {state === 'failed' && (
-            <Alert color="red" title="The copy failed">
-              {error ?? 'The log of the service says why.'}
+            <Alert color="red" title="Backup failed">
+              {error ?? 'See the service log for the reason.'}
             </Alert>
           )}
           <Group>
@@ -262,22 +261,20 @@ function Backup({ id, onGone }: { id: string; onGone: () => void }) {
               </Button>
             )}
             <Button variant="light" color="red" onClick={() => setRemoving(true)}>
-              {state === 'copying' ? 'Give it up' : 'Remove it'}
+              {state === 'copying' ? 'Cancel' : 'Delete'}
             </Button>
           </Group>
           <ConfirmDialog
             opened={isRemoving}
             onClose={() => setRemoving(false)}
-            title={state === 'copying' ? 'Give up this copy?' : 'Remove this copy?'}
-            verb={state === 'copying' ? 'Give it up' : 'Remove'}
+            title={state === 'copying' ? 'Cancel this backup?' : 'Delete this backup?'}
+            verb={state === 'copying' ? 'Cancel backup' : 'Delete backup'}
             onConfirm={async () => {
               await remove.mutateAsync({ params: { id } })
               onGone()
             }}
           >
-            <Text size="sm">
-              The copy is removed from the disk of the service. What was downloaded stays, and the store is not touched.
-            </Text>
+            <Text size="sm">Deletes the copy from the service's disk. Downloaded files and the store are not affected.</Text>
           </ConfirmDialog>
         </Stack>
       )}

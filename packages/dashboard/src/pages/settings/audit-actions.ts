@@ -1,39 +1,39 @@
-// What can be done, as the audit log names it, in words, and where the things are that it was done to.
+// The actions of the audit log as text, and links to their subjects.
 
 const SENTENCES: Readonly<Record<string, string>> = {
-  'backup.create': 'made a backup',
-  'deletion.create': 'asked for a deletion',
+  'backup.create': 'created a backup',
+  'deletion.create': 'requested a deletion',
   'delivery.replay': 'replayed a delivery',
-  'destination.create': 'made the destination',
+  'destination.create': 'created the destination',
   'destination.delete': 'deleted the destination',
   'destination.test': 'sent a test to the destination',
   'destination.update': 'changed the destination',
   'oauth-app.add-key': 'added a key to the OAuth application',
-  'oauth-app.create': 'made the OAuth application',
+  'oauth-app.create': 'created the OAuth application',
   'oauth-app.delete': 'deleted the OAuth application',
-  'oauth-app.remove-key': 'removed a key of the OAuth application',
+  'oauth-app.remove-key': 'removed a key from the OAuth application',
   'oauth-app.revoke-tokens': 'revoked the access tokens of the OAuth application',
   'oauth-app.update': 'changed the OAuth application',
-  'replay.create': 'began a replay',
+  'replay.create': 'started a replay',
   'replay.update': 'changed a replay',
   'session.login': 'logged in',
   'session.logout': 'logged out',
   'source.add-write-key': 'added a write key to the source',
-  'source.create': 'made the source',
+  'source.create': 'created the source',
   'source.delete': 'deleted the source',
-  'source.remove-write-key': 'removed a write key of the source',
+  'source.remove-write-key': 'removed a write key from the source',
   'source.update': 'changed the source',
   'suppression.create': 'suppressed users',
-  'suppression.delete': 'took messages of a user again',
-  'token.create': 'made the token',
+  'suppression.delete': 'removed the suppression of a user',
+  'token.create': 'created the token',
   'token.delete': 'revoked the token',
 }
 
 export const ACTIONS: readonly string[] = Object.keys(SENTENCES)
 
-/** Of one that is not known here, its name. */
+/** For an unknown action, returns its name. */
 export function actionText(action: string): string {
-  return SENTENCES[action] ?? `did ${action}`
+  return SENTENCES[action] ?? `performed ${action}`
 }
 
 const VIEWS: Readonly<Record<string, string>> = {
@@ -44,7 +44,7 @@ const VIEWS: Readonly<Record<string, string>> = {
   delivery: '/deliveries/',
 }
 
-/** Null for what has no view, or is no more. */
+/** Null if the subject has no page, or was deleted. */
 export function subjectPath(action: string, subject: string): string | null {
   const [thing = '', verb] = action.split('.')
   const view = VIEWS[thing]

@@ -1,4 +1,4 @@
-// The audit log: who did what and when, with the difference that it made. Filters are in the address.
+// The audit log: who did what and when, with the changed fields. The filters are in the page's address.
 
 import { Badge, Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
@@ -32,7 +32,7 @@ export default function Audit() {
   const list = useList('GET /api/audit', { query, everyMs: 15_000 })
   const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
   const isFiltered = FILTERS.some((name) => text(name) !== '')
-  // Tokens that were revoked are still in the log: by the entries that are here, or as the address names them.
+  // Revoked tokens are still in the log, so their names come from the loaded entries, or their id from the address.
   const actors = new Map<string, string>([
     ...(text('actor') === '' ? [] : [[text('actor'), text('actor')] as const]),
     ...list.rows.map(({ actor }) => [actor.id, actor.name] as const),
@@ -46,8 +46,8 @@ export default function Audit() {
     <Stack>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
         <Select
-          label="Who"
-          placeholder="Anybody"
+          label="Token"
+          placeholder="Any"
           data={[...actors].map(([value, label]) => ({ value, label }))}
           value={text('actor') || null}
           onChange={(actor) => change({ actor })}
@@ -65,7 +65,7 @@ export default function Audit() {
         />
         <TextInput
           label="Subject"
-          placeholder="Id of the source, destination, …"
+          placeholder="Id of a source, destination, …"
           value={text('subject')}
           onChange={(event) => change({ subject: event.currentTarget.value, user: null }, { replace: true })}
         />
@@ -93,7 +93,7 @@ export default function Audit() {
       {isFiltered && (
         <Group>
           <Button size="compact-sm" variant="subtle" onClick={() => change(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
-            Take all filters away
+            Clear filters
           </Button>
         </Group>
       )}
@@ -102,8 +102,8 @@ export default function Audit() {
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
-        <Empty title={isFiltered ? 'Nothing fits these filters' : 'Nothing was changed yet'}>
-          {isFiltered ? undefined : 'Every change that is made here, by the command line or by the API is written down with who made it.'}
+        <Empty title={isFiltered ? 'No matching entries' : 'No entries yet'}>
+          {isFiltered ? undefined : 'Every change made in the dashboard, with the command line or with the API is recorded here.'}
         </Empty>
       ) : (
         <Stack gap="xs" role="list" aria-label="Audit log">
@@ -143,7 +143,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
             </Text>
             <Text size="xs" c="dimmed" lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
               {before !== null && after !== null
-                ? `Changed: ${changed.length === 0 ? 'nothing that is shown' : changed.map(({ field }) => field).join(', ')}`
+                ? `Changed: ${changed.length === 0 ? 'no visible field' : changed.map(({ field }) => field).join(', ')}`
                 : action}
             </Text>
           </Stack>
@@ -176,9 +176,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
           </Group>
           {changed.length === 0 ? (
             <Text size="sm" c="dimmed">
-              {before === null && after === null
-                ? 'Nothing was written down beside this.'
-                : 'Before and after look alike: what was changed is not shown here.'}
+              {before === null && after === null ? 'No details were recorded.' : 'No visible field differs. The changed value is hidden.'}
             </Text>
           ) : (
             <Table.ScrollContainer
@@ -186,7 +184,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
               type="native"
               tabIndex={0}
               role="region"
-              aria-label="Difference"
+              aria-label="Changed fields"
             >
               <Table verticalSpacing={4} withTableBorder>
                 <Table.Thead>

@@ -1,4 +1,4 @@
-// The configuration as `switchyard export` writes it: to read, copy and download, and how to apply it.
+// The configuration file that `switchyard export` writes, to read, copy and download, and how to apply it.
 
 import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
@@ -18,16 +18,14 @@ export default function Configuration() {
   const file = useApi('GET /api/configuration', { query: { writeKeys }, enabled: isAdmin, keep: true })
   if (!isAdmin)
     return (
-      <Alert color="blue">
-        {ADMIN_ONLY} Values of headers are hidden from viewers, and a file without them would take them away where it is applied.
-      </Alert>
+      <Alert color="blue">{ADMIN_ONLY} Header values are hidden from viewers, and applying a file without them would delete them.</Alert>
     )
   return (
     <Stack gap="lg">
       <Group justify="space-between">
         <Checkbox
-          label="With write keys"
-          description="They are in every page and app that sends; a copy of the installation needs them."
+          label="Include write keys"
+          description="Needed to copy the installation, so that existing senders keep working."
           checked={writeKeys}
           onChange={(event) => change({ keys: event.currentTarget.checked ? null : 'no' }, { replace: true })}
         />
@@ -45,21 +43,22 @@ export default function Configuration() {
                   How to apply it
                 </Title>
                 <Text size="sm">
-                  It is what <Code>npx switchyard export</Code> writes. No secret is in it: in the place of each stands the name of a
-                  variable. Entries are told apart by their names.
+                  This is the output of <Code>npx switchyard export</Code>. It contains no secrets: each is replaced by the name of an
+                  environment variable. Entries are matched by name.
                 </Text>
                 <Stack gap={4}>
                   <Text size="sm">
-                    <b>On this installation:</b> change the file, look at what it would do, then do it. Variables that are not set leave the
-                    stored secrets as they are.
+                    <b>On this installation:</b> edit the file, preview the changes, then apply them. If a variable is not set, the stored
+                    secret is kept.
                   </Text>
                   <CodeBlock text={`npx switchyard apply ${FILE_NAME} --dry-run\nnpx switchyard apply ${FILE_NAME}`} label="the commands" />
                 </Stack>
                 <Stack gap={4}>
                   <Text size="sm">
-                    <b>On another one:</b>{' '}
-                    {variables.length > 0 ? `set the variables of its ${plural(variables.length, 'secret')} first, and ` : ''}say where it
-                    is.
+                    <b>On another installation:</b>{' '}
+                    {variables.length > 0
+                      ? `set the variables of its ${plural(variables.length, 'secret')}, then pass its URL.`
+                      : 'pass its URL.'}
                   </Text>
                   <CodeBlock
                     text={[
@@ -70,8 +69,8 @@ export default function Configuration() {
                   />
                 </Stack>
                 <Text size="sm" c="dimmed">
-                  What is not in the file is left alone, unless <Code>--prune</Code> deletes it. The commands need{' '}
-                  <Code>SWITCHYARD_TOKEN</Code> of an admin.
+                  Entries that are not in the file are kept, unless you pass <Code>--prune</Code>, which deletes them. The commands need an
+                  admin token in <Code>SWITCHYARD_TOKEN</Code>.
                 </Text>
               </Stack>
             </Paper>
@@ -88,6 +87,6 @@ function download(text: string): void {
   link.href = address
   link.download = FILE_NAME
   link.click()
-  // Firefox reads it after the click.
+  // Firefox reads the URL after the click.
   setTimeout(() => URL.revokeObjectURL(address), 10_000)
 }

@@ -1,21 +1,21 @@
-// The checks of the installation: what each is about, the most urgent first, and all of them in a sentence.
+// The results of the installation's diagnostics: names of the checks, their order, and a summary.
 
 export type CheckState = 'good' | 'warning' | 'bad' | 'unknown'
 
 const NAMES: Readonly<Record<string, string>> = {
-  store_writable: 'Writing to the store',
-  store_integrity: 'The store is whole',
-  ledger: 'The books add up',
+  store_writable: 'Store is writable',
+  store_integrity: 'Store integrity',
+  ledger: 'Ledger adds up',
   retention: 'Retention',
-  disk: 'Room on the disk',
+  disk: 'Disk space',
   clock: 'Clock',
-  secret_key: 'Key of stored secrets',
+  secret_key: 'Secret key',
   nodes: 'Nodes',
   destination: 'Destination',
-  url: 'Reaching',
+  url: 'Reachability of',
 }
 
-/** Of one that is not known here, its name with blanks. */
+/** For an unknown check, returns its name with spaces. */
 export function checkName(name: string): string {
   const words = NAMES[name] ?? name.replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
@@ -30,11 +30,11 @@ export function byUrgency<T extends { state: CheckState }>(checks: readonly T[])
 export function summaryOf(checks: readonly { state: CheckState }[]): string {
   const count = (state: CheckState): number => checks.filter((check) => check.state === state).length
   const [bad, warning, unknown] = [count('bad'), count('warning'), count('unknown')]
-  if (bad + warning + unknown === 0) return `All ${checks.length} checks are good.`
+  if (bad + warning + unknown === 0) return `All ${checks.length} checks passed.`
   const parts = [
-    ...(bad > 0 ? [`${bad} bad`] : []),
-    ...(warning > 0 ? [`${warning} to look at`] : []),
-    ...(unknown > 0 ? [`${unknown} that could not be made`] : []),
+    ...(bad > 0 ? [`${bad} failed`] : []),
+    ...(warning > 0 ? [`${warning} ${warning === 1 ? 'warning' : 'warnings'}`] : []),
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
   ]
-  return `Of ${checks.length} checks: ${parts.join(', ')}.`
+  return `${checks.length} checks: ${parts.join(', ')}, ${count('good')} passed.`
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { differences } from './difference.ts'
 
-test('only what differs is told, by its path', () => {
+test('lists only changed fields, by path', () => {
   const before = { id: 'd1', name: 'Warehouse', enabled: true, batch: { size: 1, lingerMs: 1_000 }, filter: {} }
   const after = {
     id: 'd1',
@@ -18,7 +18,7 @@ test('only what differs is told, by its path', () => {
   ])
 })
 
-test('of lists, what came and what went; of a new order, both', () => {
+test('lists added and removed entries, or both lists if only the order differs', () => {
   assert.deepEqual(differences({ urls: ['a', 'b'] }, { urls: ['b', 'c'] }), [{ field: 'urls', kind: 'changed', before: 'a', after: 'c' }])
   assert.deepEqual(differences({ urls: ['a'] }, { urls: ['a', 'b'] }), [{ field: 'urls', kind: 'added', before: null, after: 'b' }])
   assert.deepEqual(differences({ urls: ['a', 'b'] }, { urls: ['b', 'a'] }), [
@@ -29,7 +29,7 @@ test('of lists, what came and what went; of a new order, both', () => {
   ])
 })
 
-test('a thing that is made or deleted is told whole, and nothing is told of nothing', () => {
+test('lists all fields of a created or deleted object', () => {
   assert.deepEqual(differences(null, { name: 'x', sourceIds: null, list: [], empty: {} }), [
     { field: 'name', kind: 'added', before: null, after: 'x' },
     { field: 'sourceIds', kind: 'added', before: null, after: 'none' },
@@ -41,7 +41,7 @@ test('a thing that is made or deleted is told whole, and nothing is told of noth
   assert.deepEqual(differences({ a: { x: 1, y: 2 } }, { a: { y: 2, x: 1 } }), [])
 })
 
-test('names that mean something to JavaScript are fields as any other', () => {
+test('treats names that are special in JavaScript as ordinary fields', () => {
   const after = JSON.parse('{"__proto__": "x", "constructor": 1}') as Record<string, unknown>
   assert.deepEqual(
     differences({}, after).map(({ field }) => field),

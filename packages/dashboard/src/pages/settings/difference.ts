@@ -1,22 +1,22 @@
-// What a change changed, field by field: of the thing before and after it, only what differs. Pure.
+// The fields that differ between an object before and after a change. Pure.
 
 export interface Difference {
-  /** `batch.size`, `urls`. */
+  /** For example `batch.size` or `urls`. */
   field: string
   kind: 'added' | 'removed' | 'changed'
-  /** As text; null where there was nothing. */
+  /** As text; null if the field did not exist. */
   before: string | null
   after: string | null
 }
 
-type Thing = Readonly<Record<string, unknown>>
+type JsonObject = Readonly<Record<string, unknown>>
 
-/** Fields in the order of the thing, what is new of it last. */
-export function differences(before: Thing | null, after: Thing | null): Difference[] {
+/** Returns the fields in the order of `before`, then the new ones. */
+export function differences(before: JsonObject | null, after: JsonObject | null): Difference[] {
   return compare('', before ?? {}, after ?? {})
 }
 
-function compare(path: string, before: Thing, after: Thing): Difference[] {
+function compare(path: string, before: JsonObject, after: JsonObject): Difference[] {
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return fields.flatMap((name) => {
     const field = path === '' ? name : `${path}.${name}`
@@ -24,9 +24,9 @@ function compare(path: string, before: Thing, after: Thing): Difference[] {
     const has = Object.hasOwn(after, name)
     const [was, is] = [before[name], after[name]]
     if (had && has && same(was, is)) return []
-    // Within objects what differs is told by itself; an empty one would say nothing and is told whole.
-    if (isThing(was ?? {}) && isThing(is ?? {}) && (isThing(was) || isThing(is)) && (sizeOf(was) > 0 || sizeOf(is) > 0))
-      return compare(field, (was ?? {}) as Thing, (is ?? {}) as Thing)
+    // Objects are compared field by field. An empty object has no fields to list, so it is reported as a whole.
+    if (isObject(was ?? {}) && isObject(is ?? {}) && (isObject(was) || isObject(is)) && (sizeOf(was) > 0 || sizeOf(is) > 0))
+      return compare(field, (was ?? {}) as JsonObject, (is ?? {}) as JsonObject)
     if (Array.isArray(was) && Array.isArray(is)) return [listDifference(field, was, is)]
     return [
       {
@@ -39,16 +39,16 @@ function compare(path: string, before: Thing, after: Thing): Difference[] {
   })
 }
 
-/** Of two lists, what is only in one of them; when that is nothing, only their order differs and both are told. */
+/** The entries that are in only one of the lists. If there are none, only the order differs, and both lists are reported. */
 function listDifference(field: string, before: readonly unknown[], after: readonly unknown[]): Difference {
-  const gone = before.filter((each) => !after.some((other) => same(each, other)))
-  const come = after.filter((each) => !before.some((other) => same(each, other)))
-  if (gone.length === 0 && come.length === 0) return { field, kind: 'changed', before: shown(before), after: shown(after) }
+  const removed = before.filter((each) => !after.some((other) => same(each, other)))
+  const added = after.filter((each) => !before.some((other) => same(each, other)))
+  if (removed.length === 0 && added.length === 0) return { field, kind: 'changed', before: shown(before), after: shown(after) }
   return {
     field,
-    kind: gone.length === 0 ? 'added' : come.length === 0 ? 'removed' : 'changed',
-    before: gone.length === 0 ? null : lines(gone),
-    after: come.length === 0 ? null : lines(come),
+    kind: removed.length === 0 ? 'added' : added.length === 0 ? 'removed' : 'changed',
+    before: removed.length === 0 ? null : lines(removed),
+    after: added.length === 0 ? null : lines(added),
   }
 }
 
@@ -60,15 +60,15 @@ export function shown(value: unknown): string {
   if (value === undefined || value === null) return 'none'
   if (typeof value === 'string') return value === '' ? '(empty)' : value
   if (Array.isArray(value)) return value.length === 0 ? 'none' : lines(value)
-  if (isThing(value)) return Object.keys(value).length === 0 ? 'none' : JSON.stringify(value)
+  if (isObject(value)) return Object.keys(value).length === 0 ? 'none' : JSON.stringify(value)
   return JSON.stringify(value)
 }
 
 function sizeOf(value: unknown): number {
-  return isThing(value) ? Object.keys(value).length : 0
+  return isObject(value) ? Object.keys(value).length : 0
 }
 
-function isThing(value: unknown): value is Thing {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -78,7 +78,7 @@ function same(left: unknown, right: unknown): boolean {
 
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered)
-  if (!isThing(value)) return value
+  if (!isObject(value)) return value
   return Object.fromEntries(
     Object.keys(value)
       .sort()

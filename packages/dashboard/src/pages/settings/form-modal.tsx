@@ -1,4 +1,4 @@
-// A form in a window: sends once, says what was refused, and closes when it was taken.
+// A form in a dialog: shows the error if saving fails, and closes on success.
 
 import { Alert, Button, Group, Modal, Stack } from '@mantine/core'
 import { type FormEvent, type ReactNode, useState } from 'react'

@@ -1,17 +1,17 @@
-// Why something cannot be done here.
+// Explains that an action needs an admin token.
 
 import { Text } from '@mantine/core'
 import { useSession } from '../../session.tsx'
 
-export const ADMIN_ONLY = 'Needs a token with the role admin; yours is a viewer’s.'
+export const ADMIN_ONLY = 'Requires a token with the role admin. Yours has the role viewer.'
 
-/** Says so to viewers, and nothing to admins. */
+/** Shown to viewers only. */
 export function NeedsAdmin() {
   const { isAdmin } = useSession()
   if (isAdmin) return null
   return (
     <Text size="sm" c="dimmed">
-      You may look, not change. {ADMIN_ONLY}
+      Read-only. Changes require a token with the role admin.
     </Text>
   )
 }

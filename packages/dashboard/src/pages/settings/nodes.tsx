@@ -1,4 +1,4 @@
-// The nodes that are alive.
+// The live nodes of the installation.
 
 import { Alert, Badge, Group, Stack, Text } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
@@ -15,12 +15,12 @@ export default function Nodes() {
 
 function List({ nodes }: { nodes: Node[] }) {
   const versions = new Set(nodes.map(({ version }) => version))
-  if (nodes.length === 0) return <Empty title="No node has given a sign of life" />
+  if (nodes.length === 0) return <Empty title="No live nodes" />
   return (
     <Stack>
       {versions.size > 1 && (
-        <Alert color="orange" title="The nodes have different versions">
-          That is as it should be while one after the other is updated. If it stays so, one was forgotten.
+        <Alert color="orange" title="Nodes run different versions">
+          This is expected during a rolling update. If it persists, a node was not updated.
         </Alert>
       )}
       <ResponsiveTable<Node>
@@ -37,7 +37,7 @@ function List({ nodes }: { nodes: Node[] }) {
                 </Text>
                 {current && (
                   <Badge size="xs" variant="light" tt="none">
-                    answers you
+                    this node
                   </Badge>
                 )}
               </Group>
@@ -45,12 +45,12 @@ function List({ nodes }: { nodes: Node[] }) {
           },
           { label: 'Version', cell: ({ version }) => version },
           { label: 'Started', cell: ({ startedAt }) => <Time at={startedAt} relative /> },
-          { label: 'Last sign of life', cell: ({ seenAt }) => <Time at={seenAt} relative /> },
+          { label: 'Last heartbeat', cell: ({ seenAt }) => <Time at={seenAt} relative /> },
         ]}
       />
       <Text size="sm" c="dimmed">
-        With SQLite there is one node. With PostgreSQL any number work on the same store; one that stops is missing here soon, and the
-        others take over what it had claimed.
+        With SQLite there is one node. With PostgreSQL, any number of nodes share the store. A node that stops disappears from this list,
+        and the other nodes take over its work.
       </Text>
     </Stack>
   )

@@ -1,5 +1,5 @@
-// OAuth applications: their sources and public keys, made and changed. A private key that is pasted by mistake is refused here, before
-// anything is sent.
+// OAuth applications with their sources and public keys. A private key that is pasted by mistake is rejected here, before anything is
+// sent.
 
 import { Button, Group, MultiSelect, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
@@ -44,17 +44,17 @@ export default function OAuthApps() {
       {list.rows.length > 0 && (
         <Group justify="space-between">
           <Text size="sm" c="dimmed" maw={640}>
-            A program proves with its private key who it is, and gets an access token for a day. A source asks for one when its setting
-            Require OAuth is on.
+            An application authenticates with its private key and gets an access token that is valid for one day. Sources can require access
+            tokens.
           </Text>
           {add}
         </Group>
       )}
       <NeedsAdmin />
       {list.rows.length === 0 ? (
-        <Empty title="There are no OAuth applications" action={add}>
-          They are for servers that are not to send with a write key alone: a program signs with its private key, gets an access token for a
-          day, and sends with that. Only the public key is kept here.
+        <Empty title="No OAuth applications" action={add}>
+          For servers that should not send with only a write key. An application authenticates with its private key and gets an access token
+          that is valid for one day. Only the public key is stored here.
         </Empty>
       ) : (
         list.rows.map((app) => <AppCard key={app.id} app={app} onEdit={() => change({ edit: app.id })} />)
@@ -69,13 +69,13 @@ export default function OAuthApps() {
 function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
   const { isAdmin } = useSession()
   const names = useNames()
-  const [asked, setAsked] = useState<'key' | 'revoke' | 'delete' | Key | null>(null)
+  const [dialog, setDialog] = useState<'key' | 'revoke' | 'delete' | Key | null>(null)
   const revoke = useChange('POST /api/oauth-apps/{id}/revoke-tokens', ...LISTS)
   const remove = useChange('DELETE /api/oauth-apps/{id}', ...LISTS)
   const removeKey = useChange('DELETE /api/oauth-apps/{id}/keys/{keyId}', ...LISTS)
   const [lastKey, setLastKey] = useState<Key | null>(null)
   const params = { id: app.id }
-  const close = (): void => setAsked(null)
+  const close = (): void => setDialog(null)
   const sources = app.sourceIds.map((id) => (
     <ViewLink key={id} to={`/sources/${encodeURIComponent(id)}`}>
       {names.sources.get(id) ?? id}
@@ -96,8 +96,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
               size="compact-sm"
               variant="default"
               disabled={!isAdmin}
-              onClick={() => setAsked('revoke')}
-              aria-label={`Revoke tokens of ${app.name}`}
+              onClick={() => setDialog('revoke')}
+              aria-label={`Revoke access tokens of ${app.name}`}
             >
               Revoke tokens
             </Button>
@@ -106,7 +106,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
               variant="light"
               color="red"
               disabled={!isAdmin}
-              onClick={() => setAsked('delete')}
+              onClick={() => setDialog('delete')}
               aria-label={`Delete ${app.name}`}
             >
               Delete
@@ -117,20 +117,17 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           facts={[
             ['Client id', <Copyable key="id" text={app.id} label="the client id" />],
             [
-              'May send to',
+              'Sources',
               sources.length === 0 ? (
-                'no source: give it some'
+                'none: it cannot send messages'
               ) : (
                 <Group key="sources" gap="xs">
                   {sources}
                 </Group>
               ),
             ],
-            ['Made', <Time key="made" at={app.createdAt} />],
-            [
-              'Access tokens from before are refused',
-              app.tokensRevokedBefore === null ? null : <Time key="revoked" at={app.tokensRevokedBefore} />,
-            ],
+            ['Created', <Time key="created" at={app.createdAt} />],
+            ['Access tokens revoked', app.tokensRevokedBefore === null ? null : <Time key="revoked" at={app.tokensRevokedBefore} />],
           ]}
         />
         <Group justify="space-between">
@@ -141,7 +138,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
             size="compact-sm"
             variant="default"
             disabled={!isAdmin}
-            onClick={() => setAsked('key')}
+            onClick={() => setDialog('key')}
             aria-label={`Add a key to ${app.name}`}
           >
             Add a key
@@ -149,7 +146,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         </Group>
         {app.keys.length === 0 ? (
           <Text size="sm" c="dimmed">
-            Without a key it can get no access token.
+            Without a key, the application cannot get access tokens.
           </Text>
         ) : (
           <ResponsiveTable<Key>
@@ -158,10 +155,10 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
             keyOf={({ id }) => id}
             columns={[
               { label: 'Key id', cell: ({ id }) => <Copyable text={id} label="the key id" /> },
-              { label: 'Kind', cell: ({ publicKeyPem }) => kindOf(publicKeyPem) },
+              { label: 'Type', cell: ({ publicKeyPem }) => kindOf(publicKeyPem) },
               { label: 'Added', cell: ({ createdAt }) => <Time at={createdAt} /> },
               {
-                label: 'Change',
+                label: 'Actions',
                 isActions: true,
                 cell: (key) => (
                   <Button
@@ -169,10 +166,10 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
                     variant="light"
                     color="red"
                     disabled={!isAdmin}
-                    aria-label={`Remove the key ${key.id} of ${app.name}`}
+                    aria-label={`Remove key ${key.id} of ${app.name}`}
                     onClick={() => {
                       setLastKey(key)
-                      setAsked(key)
+                      setDialog(key)
                     }}
                   >
                     Remove
@@ -183,21 +180,21 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           />
         )}
       </Stack>
-      {asked === 'key' && <AddKey app={app} onClose={close} />}
+      {dialog === 'key' && <AddKey app={app} onClose={close} />}
       <ConfirmDialog
-        opened={asked === 'revoke'}
+        opened={dialog === 'revoke'}
         onClose={close}
-        title="Revoke its access tokens?"
-        verb="Revoke"
+        title="Revoke access tokens?"
+        verb="Revoke tokens"
         onConfirm={() => revoke.mutateAsync({ params })}
       >
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          Every access token that <b>{app.name}</b> has is refused from now on. It can get new ones with its keys at once, so a program that
-          works as it should goes on after one refused call. If a private key is known to others, remove that key instead.
+          All access tokens of <b>{app.name}</b> are rejected from now on. The application can get new ones with its keys at once, so a
+          working client continues after one rejected call. If a private key was leaked, remove that key instead.
         </Text>
       </ConfirmDialog>
       <ConfirmDialog
-        opened={asked === 'delete'}
+        opened={dialog === 'delete'}
         onClose={close}
         title="Delete this application?"
         verb="Delete"
@@ -205,15 +202,16 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         onConfirm={() => remove.mutateAsync({ params })}
       >
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          <b>{app.name}</b>, its {plural(app.keys.length, 'key')} and all its access tokens are refused from now on. It sends to{' '}
-          {plural(app.sourceIds.length, 'source')}; what it sent stays. It cannot be undone: a new application has another client id.
+          The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
+          its {plural(app.sourceIds.length, 'source')}. Messages it sent earlier stay. This cannot be undone: a new application gets another
+          client id.
         </Text>
       </ConfirmDialog>
       <ConfirmDialog
-        opened={typeof asked === 'object' && asked !== null}
+        opened={typeof dialog === 'object' && dialog !== null}
         onClose={close}
         title="Remove this key?"
-        verb="Remove"
+        verb="Remove key"
         onConfirm={async () => {
           if (lastKey !== null) await removeKey.mutateAsync({ params: { ...params, keyId: lastKey.id } })
         }}
@@ -221,9 +219,9 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         {lastKey !== null && (
           <Stack gap="xs">
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              Who signs with the key <b>{lastKey.id}</b> gets no access token any more, and those that were got with it are refused from now
+              The key <b>{lastKey.id}</b> can no longer be used to get access tokens, and access tokens issued with it are rejected from now
               on.
-              {app.keys.length === 1 && ' It is the only key: the application can send nothing until it has another.'}
+              {app.keys.length === 1 && ' This is the only key: the application cannot send until you add another.'}
             </Text>
             <CodeBlock text={lastKey.publicKeyPem} label="the public key" maxHeight={160} />
           </Stack>
@@ -234,8 +232,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
 }
 
 function kindOf(publicKeyPem: string): string {
-  const judged = checkPublicKey(publicKeyPem)
-  return judged.ok ? judged.kind : 'of another kind'
+  const checked = checkPublicKey(publicKeyPem)
+  return checked.ok ? checked.kind : 'other'
 }
 
 function AddKey({ app, onClose }: { app: App; onClose: () => void }) {
@@ -253,15 +251,14 @@ function AddKey({ app, onClose }: { app: App; onClose: () => void }) {
       }}
     >
       <Text size="sm">
-        The keys that are there go on working. So a key is changed without a pause: add the new one, let the programs sign with it, then
-        remove the old one.
+        Existing keys keep working. To rotate a key without downtime, add the new one, switch the clients to it, then remove the old one.
       </Text>
       <KeyFields draft={draft} onChange={setDraft} isRequired />
     </FormModal>
   )
 }
 
-/** For a new one, with its first key; or for the name and sources of one that is there. */
+/** The form for a new application with its first key, or for the name and sources of an existing one. */
 function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
   const names = useNames()
   const [name, setName] = useState(app?.name ?? '')
@@ -271,7 +268,7 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
   const update = useChange('PATCH /api/oauth-apps/{id}', ...LISTS)
   const isKeyGiven = draft.pem.trim() !== ''
   const key = keyOf(draft)
-  const lost = (app?.sourceIds ?? []).filter((id) => !sourceIds.includes(id))
+  const removedSourceIds = (app?.sourceIds ?? []).filter((id) => !sourceIds.includes(id))
   return (
     <FormModal
       title={app === null ? 'Add an application' : `Edit ${app.name}`}
@@ -294,17 +291,17 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
       />
       <MultiSelect
         label="Sources"
-        description="That its access tokens may send to."
+        description="The sources that this application can send to."
         data={[...names.sources].map(([value, label]) => ({ value, label }))}
         value={sourceIds}
         onChange={setSourceIds}
-        placeholder={sourceIds.length === 0 ? 'None yet' : ''}
+        placeholder={sourceIds.length === 0 ? 'Choose sources' : ''}
         searchable
         clearable
       />
-      {lost.length > 0 && (
+      {removedSourceIds.length > 0 && (
         <Text size="sm" c="orange">
-          Its calls to {lost.map((id) => names.sources.get(id) ?? id).join(', ')} are refused once this is saved.
+          After you save, its calls to {removedSourceIds.map((id) => names.sources.get(id) ?? id).join(', ')} are rejected.
         </Text>
       )}
       {app === null && <KeyFields draft={draft} onChange={setDraft} isRequired={false} />}

@@ -6,29 +6,28 @@ import { checkPublicKey } from './public-key.ts'
 const publicPem = ({ publicKey }: { publicKey: KeyObject }, type: 'spki' | 'pkcs1' = 'spki'): string =>
   publicKey.export({ type, format: 'pem' }).toString()
 
-test('the keys that the service takes are named', () => {
+test('names the type of supported keys', () => {
   const ed = publicPem(generateKeyPairSync('ed25519'))
   assert.deepEqual(checkPublicKey(ed), { ok: true, kind: 'Ed25519' })
   assert.deepEqual(checkPublicKey(`\n  ${ed.replaceAll('\n', '\r\n')}\n`), { ok: true, kind: 'Ed25519' })
-  assert.deepEqual(checkPublicKey(publicPem(generateKeyPairSync('ec', { namedCurve: 'P-256' }))), { ok: true, kind: 'EC on P-256' })
+  assert.deepEqual(checkPublicKey(publicPem(generateKeyPairSync('ec', { namedCurve: 'P-256' }))), { ok: true, kind: 'EC P-256' })
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-  for (const type of ['spki', 'pkcs1'] as const)
-    assert.deepEqual(checkPublicKey(publicPem(rsa, type)), { ok: true, kind: 'RSA of 2048 bits' })
+  for (const type of ['spki', 'pkcs1'] as const) assert.deepEqual(checkPublicKey(publicPem(rsa, type)), { ok: true, kind: 'RSA 2048-bit' })
 })
 
-test('a private key is told to stay where it is', () => {
+test('rejects private keys without sending them', () => {
   const pair = generateKeyPairSync('ed25519')
   const privatePem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   for (const text of [privatePem, `${publicPem(pair)}${privatePem}`]) {
-    const judged = checkPublicKey(text)
-    assert.ok(!judged.ok && judged.problem.includes('was not sent'))
+    const checked = checkPublicKey(text)
+    assert.ok(!checked.ok && checked.problem.includes('was not sent'))
   }
 })
 
-test('other keys and other texts are told by what they are', () => {
+test('explains what is wrong with other keys and texts', () => {
   const problem = (text: string): string => {
-    const judged = checkPublicKey(text)
-    return judged.ok ? 'good' : judged.problem
+    const checked = checkPublicKey(text)
+    return checked.ok ? 'good' : checked.problem
   }
   assert.match(problem(publicPem(generateKeyPairSync('rsa', { modulusLength: 1_024 }))), /2048 to 8192/)
   assert.match(problem(publicPem(generateKeyPairSync('ec', { namedCurve: 'P-384' }))), /P-256/)

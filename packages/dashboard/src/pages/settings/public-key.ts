@@ -1,10 +1,10 @@
-// A public key as it is pasted: judged before it is sent, so that a private key never leaves the browser. The rules are those of the
-// service (oauth/keys.ts), which judges again. Reads as much of DER as it takes to name the kind of a key.
+// Checks a pasted public key before it is sent, so that a private key never leaves the browser. The rules are those of the service
+// (oauth/keys.ts), which checks again. Parses only as much DER as needed to tell the type of a key.
 
 export type PublicKeyCheck = { ok: true; kind: string } | { ok: false; problem: string }
 
-const FORM = 'Paste one public key in PEM: it begins with -----BEGIN PUBLIC KEY-----.'
-const KINDS = 'It must be an RSA key of 2048 to 8192 bits, an EC key on P-256, or an Ed25519 key.'
+const FORM = 'Paste one public key in PEM format. It starts with -----BEGIN PUBLIC KEY-----.'
+const KINDS = 'Use an RSA key of 2048 to 8192 bits, an EC P-256 key or an Ed25519 key.'
 const ONE_KEY = /^\s*-----BEGIN ((?:RSA )?PUBLIC KEY)-----\s([A-Za-z0-9+/=\s]+)-----END \1-----\s*$/
 
 const OID = { rsa: '2a864886f70d010101', ec: '2a8648ce3d0201', p256: '2a8648ce3d030107', ed25519: '2b6570' } as const
@@ -13,25 +13,25 @@ export function checkPublicKey(text: string): PublicKeyCheck {
   if (/PRIVATE\s+KEY/i.test(text))
     return {
       ok: false,
-      problem: 'This is a private key. It was not sent. Keep it where it is, and paste the public half: openssl pkey -in FILE -pubout',
+      problem: 'This is a private key. It was not sent. Keep it secret and paste the public key instead: openssl pkey -in FILE -pubout',
     }
   if (/BEGIN CERTIFICATE/.test(text))
-    return { ok: false, problem: 'This is a certificate. Take the public key out of it: openssl x509 -in FILE -pubkey -noout' }
-  if (/^\s*ssh-/.test(text))
-    return { ok: false, problem: 'This is a key in the form of SSH. Write it as PEM: ssh-keygen -f FILE -e -m PKCS8' }
+    return { ok: false, problem: 'This is a certificate. Extract its public key: openssl x509 -in FILE -pubkey -noout' }
+  if (/^\s*ssh-/.test(text)) return { ok: false, problem: 'This is a key in SSH format. Convert it to PEM: ssh-keygen -f FILE -e -m PKCS8' }
   const found = ONE_KEY.exec(text)
   if (found === null)
     return {
       ok: false,
-      problem: /-----BEGIN/.test(text) && !/-----END/.test(text) ? 'The end is missing: the last line is -----END PUBLIC KEY-----.' : FORM,
+      problem:
+        /-----BEGIN/.test(text) && !/-----END/.test(text) ? 'The end is missing: the last line must be -----END PUBLIC KEY-----.' : FORM,
     }
   const der = bytesOf((found[2] ?? '').replaceAll(/\s/g, ''))
   const kind = der === null ? null : found[1] === 'PUBLIC KEY' ? kindOfSpki(der) : rsaKind(der)
-  if (kind === null) return { ok: false, problem: 'What stands between the lines is not a key: is a part of it missing?' }
+  if (kind === null) return { ok: false, problem: 'The text between the BEGIN and END lines is not a key. Part of it may be missing.' }
   return kind === '' ? { ok: false, problem: KINDS } : { ok: true, kind }
 }
 
-/** Null for what is no key, empty for one that is not taken. */
+/** Null if it is not a key; empty if its type is not supported. */
 function kindOfSpki(der: Uint8Array): string | null {
   const outer = element(der, 0x30)
   const algorithm = outer && element(outer.content, 0x30)
@@ -43,7 +43,7 @@ function kindOfSpki(der: Uint8Array): string | null {
       return key.content.length === 33 ? 'Ed25519' : null
     case OID.ec: {
       const curve = element(oid.rest, 0x06)
-      return curve && hexOf(curve.content) === OID.p256 ? 'EC on P-256' : ''
+      return curve && hexOf(curve.content) === OID.p256 ? 'EC P-256' : ''
     }
     case OID.rsa:
       return rsaKind(key.content.subarray(1))
@@ -61,10 +61,10 @@ function rsaKind(der: Uint8Array): string | null {
   const first = modulus.content[at]
   if (first === undefined) return null
   const bits = (modulus.content.length - at - 1) * 8 + (32 - Math.clz32(first))
-  return bits >= 2_048 && bits <= 8_192 ? `RSA of ${bits} bits` : ''
+  return bits >= 2_048 && bits <= 8_192 ? `RSA ${bits}-bit` : ''
 }
 
-/** The element at the start, if it has this tag and is whole. */
+/** The first element, if it has this tag and is complete; otherwise null. */
 function element(bytes: Uint8Array, tag: number): { content: Uint8Array; rest: Uint8Array } | null {
   const short = bytes[1]
   if (bytes[0] !== tag || short === undefined) return null

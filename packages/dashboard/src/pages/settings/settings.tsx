@@ -1,4 +1,4 @@
-// The settings of the installation, each in a tab with an address of its own.
+// The settings of the installation, in tabs with their own addresses.
 
 import { Tabs } from '@mantine/core'
 import { type ComponentType, lazy, Suspense } from 'react'
@@ -8,25 +8,25 @@ import { Empty, Loading } from '../../components/query-states.tsx'
 import { usePathPart } from '../../url-state.ts'
 
 const TABS: readonly { name: string; label: string; about: string; View: ComponentType }[] = [
-  { name: 'tokens', label: 'Tokens', about: 'Who may use the control API and this dashboard.', View: lazy(() => import('./tokens.tsx')) },
+  { name: 'tokens', label: 'Tokens', about: 'Access to the control API and this dashboard.', View: lazy(() => import('./tokens.tsx')) },
   {
     name: 'oauth',
     label: 'OAuth applications',
-    about: 'Who may get access tokens for sources that ask for them, and with which keys.',
+    about: 'Applications that can get access tokens for sources, and their public keys.',
     View: lazy(() => import('./oauth-apps.tsx')),
   },
   { name: 'audit', label: 'Audit log', about: 'Who changed what, and when.', View: lazy(() => import('./audit.tsx')) },
   {
     name: 'configuration',
     label: 'Configuration',
-    about: 'Sources, destinations and OAuth applications as one file, for git or another installation.',
+    about: 'Sources, destinations and OAuth applications as one file, for version control or another installation.',
     View: lazy(() => import('./configuration.tsx')),
   },
-  { name: 'nodes', label: 'Nodes', about: 'The processes that serve this installation.', View: lazy(() => import('./nodes.tsx')) },
+  { name: 'nodes', label: 'Nodes', about: 'The processes of this installation.', View: lazy(() => import('./nodes.tsx')) },
   {
     name: 'about',
     label: 'About',
-    about: 'Version, store, checks of the installation, and backups.',
+    about: 'Version, store, diagnostics and backups.',
     View: lazy(() => import('./about.tsx')),
   },
 ]
@@ -54,7 +54,7 @@ export default function SettingsPage() {
           </Tabs.Panel>
         ))}
       </Tabs>
-      {tab === undefined && <Empty title="There are no such settings">Choose one of the tabs.</Empty>}
+      {tab === undefined && <Empty title="Page not found">Choose one of the tabs.</Empty>}
     </Page>
   )
 }

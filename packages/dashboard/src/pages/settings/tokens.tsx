@@ -1,4 +1,4 @@
-// Tokens of the control API: made with a role and shown once, listed with their last use, revoked at once.
+// Tokens of the control API: create, list with last use, and revoke. A new token is shown only once.
 
 import { Alert, Badge, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
@@ -27,15 +27,15 @@ export default function Tokens() {
     <Stack>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={640}>
-          Give each person and each program a token of its own: the audit log names it, and it can be revoked without the others.
+          Create a separate token for each person and program. The audit log shows who used which, and each can be revoked on its own.
         </Text>
         <Button size="sm" disabled={!isAdmin} title={isAdmin ? undefined : ADMIN_ONLY} onClick={() => change({ new: '1' })}>
-          Make a token
+          Create token
         </Button>
       </Group>
       <NeedsAdmin />
       {list.rows.length === 0 ? (
-        <Empty title="There are no tokens" />
+        <Empty title="No tokens" />
       ) : (
         <ResponsiveTable<Token>
           label="Control tokens"
@@ -58,24 +58,24 @@ export default function Tokens() {
               ),
             },
             { label: 'Role', cell: ({ role }) => role, isShort: true },
-            { label: 'Made', cell: ({ createdAt }) => (createdAt === null ? 'by the settings' : <Time at={createdAt} />) },
-            { label: 'Last use', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
+            { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'from the environment' : <Time at={createdAt} />) },
+            { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
             {
-              label: 'Log',
+              label: 'Audit log',
               cell: ({ id, name }) => (
-                <ViewLink to={`/settings/audit?actor=${encodeURIComponent(id)}`} aria-label={`what it did: ${name}`}>
-                  what it did
+                <ViewLink to={`/settings/audit?actor=${encodeURIComponent(id)}`} aria-label={`View actions of ${name}`}>
+                  View actions
                 </ViewLink>
               ),
               isShort: true,
             },
             {
-              label: 'Change',
+              label: 'Actions',
               isActions: true,
               cell: (token) =>
                 token.createdAt === null ? (
                   <Text size="xs" c="dimmed">
-                    changed by SWITCHYARD_ADMIN_TOKEN
+                    set by SWITCHYARD_ADMIN_TOKEN
                   </Text>
                 ) : (
                   <Button
@@ -107,17 +107,15 @@ export default function Tokens() {
         {revoked !== null && (
           <Stack gap="xs">
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              Whoever uses <b>{revoked.name}</b> is refused from now on, sessions of the dashboard that were begun with it end at once, and
-              live feeds are closed. It cannot be brought back; make a new one instead.
+              Requests with <b>{revoked.name}</b> are rejected from now on. Dashboard sessions that were started with it end at once, and
+              live feeds are closed. This cannot be undone, but you can create a new token.
             </Text>
             {revoked.lastUsedAt !== null && (
               <Text size="sm">
-                It was last used <Time at={revoked.lastUsedAt} relative />.
+                Last used <Time at={revoked.lastUsedAt} relative />.
               </Text>
             )}
-            {revoked.id === actor.id && (
-              <Alert color="orange">This is the token that you are logged in with: you will be logged out.</Alert>
-            )}
+            {revoked.id === actor.id && <Alert color="orange">You are logged in with this token, so you will be logged out.</Alert>}
           </Stack>
         )}
       </ConfirmDialog>
@@ -128,13 +126,13 @@ export default function Tokens() {
 function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Token['role']>('viewer')
-  const [made, setMade] = useState<{ name: string; token: string } | null>(null)
+  const [created, setCreated] = useState<{ name: string; token: string } | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const create = useChange('POST /api/tokens', 'GET /api/tokens', 'GET /api/audit')
   const close = (): void => {
     setName('')
     setRole('viewer')
-    setMade(null)
+    setCreated(null)
     setProblem(null)
     onClose()
   }
@@ -142,18 +140,18 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
     event.preventDefault()
     setProblem(null)
     try {
-      setMade(await create.mutateAsync({ body: { name: name.trim(), role } }))
+      setCreated(await create.mutateAsync({ body: { name: name.trim(), role } }))
     } catch (error) {
       setProblem((error as ApiProblem).message)
     }
   }
-  // A click beside the window would lose the token.
-  const isShown = made !== null
+  // A click outside the dialog would lose the token.
+  const isShown = created !== null
   return (
     <Modal
       opened={opened}
       onClose={close}
-      title={isShown ? 'Copy it now' : 'Make a token'}
+      title={isShown ? 'Copy the token now' : 'Create token'}
       closeOnClickOutside={!isShown}
       closeOnEscape={!isShown}
       withCloseButton={!isShown}
@@ -161,11 +159,11 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
       {isShown ? (
         <Stack>
           <Text size="sm">
-            This is the token of <b>{made.name}</b>. It is shown this once and stored nowhere in this form: who loses it makes another.
+            This is the token of <b>{created.name}</b>. It is shown only once. If you lose it, create another.
           </Text>
-          <Copyable text={made.token} label="the token" />
+          <Copyable text={created.token} label="the token" />
           <Group justify="flex-end">
-            <Button onClick={close}>I have stored it</Button>
+            <Button onClick={close}>Done</Button>
           </Group>
         </Stack>
       ) : (
@@ -173,7 +171,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
           <Stack>
             <TextInput
               label="Name"
-              description="Of the person or the program; it is in the audit log."
+              description="The person or program that uses it. Shown in the audit log."
               value={name}
               onChange={(event) => setName(event.currentTarget.value)}
               maxLength={100}
@@ -183,12 +181,8 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
             />
             <Radio.Group label="Role" value={role} onChange={(value) => setRole(value === 'admin' ? 'admin' : 'viewer')}>
               <Stack gap="xs" mt={6}>
-                <Radio
-                  value="viewer"
-                  label="Viewer"
-                  description="Looks at everything, changes nothing, and does not see the values of headers and of URLs’ queries."
-                />
-                <Radio value="admin" label="Admin" description="Changes everything, tokens included." />
+                <Radio value="viewer" label="Viewer" description="Read-only. Header values and URL query strings are hidden." />
+                <Radio value="admin" label="Admin" description="Can change everything, including tokens." />
               </Stack>
             </Radio.Group>
             <Group justify="flex-end">
@@ -196,7 +190,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
                 Cancel
               </Button>
               <Button type="submit" loading={create.isPending} disabled={name.trim() === ''}>
-                Make it
+                Create
               </Button>
             </Group>
           </Stack>

@@ -1,4 +1,4 @@
-// An example that is valid: signed here and now, with a secret that is made for it.
+// A valid example request, signed now with a generated secret.
 
 import { base64, hex, hmac, standardDigest, utf8 } from './verify-schemes.ts'
 
@@ -17,7 +17,7 @@ export async function exampleRequest(nowMs: number): Promise<{ body: string; hea
   const key = crypto.getRandomValues(new Uint8Array(32))
   const timestamp = String(Math.floor(nowMs / 1_000))
   const lines = [
-    `X-Signature: ${hex(await hmac('SHA-1', utf8('the shared secret of the example'), utf8(body)))}`,
+    `X-Signature: ${hex(await hmac('SHA-1', utf8('example shared secret'), utf8(body)))}`,
     'webhook-id: msg_example',
     `webhook-timestamp: ${timestamp}`,
     `webhook-signature: v1,${await standardDigest(key, 'msg_example', timestamp, utf8(body))}`,

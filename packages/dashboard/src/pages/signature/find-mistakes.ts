@@ -1,5 +1,5 @@
-// Why a signature does not match: the usual mistakes are tried one by one, and the one that makes the signature match is the one that was
-// made. What cannot be tried is told as what to look at. Secrets and bodies never leave this page, and no sentence quotes a secret.
+// Finds out why a signature does not match. Tries common mistakes one by one: the one that makes the signature match is the cause. Mistakes
+// that cannot be tried are listed as possible causes. Secrets and bodies never leave this page, and no message quotes a secret.
 
 import { type PastedHeaders, parseHeaders, type SignatureHeader } from './parse-headers.ts'
 import {
@@ -30,11 +30,11 @@ export interface CheckInput {
 }
 
 export interface Mistake {
-  /** What is different. */
+  /** What is wrong. */
   title: string
   /** Why, and what to do. */
   advice: string
-  /** Whether the signature matches once it is mended: no guess then. */
+  /** Whether the signature matches once the mistake is corrected, so that this is not a guess. */
   isProved: boolean
 }
 
@@ -44,7 +44,7 @@ export interface Checked {
   scheme: Scheme
   verdict: Verdict
   mistakes: readonly Mistake[]
-  /** Both signatures were sent, and this secret is that of the other one: so this one is not told as wrong. */
+  /** Both signatures were sent and the given secret belongs to the other one, so this one is not reported as wrong. */
   needsOtherSecret: boolean
 }
 
@@ -69,23 +69,23 @@ export async function check({ body, headers: pasted, secret, nowMs }: CheckInput
     const mistakes = verdict.code === 'valid' ? [] : await explainStandard(values, body, secret, verdict)
     schemes.push({ scheme: 'standard-webhooks', verdict, mistakes, needsOtherSecret: false })
   }
-  // With both sent, one secret can be right for one of them only: the one it fits, or else the one that it has the form for.
-  const fitting = schemes.find(isFitting)?.scheme ?? (secret.trim().startsWith('whsec_') ? 'standard-webhooks' : 'x-signature')
+  // If both signatures were sent, the secret can belong to only one of them: the one it matches, or else the one whose format it has.
+  const matching = schemes.find(isMatching)?.scheme ?? (secret.trim().startsWith('whsec_') ? 'standard-webhooks' : 'x-signature')
   return {
     headers,
     schemes: schemes.map((each) => {
       const { scheme, verdict, mistakes } = each
-      return { scheme, verdict, mistakes, needsOtherSecret: schemes.length > 1 && scheme !== fitting && !isFitting(each) }
+      return { scheme, verdict, mistakes, needsOtherSecret: schemes.length > 1 && scheme !== matching && !isMatching(each) }
     }),
   }
 }
 
-/** The signature is right, or it is known what was changed. */
-function isFitting({ verdict, mistakes }: Checked): boolean {
+/** Whether the signature is correct, or it is proved what was changed. */
+function isMatching({ verdict, mistakes }: Checked): boolean {
   return (
     verdict.matches ||
     (verdict.code !== 'header_repeated' &&
-      mistakes.some(({ isProved, title }) => isProved && !title.startsWith('webhook-timestamp') && !title.startsWith('The body is n')))
+      mistakes.some(({ isProved, title }) => isProved && !title.startsWith('webhook-timestamp') && !title.startsWith('The body is not')))
   )
 }
 
@@ -107,46 +107,46 @@ async function explainX(values: PastedHeaders['values'], body: Uint8Array, secre
       {
         title: 'The whole batch was signed',
         advice:
-          'X-Signature of a batch is made of its first message alone, written as JSON.stringify writes it. Whoever signed this took the whole array. Compare with what packages/webhook does.',
+          'For a batch, X-Signature covers only the first message, serialized with JSON.stringify. This signature covers the whole array. Compare with packages/webhook.',
         isProved: true,
       },
     ]
   return [...mistakes, ...payloadMistakes(verdict), ...(verdict.code === 'signature_invalid' ? possibleCauses(body, 'x-signature') : [])]
 }
 
-/** The digest in the form it should have, and what is wrong with the form it has. */
+/** The digest in the expected format, and what is wrong with the received format. */
 function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
   const mistakes: Mistake[] = []
-  const wrong = (title: string, advice: string): void => void mistakes.push({ title, advice, isProved: false })
+  const report = (title: string, advice: string): void => void mistakes.push({ title, advice, isProved: false })
   let digest = header.trim().split(',')[0]?.trim() ?? ''
   if (/^sha\d+=/i.test(digest)) {
-    wrong(
-      'There is a prefix before the digest',
-      'X-Signature is 40 hex characters and nothing else. A prefix such as sha1= is another service’s.',
+    report(
+      'The digest has a prefix',
+      'X-Signature must be 40 hex characters and nothing else. Prefixes such as sha1= are used by other services.',
     )
     digest = digest.replace(/^sha\d+=/i, '')
   }
   const bytes = /^[A-Za-z0-9+/_-]{27}=?$/.test(digest) ? fromBase64(fromBase64Url(digest)) : null
   if (bytes?.length === 20) {
-    wrong('The digest is base64, not hex', "X-Signature is hex in lower case. Take the digest as hex: digest('hex').")
+    report('The digest is base64, not hex', "X-Signature must be lower-case hex. Encode the digest as hex: digest('hex').")
     return { digest: hex(bytes), mistakes }
   }
   if (/[A-F]/.test(digest) && /^[0-9a-f.…]+$/i.test(digest)) {
-    wrong('The digest is in upper case', 'X-Signature is hex in lower case, and it is compared as text.')
+    report('The digest is in upper case', 'X-Signature must be lower-case hex. It is compared as text.')
     digest = digest.toLowerCase()
   }
   const rest = digest.replace(/(?:\.{3}|…)$/, '')
   if (/^[0-9a-f]*$/.test(rest) && rest.length < 40)
-    wrong(
-      'The header is cut',
-      `${rest.length} of 40 hex characters are there. Logs and consoles shorten long values: copy it from the request itself.`,
+    report(
+      'The header is truncated',
+      `It has ${rest.length} of 40 hex characters. Logs and consoles shorten long values: copy it from the request itself.`,
     )
   else if (/^[0-9a-f]{64}$/.test(rest))
-    wrong(
-      'This is a digest of SHA-256',
-      'It has 64 hex characters; X-Signature is HMAC-SHA1, which has 40. Use sha1, or check the header webhook-signature instead.',
+    report(
+      'This is a SHA-256 digest',
+      'It has 64 hex characters. X-Signature is HMAC-SHA1, which has 40. Use SHA-1, or check the webhook-signature header instead.',
     )
-  else if (!/^[0-9a-f]{40}$/.test(rest)) wrong('This is no digest', 'X-Signature is 40 hex characters in lower case.')
+  else if (!/^[0-9a-f]{40}$/.test(rest)) report('This is not a digest', 'X-Signature must be 40 lower-case hex characters.')
   return { digest: rest, mistakes }
 }
 
@@ -154,11 +154,11 @@ function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
 
 async function explainStandard(values: PastedHeaders['values'], body: Uint8Array, secret: string, verdict: Verdict): Promise<Mistake[]> {
   const mistakes: Mistake[] = []
-  const wrong = (title: string, advice: string, isProved = false): void => void mistakes.push({ title, advice, isProved })
+  const report = (title: string, advice: string, isProved = false): void => void mistakes.push({ title, advice, isProved })
   if (verdict.code === 'signature_missing' && verdict.header !== undefined && valuesOf(values, verdict.header).length === 0) {
-    wrong(
+    report(
       `${verdict.header} is missing`,
-      'The signature is made over id, time and body, so all three headers are needed: webhook-id, webhook-timestamp and webhook-signature, of the same attempt.',
+      'The signature covers the id, the timestamp and the body, so all three headers of the same attempt are needed: webhook-id, webhook-timestamp and webhook-signature.',
     )
     return mistakes
   }
@@ -170,14 +170,14 @@ async function explainStandard(values: PastedHeaders['values'], body: Uint8Array
   const [timestamp = ''] = valuesOf(values, 'webhook-timestamp')
   const [header = ''] = valuesOf(values, 'webhook-signature')
   if (verdict.header === 'webhook-id')
-    wrong(
-      'webhook-id has a form that is not taken',
-      'Up to 256 visible characters without a full stop and without a comma. Is it cut, or is there something before it?',
+    report(
+      'webhook-id is invalid',
+      'It must have at most 256 printable characters without dots and commas. It may be truncated or have a prefix.',
     )
   const time = timestampMistake(timestamp, verdict)
   const read = readStandardHeader(header)
   if (verdict.matches) return [...mistakes, ...time, ...payloadMistakes(verdict)]
-  // Tried with the time in seconds, so that one mistake does not hide another.
+  // Tries the timestamp in seconds, so that one mistake does not hide another.
   const seconds = /^\d{13}$/.test(timestamp) ? timestamp.slice(0, 10) : timestamp
   const found = await search(body, secret, STANDARD_KEYS, async (bytes, key) => {
     const candidate = await standardDigest(key, id, seconds, bytes)
@@ -187,9 +187,9 @@ async function explainStandard(values: PastedHeaders['values'], body: Uint8Array
   })
   if (found !== null) return [...proved(read.mistakes), ...found, ...time]
   if (signingKey(secret) === null)
-    wrong(
+    report(
       'The secret is not a signing secret',
-      `A signing secret is whsec_ and base64. ${secret.startsWith('whsec_') ? 'What follows whsec_ is no base64: is it cut, or is a character missing?' : 'Is this the shared secret? That one makes X-Signature.'}`,
+      `A signing secret is whsec_ followed by base64. ${secret.startsWith('whsec_') ? 'The part after whsec_ is not base64. It may be truncated.' : 'This may be the shared secret, which is used for X-Signature.'}`,
     )
   return [
     ...mistakes,
@@ -205,25 +205,33 @@ async function explainStandard(values: PastedHeaders['values'], body: Uint8Array
 function timestampMistake(timestamp: string, { code, header, ageSeconds }: Verdict): Mistake[] {
   if (/^\d{13}$/.test(timestamp))
     return [
-      { title: 'webhook-timestamp is in milliseconds', advice: 'It is whole seconds since 1970: ten digits at present.', isProved: false },
+      {
+        title: 'webhook-timestamp is in milliseconds',
+        advice: 'It must be in whole seconds since 1970, currently ten digits.',
+        isProved: false,
+      },
     ]
   if (code === 'header_invalid' && header === 'webhook-timestamp')
     return [
-      { title: 'webhook-timestamp is not a number of seconds', advice: 'It is whole seconds since 1970, digits alone.', isProved: false },
+      {
+        title: 'webhook-timestamp is not a number of seconds',
+        advice: 'It must be in whole seconds since 1970, digits only.',
+        isProved: false,
+      },
     ]
   if (ageSeconds === null || Math.abs(ageSeconds) <= TOLERANCE_SECONDS) return []
   return ageSeconds > 0
     ? [
         {
-          title: `webhook-timestamp is ${words(ageSeconds)} old`,
-          advice: `Receivers refuse what is older than ${words(TOLERANCE_SECONDS)}, so that a request that somebody recorded is not taken again. When you check an old request by hand that is expected. When your receiver says it of fresh ones, look at its clock, and whether requests wait in a queue before they are verified.`,
+          title: `webhook-timestamp is ${durationText(ageSeconds)} old`,
+          advice: `Receivers reject requests that are more than ${durationText(TOLERANCE_SECONDS)} old, to prevent replay attacks. This is expected if you check an old request by hand. If your receiver rejects new requests, check its clock, and whether requests wait in a queue before they are verified.`,
           isProved: true,
         },
       ]
     : [
         {
-          title: `webhook-timestamp is ${words(-ageSeconds)} ahead`,
-          advice: 'The clock of this computer, or that of the service, is wrong. Settings, About says how the clock of the service is.',
+          title: `webhook-timestamp is ${durationText(-ageSeconds)} in the future`,
+          advice: 'The clock of this computer or of the service is wrong. Settings > About shows the server time.',
           isProved: true,
         },
       ]
@@ -231,34 +239,34 @@ function timestampMistake(timestamp: string, { code, header, ageSeconds }: Verdi
 
 function readStandardHeader(header: string): { digests: string[]; mistakes: Mistake[] } {
   const mistakes: Mistake[] = []
-  const wrong = (title: string, advice: string): void => {
+  const report = (title: string, advice: string): void => {
     if (!mistakes.some((known) => known.title === title)) mistakes.push({ title, advice, isProved: false })
   }
   const digests: string[] = []
-  // Two headers joined have a comma and a blank between the entries.
+  // Two joined headers have a comma and a space between their entries.
   if (/,\s+v\d/.test(header))
-    wrong(
+    report(
       'Two webhook-signature headers were joined',
-      'The header comes once, with its entries apart by a blank. A proxy that joins headers with commas makes it unreadable.',
+      'The header is sent once, with entries separated by spaces. A proxy may have joined two headers with a comma.',
     )
   for (const entry of header.split(/,?\s+/).filter((part) => part !== '')) {
     if (/^v(?!1,)\w+,/.test(entry)) continue
-    if (!entry.startsWith('v1,')) wrong('The version is missing', 'Each entry is v1, a comma, and the digest in base64.')
+    if (!entry.startsWith('v1,')) report('The version is missing', 'Each entry must be v1, a comma, and the digest in base64.')
     const text = entry.replace(/^v1[,=]/, '').replace(/(?:\.{3}|…)$/, '')
     if (/^[0-9a-f]{64}$/i.test(text)) {
-      wrong('The digest is hex, not base64', "webhook-signature is base64. Take the digest as base64: digest('base64').")
+      report('The digest is hex, not base64', "webhook-signature must be base64. Encode the digest as base64: digest('base64').")
       digests.push(base64(Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))))
     } else if (/[-_]/.test(text)) {
-      wrong('The digest is base64url', 'webhook-signature is plain base64, with + and / and padding.')
+      report('The digest is base64url', 'webhook-signature must be standard base64 with +, / and padding.')
       digests.push(padded(fromBase64Url(text)))
     } else if (text.length === 43) {
-      wrong('The padding is missing', 'The digest ends with =. Something cut it off, or read the header as a query.')
+      report('The padding is missing', 'The digest must end with =. It may have been removed when the header was parsed.')
       digests.push(padded(text))
     } else {
       if (!/^[A-Za-z0-9+/]{43}=$/.test(text))
-        wrong(
-          /^[A-Za-z0-9+/]*$/.test(text) && text.length < 44 ? 'The header is cut' : 'This is no digest',
-          `Of the digest ${text.length} characters are there, and it has 44. Logs and consoles shorten long values: copy it from the request itself.`,
+        report(
+          /^[A-Za-z0-9+/]*$/.test(text) && text.length < 44 ? 'The header is truncated' : 'This is not a digest',
+          `The digest has ${text.length} of 44 characters. Logs and consoles shorten long values: copy it from the request itself.`,
         )
       digests.push(text)
     }
@@ -266,11 +274,11 @@ function readStandardHeader(header: string): { digests: string[]; mistakes: Mist
   return { digests, mistakes }
 }
 
-// ── What is tried ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Variants to try ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Variant<T> {
   value: T
-  /** Null: as it was given. */
+  /** Null for the original value. */
   mistake: Omit<Mistake, 'isProved'> | null
 }
 
@@ -281,7 +289,7 @@ const X_KEYS: Keys = (secret) => [
   ...secretVariants(secret).map(({ value, mistake }) => ({ value: utf8(value), mistake })),
   ...withKey(signingKey(secret), {
     title: 'The secret was decoded before it was used',
-    advice: 'X-Signature is made with the shared secret as it stands, as UTF-8 text. Whoever signed this decoded it from base64 first.',
+    advice: 'X-Signature uses the shared secret as UTF-8 text. The signer decoded it from base64 first.',
   }),
 ]
 
@@ -292,7 +300,7 @@ const STANDARD_KEYS: Keys = (secret) => [
     value: utf8(text),
     mistake: {
       title: 'The secret was used as text',
-      advice: 'The key is what follows whsec_, decoded from base64. Whoever signed this took the text itself.',
+      advice: 'The key is the part after whsec_, decoded from base64. The signer used the text itself.',
     },
   })),
 ]
@@ -301,7 +309,7 @@ function withKey(key: Uint8Array | null, mistake: Variant<Uint8Array>['mistake']
   return key === null || key.length === 0 ? [] : [{ value: key, mistake }]
 }
 
-/** What comes along when a secret is copied. */
+/** The secret without what is often copied along with it. */
 function secretVariants(secret: string): Variant<string>[] {
   const variants: Variant<string>[] = []
   const add = (value: string, title: string, advice: string): void => {
@@ -310,28 +318,28 @@ function secretVariants(secret: string): Variant<string>[] {
   }
   add(
     secret.trim(),
-    'There are blanks around the secret',
-    'A blank or a line break came along when it was copied, or stands in the environment variable or file that it is read from. Trim it.',
+    'The secret has white space around it',
+    'A space or line break was copied with it, or is in the environment variable or file that it is read from. Trim the secret.',
   )
   add(
     secret.trim().replace(/^(['"`])(.*)\1$/, '$2'),
-    'There are quotes around the secret',
-    'They belong to the file that it was copied from, not to the secret.',
+    'The secret has quotes around it',
+    'The quotes belong to the file that it was copied from, not to the secret.',
   )
   add(
     secret.trim().replace(/^[A-Za-z_][A-Za-z0-9_]*=/, ''),
-    'The name of a variable stands before the secret',
-    'Only what follows the = is the secret.',
+    'The secret starts with a variable name',
+    'The secret is only the part after the = sign.',
   )
   add(
     `${secret}\n`,
-    'The secret was used with a line break at its end',
-    'Whoever signed this read it from a file and kept the line break. Trim it there.',
+    'The secret was used with a line break at the end',
+    'The signer read it from a file and kept the line break. Trim it there.',
   )
   return variants
 }
 
-/** What happens to a body between the network and whoever verifies it. */
+/** The body with common changes between the network and the verification undone. */
 export function bodyVariants(body: Uint8Array): Variant<Uint8Array>[] {
   const variants: Variant<Uint8Array>[] = [{ value: body, mistake: null }]
   const text = textOf(body)
@@ -343,35 +351,39 @@ export function bodyVariants(body: Uint8Array): Variant<Uint8Array>[] {
   }
   add(
     text.replace(/\r?\n$/, ''),
-    'There is a line break at the end of the body',
-    'Editors, echo and some loggers add one. The signature is of the bytes without it: use printf or --data-binary instead of echo.',
+    'The body has a line break at the end',
+    'Editors, echo and some loggers add one. The signature covers the body without it. Use printf or --data-binary instead of echo.',
   )
-  add(text.replace(/^\uFEFF/, ''), 'There is a byte order mark before the body', 'An editor wrote it. Save as UTF-8 without it.')
-  add(text.trim(), 'There is white space around the body', 'The signature is of the bytes as they were sent.')
+  add(
+    text.replace(/^\uFEFF/, ''),
+    'The body starts with a byte order mark',
+    'An editor added it. Save the body as UTF-8 without a byte order mark.',
+  )
+  add(text.trim(), 'The body has white space around it', 'The signature covers the exact bytes that were sent.')
   const written = parsed(text)
   if (written !== undefined && typeof written === 'object')
     add(
       JSON.stringify(written),
-      'The body was parsed and written anew',
-      'Blanks, line breaks or escapes are not as they were sent: it was formatted to be read, or written by another JSON library. Verify the bytes as received, before any parser: express.raw() in Express, request.get_data() in Flask, request.body in Django.',
+      'The body was parsed and serialized again',
+      'White space, line breaks or escapes differ from what was sent: the body was pretty-printed or serialized by another JSON library. Verify the raw bytes before parsing: express.raw() in Express, request.get_data() in Flask, request.body in Django.',
     )
   if (typeof written === 'string')
-    add(written, 'The body is JSON within a JSON string', 'It was stringified twice. Verify the inner text, which is what was sent.')
+    add(written, 'The body is JSON within a JSON string', 'It was serialized twice. Verify the inner text, which is what was sent.')
   if (/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) {
     const bytes = fromBase64(text.replaceAll(/\s/g, ''))
-    add(bytes, 'The body is base64', 'Some gateways hand bodies over so (isBase64Encoded). Decode it before it is verified.')
+    add(bytes, 'The body is base64', 'Some gateways pass bodies as base64 (isBase64Encoded). Decode the body before verifying it.')
   }
-  add(text.replaceAll(/\r\n/g, '\n'), 'The line breaks are CR LF', 'They were LF when it was signed.')
+  add(text.replaceAll(/\r\n/g, '\n'), 'The line breaks are CR LF', 'They were LF when the body was signed.')
   add(
     text.replaceAll(/\r?\n/g, '\r\n'),
     'The line breaks are LF',
-    'They were CR LF when it was signed; a text field of a browser changes them. Choose a file instead of pasting.',
+    'They were CR LF when the body was signed. Text fields in browsers change them: choose a file instead of pasting.',
   )
   add(`${text}\n`, 'A line break at the end of the body is missing', 'It was there when the body was signed.')
   return variants
 }
 
-/** The first change of body or secret that makes it match: the fewer changes the better. Null when none does. */
+/** The changes of body and secret that make the signature match, trying the fewest changes first. Null if none do. */
 async function search(
   body: Uint8Array,
   secret: string,
@@ -388,7 +400,7 @@ async function search(
   return null
 }
 
-// ── Words ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Texts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function isTruncated(received: string, whole: string): boolean {
   return received.length >= 6 && received.length < whole.length && whole.startsWith(received)
@@ -398,22 +410,22 @@ function truncationMistake(received: string, whole: string, header: SignatureHea
   if (!isTruncated(received, whole)) return []
   return [
     {
-      title: `${header} is cut`,
-      advice: `The first ${received.length} of ${whole.length} characters are right, and the rest is missing. Copy the whole value: logs and consoles shorten long ones.`,
+      title: `${header} is truncated`,
+      advice: `The first ${received.length} of ${whole.length} characters are correct; the rest is missing. Logs and consoles shorten long values: copy the full value.`,
       isProved: true,
     },
   ]
 }
 
-/** The form is the mistake, since the digest itself is right. The cut is told with its length elsewhere. */
+/** Marks format mistakes as proved, because the digest itself is correct. Truncation is reported elsewhere, with its length. */
 function proved(mistakes: readonly Mistake[]): Mistake[] {
-  return mistakes.filter(({ title }) => title !== 'The header is cut').map(({ title, advice }) => ({ title, advice, isProved: true }))
+  return mistakes.filter(({ title }) => title !== 'The header is truncated').map(({ title, advice }) => ({ title, advice, isProved: true }))
 }
 
 const REPEATED = (header: SignatureHeader): Mistake => ({
-  title: `${header} is there more than once`,
+  title: `${header} occurs more than once`,
   advice:
-    'Which of them would count is what a forger would like to choose, so none does. Does a proxy add headers of its own, or were two requests pasted together?',
+    'Repeated signature headers are rejected, because an attacker could add one. A proxy may add headers, or two requests were pasted together.',
   isProved: true,
 })
 
@@ -422,57 +434,57 @@ function payloadMistakes({ code }: Verdict): Mistake[] {
     return [
       {
         title: 'The body is not JSON',
-        advice: 'The service sends JSON in UTF-8. Is the body cut, or is it from another request?',
+        advice: 'The service sends JSON in UTF-8. The body may be truncated or from another request.',
         isProved: true,
       },
     ]
   if (code === 'invalid_payload')
     return [
       {
-        title: 'The body is no message',
-        advice: 'The service sends a JSON object, or an array of them that is not empty.',
+        title: 'The body is not a message',
+        advice: 'The service sends a JSON object or a non-empty array of objects.',
         isProved: true,
       },
     ]
   if (code === 'batch_unproven')
     return [
       {
-        title: 'Only the first message of the batch is proven',
+        title: 'Only the first message of the batch is verified',
         advice:
-          'X-Signature does not cover the other messages: anybody who has seen one signed message can append others. Give the destination a signing secret, whose signature covers the whole body, and make the receiver require it. With allowUnprovenMessages, @switchyard/webhook accepts such a batch.',
+          'X-Signature does not cover the other messages, so anyone who has one signed message can append others. Set a signing secret for the destination, whose signature covers the whole body, and make the receiver require it. With allowUnprovenMessages, @switchyard/webhook accepts such a batch.',
         isProved: true,
       },
     ]
   return []
 }
 
-/** Nothing that was tried helps: what is left, the most usual first. */
+/** What may be wrong if no tried mistake matches, most common first. */
 function possibleCauses(body: Uint8Array, scheme: Scheme): Mistake[] {
-  const guesses: Omit<Mistake, 'isProved'>[] = [
+  const causes: Omit<Mistake, 'isProved'>[] = [
     {
-      title: 'Another secret',
+      title: 'Wrong secret',
       advice:
         scheme === 'x-signature'
-          ? 'X-Signature is made with the shared secret of the destination that sent it, not with a signing secret (whsec_…), and not with that of another destination. When it was changed lately, what was sent before has the old one.'
-          : 'It is made with a signing secret (whsec_…) of the destination that sent it, not with the shared secret, and not with that of another destination.',
+          ? 'X-Signature uses the shared secret of the destination that sent the request, not a signing secret (whsec_…) and not the secret of another destination. If the secret was changed recently, earlier requests were signed with the old one.'
+          : 'webhook-signature uses a signing secret (whsec_…) of the destination that sent the request, not the shared secret and not the secret of another destination.',
     },
     {
-      title: 'A body that was changed',
+      title: 'Changed body',
       advice:
-        'Keys in another order, numbers written otherwise (1.0 and 1), or text in another encoding cannot be put back here. Keep the raw bytes where they come in and check those; choose them as a file, so that nothing is changed on the way.',
+        'Reordered keys, reformatted numbers (1.0 and 1) or another text encoding cannot be undone here. Save the raw bytes when the receiver gets them and choose them as a file, so that nothing changes them.',
     },
     {
-      title: 'Another request',
+      title: 'Body and headers of different requests',
       advice:
-        'Body and headers must be of the same request. Each attempt is signed anew by Standard Webhooks, and every batch has a signature of its own.',
+        'Body and headers must be from the same request. Standard Webhooks signs each attempt again, and every batch has its own signature.',
     },
   ]
   if (parsed(textOf(body)) === undefined)
-    guesses.unshift({ title: 'The body is not whole', advice: 'It is not JSON as it stands. Is the start or the end missing?' })
-  return guesses.map(({ title, advice }) => ({ title, advice, isProved: false }))
+    causes.unshift({ title: 'Incomplete body', advice: 'The body is not valid JSON. The start or the end may be missing.' })
+  return causes.map(({ title, advice }) => ({ title, advice, isProved: false }))
 }
 
-function words(seconds: number): string {
+function durationText(seconds: number): string {
   if (seconds < 120) return `${seconds} seconds`
   if (seconds < 7_200) return `${Math.round(seconds / 60)} minutes`
   if (seconds < 172_800) return `${Math.round(seconds / 3_600)} hours`

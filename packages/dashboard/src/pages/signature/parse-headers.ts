@@ -1,14 +1,14 @@
-// Headers as people paste them: a raw block from a log, the lines of `curl -v` or of a `curl` command, a JSON object, or only the value of
-// a signature. Every value of a name is kept, since a header that comes twice is one of the mistakes to be told.
+// Parses headers as people paste them: raw lines from a log, the output of `curl -v`, a `curl` command, a JSON object, or only the value
+// of a signature. Keeps all values of a header, because a repeated header is one of the mistakes to report.
 
 export type SignatureHeader = 'x-signature' | 'webhook-id' | 'webhook-timestamp' | 'webhook-signature'
 
 export interface PastedHeaders {
-  /** By name in lower case, in the order they came. */
+  /** Keyed by lower-case name, in the order of the text. */
   values: ReadonlyMap<string, readonly string[]>
-  /** What was read as a header although only its value was there. */
+  /** The header that a value without a name was taken for; null if every value had a name. */
   guessed: SignatureHeader | null
-  /** Lines that are no header. */
+  /** Lines that are not headers. */
   ignored: readonly string[]
 }
 
@@ -23,7 +23,7 @@ export function parseHeaders(text: string): PastedHeaders {
   let guessed: SignatureHeader | null = null
   let last: string[] | null = null
   for (const raw of whole.split(/\r?\n/)) {
-    // A line that begins with a blank goes on with the header before it, as in old HTTP and where a log was broken.
+    // A line that starts with white space continues the previous header, as in old HTTP and in wrapped logs.
     if (/^[ \t]+\S/.test(raw) && last !== null && lineOf(unwrapped(raw)) === null) {
       last.push(`${last.pop() ?? ''} ${raw.trim()}`.trim())
       continue
@@ -47,7 +47,7 @@ export function parseHeaders(text: string): PastedHeaders {
   return { values, guessed, ignored }
 }
 
-/** Without what `curl -v`, a `curl` command or a list puts around a header. */
+/** Removes what `curl -v`, a `curl` command or a list puts around a header. */
 function unwrapped(raw: string): string {
   let line = raw
     .trim()
@@ -74,7 +74,7 @@ function lineOf(line: string): [name: string, value: string] | null {
   return [name.toLowerCase(), /^(['"])(.*)\1$/.exec(value)?.[2] ?? value]
 }
 
-/** A value that can only be that of one header. */
+/** The header that a value without a name must belong to, judged by its form; null if unclear. */
 function bareName(line: string): SignatureHeader | null {
   if (/^v\d+a?,/.test(line)) return 'webhook-signature'
   if (/^(?:sha1=)?[0-9a-f]{6,64}(?:\.{3}|…)?$/i.test(line) || /^[A-Za-z0-9+/]{27}=$/.test(line)) return 'x-signature'
@@ -82,7 +82,7 @@ function bareName(line: string): SignatureHeader | null {
   return null
 }
 
-/** `{"X-Signature": "…"}` as a program logs its headers, or pairs in a list. Null for what is no JSON after all. */
+/** Parses `{"X-Signature": "…"}`, as programs log their headers, or a list of pairs. Null if the text is not JSON. */
 function jsonHeaders(text: string): PastedHeaders | null {
   let parsed: unknown
   try {
@@ -103,7 +103,7 @@ function jsonHeaders(text: string): PastedHeaders | null {
   return { values, guessed: null, ignored: [] }
 }
 
-/** `[["a","1"]]`, and `["a","1","b","2"]`, which is how Node.js has raw headers. */
+/** Accepts `[["a","1"]]` and `["a","1","b","2"]`, the form of rawHeaders in Node.js. */
 function pairsOf(list: unknown[]): unknown[] {
   if (!list.every((each) => typeof each === 'string')) return list
   return list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1]]] : []))

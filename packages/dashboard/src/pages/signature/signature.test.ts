@@ -1,5 +1,5 @@
-// Held against the vectors of packages/webhook: what it takes is valid here, what it refuses is refused with the same code. Then the usual
-// mistakes, each made on purpose and found again.
+// Runs the test vectors of packages/webhook: requests it accepts are valid here, and requests it rejects have the same code here. Then makes
+// each common mistake on purpose and checks that it is found.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -66,12 +66,12 @@ for (const { note, body, xSignature, sharedSecret } of [
   })
 }
 
-test('of a batch X-Signature is called valid only beside a signature of the whole body', async () => {
+test('X-Signature of a batch is valid only together with a signature of the whole body', async () => {
   const { body, xSignature } = vectors.batch
   const alone = await check({ body: utf8(body), headers: `X-Signature: ${xSignature}`, secret: vectors.sharedSecret, nowMs: 0 })
   assert.deepEqual(
     alone.schemes.map(({ verdict, mistakes }) => [verdict.code, mistakes.map(({ title }) => title)]),
-    [['batch_unproven', ['Only the first message of the batch is proven']]],
+    [['batch_unproven', ['Only the first message of the batch is verified']]],
   )
   const headers = `X-Signature: ${xSignature}\nwebhook-id: msg_1\nwebhook-timestamp: 1\nwebhook-signature: v1,${'A'.repeat(43)}=`
   const both = await check({ body: utf8(body), headers, secret: vectors.sharedSecret, nowMs: 0 })
@@ -95,18 +95,18 @@ for (const { note = 'documentation', id, timestamp, body, signature, secrets } o
 }
 
 for (const { note, secrets, nowSeconds, headers, body, code, header } of extra.refusals) {
-  test(`refused as packages/webhook does: ${note}`, async () => {
+  test(`rejected like packages/webhook: ${note}`, async () => {
     const keys = (secrets.signingSecrets ?? []).map((secret) => signingKey(secret) as Uint8Array)
     const verdicts = [
       ...(keys.length === 0 ? [] : [await verifyStandard(mapOf(headers), utf8(body), keys, nowSeconds * 1_000)]),
       ...(secrets.sharedSecret === undefined ? [] : [await verifyX(mapOf(headers), utf8(body), secrets.sharedSecret)]),
     ]
-    const refused = verdicts.find((verdict) => verdict.code !== 'valid')
-    assert.deepEqual([refused?.code, refused?.header], [code, header])
+    const rejected = verdicts.find((verdict) => verdict.code !== 'valid')
+    assert.deepEqual([rejected?.code, rejected?.header], [code, header])
   })
 }
 
-// ── The usual mistakes ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Common mistakes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 const { sharedSecret } = vectors
 const message = vectors.messages[0] as Signed
@@ -138,22 +138,22 @@ async function checkStandard(change: {
   return provedOf(result)
 }
 
-test('a body that was changed on the way is told by what changed it', async () => {
+test('finds what changed the body', async () => {
   const pretty = JSON.stringify(JSON.parse(message.body), null, 2)
-  assert.deepEqual(await checkX({ body: `${message.body}\n` }), ['There is a line break at the end of the body'])
-  assert.deepEqual(await checkX({ body: pretty }), ['The body was parsed and written anew'])
-  assert.deepEqual(await checkX({ body: message.body.replaceAll('é', '\\u00e9') }), ['The body was parsed and written anew'])
+  assert.deepEqual(await checkX({ body: `${message.body}\n` }), ['The body has a line break at the end'])
+  assert.deepEqual(await checkX({ body: pretty }), ['The body was parsed and serialized again'])
+  assert.deepEqual(await checkX({ body: message.body.replaceAll('é', '\\u00e9') }), ['The body was parsed and serialized again'])
   assert.deepEqual(await checkX({ body: JSON.stringify(message.body) }), ['The body is JSON within a JSON string'])
   assert.deepEqual(await checkX({ body: Buffer.from(message.body).toString('base64') }), ['The body is base64'])
-  assert.deepEqual(await checkX({ body: `\uFEFF${message.body}` }), ['There is a byte order mark before the body'])
-  assert.deepEqual(await checkStandard({ body: `${vectors.standardWebhooks.body}\r\n` }), ['There is a line break at the end of the body'])
+  assert.deepEqual(await checkX({ body: `\uFEFF${message.body}` }), ['The body starts with a byte order mark'])
+  assert.deepEqual(await checkStandard({ body: `${vectors.standardWebhooks.body}\r\n` }), ['The body has a line break at the end'])
 })
 
-test('a secret that is not quite the secret is told, and never quoted', async () => {
-  assert.deepEqual(await checkX({ secret: `${sharedSecret}\n` }), ['There are blanks around the secret'])
-  assert.deepEqual(await checkX({ secret: `"${sharedSecret}"` }), ['There are quotes around the secret'])
-  assert.deepEqual(await checkX({ secret: `SECRET=${sharedSecret}` }), ['The name of a variable stands before the secret'])
-  assert.deepEqual(await checkStandard({ secret: ` ${SECRET}` }), ['There are blanks around the secret'])
+test('finds what is wrong with the secret, and never quotes it', async () => {
+  assert.deepEqual(await checkX({ secret: `${sharedSecret}\n` }), ['The secret has white space around it'])
+  assert.deepEqual(await checkX({ secret: `"${sharedSecret}"` }), ['The secret has quotes around it'])
+  assert.deepEqual(await checkX({ secret: `SECRET=${sharedSecret}` }), ['The secret starts with a variable name'])
+  assert.deepEqual(await checkStandard({ secret: ` ${SECRET}` }), ['The secret has white space around it'])
   const result = await check({
     body: utf8(message.body),
     headers: `x-signature: ${message.xSignature}`,
@@ -162,38 +162,38 @@ test('a secret that is not quite the secret is told, and never quoted', async ()
   })
   assert.equal(JSON.stringify(result).includes('quite-another'), false)
   assert.deepEqual(provedOf(result), [])
-  assert.equal(result.schemes[0]?.mistakes[0]?.title, 'Another secret')
+  assert.equal(result.schemes[0]?.mistakes[0]?.title, 'Wrong secret')
 })
 
-test('both at once are told both', async () => {
+test('finds two mistakes at once', async () => {
   assert.deepEqual(await checkX({ body: `${message.body}\n`, secret: `${sharedSecret} ` }), [
-    'There is a line break at the end of the body',
-    'There are blanks around the secret',
+    'The body has a line break at the end',
+    'The secret has white space around it',
   ])
 })
 
-test('a digest in another form is told by its form', async () => {
+test('finds a digest in the wrong format', async () => {
   const bytes = Buffer.from(message.xSignature, 'hex')
   assert.deepEqual(await checkX({ header: bytes.toString('base64') }), ['The digest is base64, not hex'])
   assert.deepEqual(await checkX({ header: message.xSignature.toUpperCase() }), ['The digest is in upper case'])
-  assert.deepEqual(await checkX({ header: `sha1=${message.xSignature}` }), ['There is a prefix before the digest'])
-  assert.deepEqual(await checkX({ header: `${message.xSignature.slice(0, 12)}…` }), ['x-signature is cut'])
+  assert.deepEqual(await checkX({ header: `sha1=${message.xSignature}` }), ['The digest has a prefix'])
+  assert.deepEqual(await checkX({ header: `${message.xSignature.slice(0, 12)}…` }), ['x-signature is truncated'])
   const digest = vectors.standardWebhooks.signature.slice(3)
   assert.deepEqual(await checkStandard({ signature: `v1,${Buffer.from(digest, 'base64').toString('hex')}` }), [
     'The digest is hex, not base64',
   ])
   assert.deepEqual(await checkStandard({ signature: `v1,${digest.slice(0, -1)}` }), ['The padding is missing'])
   assert.deepEqual(await checkStandard({ signature: digest }), ['The version is missing'])
-  assert.deepEqual(await checkStandard({ signature: `v1,${digest.slice(0, 20)}` }), ['webhook-signature is cut'])
+  assert.deepEqual(await checkStandard({ signature: `v1,${digest.slice(0, 20)}` }), ['webhook-signature is truncated'])
 })
 
-test('a digest of SHA-256 under X-Signature is named', async () => {
+test('recognizes a SHA-256 digest in X-Signature', async () => {
   const header = hex(await hmac('SHA-256', utf8(sharedSecret), utf8(message.body)))
   const { schemes } = await check({ body: utf8(message.body), headers: `x-signature: ${header}`, secret: sharedSecret, nowMs: NOW_MS })
-  assert.deepEqual([schemes[0]?.verdict.code, schemes[0]?.mistakes[0]?.title], ['header_invalid', 'This is a digest of SHA-256'])
+  assert.deepEqual([schemes[0]?.verdict.code, schemes[0]?.mistakes[0]?.title], ['header_invalid', 'This is a SHA-256 digest'])
 })
 
-test('an old timestamp is told apart from a wrong signature', async () => {
+test('tells an old timestamp from a wrong signature', async () => {
   const { id, timestamp, body, signature } = vectors.standardWebhooks
   const headers = `webhook-id: ${id}\nwebhook-timestamp: ${timestamp}\nwebhook-signature: ${signature}`
   const result = await check({ body: utf8(body), headers, secret: SECRET, nowMs: NOW_MS + 3 * 3_600_000 })
@@ -201,16 +201,16 @@ test('an old timestamp is told apart from a wrong signature', async () => {
     [result.schemes[0]?.verdict.code, result.schemes[0]?.verdict.matches, provedOf(result)],
     ['timestamp_outside_tolerance', true, ['webhook-timestamp is 3 hours old']],
   )
-  assert.deepEqual(await checkStandard({ nowMs: NOW_MS - 600_000 }), ['webhook-timestamp is 10 minutes ahead'])
+  assert.deepEqual(await checkStandard({ nowMs: NOW_MS - 600_000 }), ['webhook-timestamp is 10 minutes in the future'])
 })
 
-test('the key of the other kind is found out', async () => {
+test('finds a key that was used for the wrong scheme', async () => {
   const body = utf8('{"a":1}')
   const headers = `x-signature: ${hex(await hmac('SHA-1', signingKey(SECRET) as Uint8Array, body))}`
   assert.deepEqual(provedOf(await check({ body, headers, secret: SECRET, nowMs: NOW_MS })), ['The secret was decoded before it was used'])
 })
 
-test('with both signatures sent, the one of the other secret is not called wrong', async () => {
+test('with both signatures, does not report the one that needs the other secret', async () => {
   const { id, timestamp, body, signature } = vectors.standardWebhooks
   const headers = `x-signature: ${'0'.repeat(40)}\nwebhook-id: ${id}\nwebhook-timestamp: ${timestamp}\nwebhook-signature: ${signature}`
   const { schemes } = await check({ body: utf8(body), headers, secret: SECRET, nowMs: NOW_MS })
@@ -230,7 +230,7 @@ test('with both signatures sent, the one of the other secret is not called wrong
   assert.deepEqual(await others({ secret: 'another shared secret' }), ['standard-webhooks'])
 })
 
-test('headers are read however they were copied', () => {
+test('parses headers in all formats', () => {
   const expected = [
     ['x-signature', [message.xSignature]],
     ['webhook-id', ['msg_1']],

@@ -1,5 +1,5 @@
-// The signature checker: a body, its headers and a secret go in, and it says valid or what differs. Everything is computed by the browser;
-// nothing is sent, stored or put into the address, so that a real secret can be pasted.
+// The signature checker: takes a body, its headers and a secret, and shows whether the signature is valid or what differs. Everything is
+// computed in the browser. Nothing is sent, stored or put into the address, so that real secrets can be pasted.
 
 import {
   Alert,
@@ -31,7 +31,7 @@ interface ChosenFile {
   bytes: Uint8Array
 }
 
-/** More is no body of the service, and a browser would be busy with it. */
+/** No request of the service is larger, and a larger file would block the browser. */
 const MAX_FILE_BYTES = 20_000_000
 
 export default function SignaturePage() {
@@ -41,31 +41,31 @@ export default function SignaturePage() {
   const [headers, setHeaders] = useState('')
   const [secret, setSecret] = useState('')
   const [result, setResult] = useState<{ result: CheckResult; body: Uint8Array } | null>(null)
-  const isAble = canCompute()
-  const isWhole = (text !== '' || file !== null) && headers.trim() !== '' && secret !== ''
+  const isSupported = canCompute()
+  const isComplete = (text !== '' || file !== null) && headers.trim() !== '' && secret !== ''
 
   useEffect(() => {
     setResult(null)
-    if (!isAble || !isWhole) return
-    let isOver = false
-    // Not for every letter: the variants of a large body take a moment.
+    if (!isSupported || !isComplete) return
+    let isCancelled = false
+    // Waits for a pause in typing, because trying the variants of a large body takes a moment.
     const timer = setTimeout(() => {
       const body = file?.bytes ?? utf8(text)
       void check({ body, headers, secret, nowMs: Date.now() }).then((found) => {
-        if (!isOver) setResult({ result: found, body })
+        if (!isCancelled) setResult({ result: found, body })
       })
     }, 200)
     return () => {
-      isOver = true
+      isCancelled = true
       clearTimeout(timer)
     }
-  }, [text, file, headers, secret, isAble, isWhole])
+  }, [text, file, headers, secret, isSupported, isComplete])
 
   const choose = async (chosen: File | null): Promise<void> => {
     setFileProblem(null)
     if (chosen === null) return
     if (chosen.size > MAX_FILE_BYTES)
-      setFileProblem(`${chosen.name} has ${byteCount(chosen.size)}; a body of the service is never so large.`)
+      setFileProblem(`${chosen.name} is too large (${byteCount(chosen.size)}). Choose a file of at most ${byteCount(MAX_FILE_BYTES)}.`)
     else setFile({ name: chosen.name, bytes: new Uint8Array(await chosen.arrayBuffer()) })
   }
   const fill = async (): Promise<void> => {
@@ -85,11 +85,11 @@ export default function SignaturePage() {
   return (
     <Page
       title="Signature checker"
-      about="Your receiver refuses what the service sends? Paste what it received. All is computed in this browser: nothing is sent anywhere, kept, or put into the address."
+      about="Find out why a receiver rejects a signature. Runs entirely in this browser: nothing is sent or stored."
       actions={
         <>
-          <Button variant="default" size="xs" onClick={() => void fill()} disabled={!isAble}>
-            Fill in an example
+          <Button variant="default" size="xs" onClick={() => void fill()} disabled={!isSupported}>
+            Load example
           </Button>
           <Button variant="default" size="xs" onClick={clear} disabled={text === '' && headers === '' && secret === '' && file === null}>
             Clear
@@ -97,10 +97,10 @@ export default function SignaturePage() {
         </>
       }
     >
-      {!isAble && (
-        <Alert color="orange" title="This browser does not compute digests on this page">
-          Browsers offer WebCrypto only over https and on localhost, and this page came over plain http. Open the dashboard over https or
-          through a tunnel (<Code>ssh -L 8080:localhost:8080 HOST</Code>), or use <Code>verify</Code> of packages/webhook.
+      {!isSupported && (
+        <Alert color="orange" title="Signatures cannot be computed on this page">
+          Browsers offer WebCrypto only over https and on localhost, and this page was loaded over http. Open the dashboard over https or
+          through a tunnel (<Code>ssh -L 8080:localhost:8080 HOST</Code>), or use <Code>verify</Code> from packages/webhook.
         </Alert>
       )}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
@@ -108,7 +108,7 @@ export default function SignaturePage() {
           {file === null ? (
             <Textarea
               label="Body"
-              description="Exactly as it was received, before any parser."
+              description="The exact request body, before parsing."
               placeholder={'{"version":1,"type":"track",…}'}
               value={text}
               onChange={(event) => setText(event.currentTarget.value)}
@@ -140,12 +140,12 @@ export default function SignaturePage() {
             <FileButton onChange={(chosen) => void choose(chosen)}>
               {(props) => (
                 <Button {...props} variant="subtle" size="compact-sm">
-                  Read the body from a file
+                  Choose a file
                 </Button>
               )}
             </FileButton>
             <Text size="xs" c="dimmed">
-              Keeps every byte; pasting changes CR LF to LF.
+              Preserves every byte. Pasting changes CR LF to LF.
             </Text>
           </Group>
           {fileProblem !== null && (
@@ -155,7 +155,7 @@ export default function SignaturePage() {
           )}
           <Textarea
             label="Headers"
-            description="All of the request, or only the signature: X-Signature, or webhook-id, webhook-timestamp and webhook-signature. As lines, as JSON, or as curl shows them."
+            description="All request headers, or only X-Signature, or webhook-id, webhook-timestamp and webhook-signature. As lines, JSON or curl output."
             placeholder={'X-Signature: cad3b811…'}
             value={headers}
             onChange={(event) => setHeaders(event.currentTarget.value)}
@@ -168,7 +168,7 @@ export default function SignaturePage() {
           />
           <PasswordInput
             label="Secret"
-            description="The shared secret of the destination for X-Signature, a signing secret (whsec_…) for webhook-signature."
+            description="For X-Signature the shared secret, for webhook-signature a signing secret (whsec_…) of the destination."
             value={secret}
             onChange={(event) => setSecret(event.currentTarget.value)}
             autoComplete="off"
@@ -180,10 +180,10 @@ export default function SignaturePage() {
         <Stack gap="md" miw={0} role="status" aria-label="Result">
           {result === null ? (
             <Paper withBorder p="md">
-              <Empty title={isWhole && isAble ? 'Checking' : 'Body, headers and secret, please'}>
-                {isWhole
+              <Empty title={isComplete && isSupported ? 'Checking …' : 'Enter body, headers and secret'}>
+                {isComplete
                   ? undefined
-                  : 'It says valid, or tries the usual mistakes one by one and tells which it was: a line break at the end, JSON written anew, a secret with a blank, a header that was cut, a timestamp that is too old.'}
+                  : 'If the signature does not match, common mistakes are tried: a trailing line break, reformatted JSON, white space around the secret, a truncated header, an old timestamp.'}
               </Empty>
             </Paper>
           ) : (
@@ -204,9 +204,9 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
   return (
     <>
       {schemes.length === 0 && (
-        <Alert color="orange" title="There is no signature in these headers">
-          Looked for X-Signature and for webhook-id, webhook-timestamp and webhook-signature. A destination without a secret sends none: set
-          one where you edit it.
+        <Alert color="orange" title="No signature found in these headers">
+          Expected X-Signature, or webhook-id, webhook-timestamp and webhook-signature. A destination without a secret does not sign its
+          requests: set a secret in its settings.
         </Alert>
       )}
       {schemes.map((checked) => (
@@ -214,7 +214,7 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
       ))}
       {headers.guessed !== null && (
         <Text size="xs" c="dimmed">
-          There was no name before the value; it was read as {headers.guessed}.
+          The value has no header name; it was treated as {headers.guessed}.
         </Text>
       )}
     </>
@@ -224,46 +224,41 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
 function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }, body }: { checked: Checked; body: Uint8Array }) {
   if (needsOtherSecret)
     return (
-      <Alert color="gray" variant="outline" title={`${NAMES[scheme]}: made with another secret`}>
-        The secret that you gave is that of the other signature.{' '}
-        {scheme === 'x-signature' ? 'This one is made with the shared secret' : 'This one is made with a signing secret (whsec_…)'}: paste
-        that one to check it too.
+      <Alert color="gray" variant="outline" title={`${NAMES[scheme]}: not checked`}>
+        The secret that you entered belongs to the other signature. To check this one, enter{' '}
+        {scheme === 'x-signature' ? 'the shared secret' : 'a signing secret (whsec_…)'} of the destination.
       </Alert>
     )
   const isValid = verdict.code === 'valid'
-  const isRightButRefused = !isValid && verdict.matches
-  const color = isValid ? 'teal' : isRightButRefused ? 'yellow' : 'red'
-  const word = isValid ? 'valid' : isRightButRefused ? 'the signature is right, the request is refused' : 'does not match'
+  const isCorrectButRejected = !isValid && verdict.matches
+  const color = isValid ? 'teal' : isCorrectButRejected ? 'yellow' : 'red'
+  const verdictText = isValid ? 'valid' : isCorrectButRejected ? 'signature correct, request rejected' : 'does not match'
   const isProved = mistakes.some((mistake) => mistake.isProved)
   return (
-    <Alert color={color} variant="outline" title={`${NAMES[scheme]}: ${word}`}>
+    <Alert color={color} variant="outline" title={`${NAMES[scheme]}: ${verdictText}`}>
       <Stack gap="sm">
         {isValid && (
           <Text size="sm">
             {scheme === 'x-signature' && isBatchOfSeveral(body)
-              ? 'The first message is unchanged. X-Signature does not cover the other messages of a batch: they are proven only if the Standard Webhooks signature is valid, too.'
+              ? 'The first message is unchanged. X-Signature does not cover the other messages of a batch: they are verified only if the Standard Webhooks signature is also valid.'
               : scheme === 'x-signature'
-                ? 'The body is as it was sent, and the secret is that of the destination.'
-                : 'Body, id and time are as they were sent, the secret is that of the destination, and the time is close enough to now.'}
+                ? 'The body is unchanged, and the secret is correct.'
+                : 'Body, id and timestamp are unchanged, the secret is correct, and the timestamp is recent enough.'}
           </Text>
         )}
         {!isValid && mistakes.length > 0 && (
           <>
             <Text size="sm" fw={600}>
-              {isProved
-                ? verdict.matches
-                  ? 'What is wrong:'
-                  : 'What differs, found by trying:'
-                : 'None of the usual mistakes explains it. What is left to look at:'}
+              {isProved ? (verdict.matches ? 'Problem:' : 'Cause:') : 'No common mistake matches. Possible causes:'}
             </Text>
             <List size="sm" spacing="xs" type="ordered">
-              {mistakes.map(({ title, advice, isProved: isSure }) => (
+              {mistakes.map(({ title, advice, isProved: isCertain }) => (
                 <List.Item key={title}>
                   <Group gap={6}>
                     <Text span size="sm" fw={600}>
                       {title}
                     </Text>
-                    {isSure && (
+                    {isCertain && (
                       <Badge size="xs" variant="outline" color="gray" tt="none">
                         certain
                       </Badge>
@@ -278,7 +273,7 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
         {!verdict.matches && <Digests received={verdict.received} computed={verdict.computed} />}
         {!isValid && (
           <Text size="xs" c="dimmed">
-            A receiver with packages/webhook refuses this with <Code>{verdict.code}</Code>
+            packages/webhook rejects this request with <Code>{verdict.code}</Code>
             {verdict.header !== undefined && <> for {verdict.header}</>}.
           </Text>
         )}
@@ -291,17 +286,17 @@ function Digests({ received, computed }: { received: readonly string[]; computed
   return (
     <Stack gap={6}>
       <Text size="xs" fw={600}>
-        In the header
+        Received
       </Text>
       {received.length === 0 ? (
-        <Text size="sm">nothing</Text>
+        <Text size="sm">none</Text>
       ) : (
         received.map((value, at) => <Copyable key={at} text={value} label="the received signature" />)
       )}
       {computed !== null && (
         <>
           <Text size="xs" fw={600}>
-            Computed from this body and secret
+            Computed from body and secret
           </Text>
           <Copyable text={computed} label="the computed signature" />
         </>
@@ -315,19 +310,19 @@ function About() {
     <Paper withBorder p="md">
       <Stack gap="xs">
         <Title order={2} size="h5">
-          How they are made
+          Signature formats
         </Title>
         <Text size="sm">
-          <b>X-Signature</b> is the HMAC-SHA1 of the body with the shared secret as text, in lower-case hex. Of a batch it is that of the
-          first message alone.
+          <b>X-Signature</b> is the HMAC-SHA1 of the body with the shared secret as the key, in lower-case hex. For a batch, it covers only
+          the first message.
         </Text>
         <Text size="sm">
-          <b>Standard Webhooks</b> is the HMAC-SHA256 of <Code>id.timestamp.body</Code>, with the bytes that follow <Code>whsec_</Code> in
-          base64 as the key, written as <Code>v1,</Code> and base64. While a secret is changed there are two of them in the header, and one
-          that matches is enough. What is more than 300 seconds old is refused.
+          <b>Standard Webhooks</b> is the HMAC-SHA256 of <Code>id.timestamp.body</Code> in base64, prefixed with <Code>v1,</Code>. The key
+          is the base64-decoded part of the secret after <Code>whsec_</Code>. During a key rotation the header has two signatures, and one
+          match is enough. Requests more than 300 seconds old are rejected.
         </Text>
         <Text size="sm">
-          In Node.js, <Code>verify(request, {'{ signingSecrets }'})</Code> of packages/webhook does all of it.
+          In Node.js, use <Code>verify(request, {'{ signingSecrets }'})</Code> from packages/webhook.
         </Text>
       </Stack>
     </Paper>

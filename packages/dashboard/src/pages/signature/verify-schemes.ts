@@ -1,11 +1,11 @@
-// Both signatures as packages/webhook checks them, with WebCrypto instead of node:crypto: the same headers are asked for, the same forms
-// taken, the same codes given. The vectors of that package hold the two together. Nothing here guesses; explain.ts does.
+// Verifies both signature schemes like packages/webhook, but with WebCrypto instead of node:crypto: same headers, same accepted formats,
+// same error codes. Both are tested with that package's vectors. Nothing here guesses; find-mistakes.ts does.
 
 import type { SignatureHeader } from './parse-headers.ts'
 
 export type Headers = ReadonlyMap<string, readonly string[]>
 
-/** As packages/webhook refuses; `valid` when it would not. */
+/** The error code of packages/webhook, or `valid` if it would accept the request. */
 export type Code =
   | 'valid'
   | 'signature_missing'
@@ -20,13 +20,13 @@ export type Code =
 export interface Verdict {
   code: Code
   header?: SignatureHeader
-  /** In full, what the headers say; empty where they could not be read. */
+  /** The full values of the signature header; empty if it is missing. */
   received: readonly string[]
-  /** What the secret makes of the body, as the header would have it; null where that cannot be said. */
+  /** The signature computed from the body and the secret, in the format of the header; null if it cannot be computed. */
   computed: string | null
-  /** Whether the signature by itself is right, whatever else is not. */
+  /** Whether the signature itself is correct, even if the request is rejected for another reason. */
   matches: boolean
-  /** Of webhook-timestamp: how many seconds ago it was, negative when ahead. */
+  /** The age of webhook-timestamp in seconds; negative if it is in the future. */
   ageSeconds: number | null
 }
 
@@ -46,7 +46,7 @@ export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(text)
 }
 
-/** Browsers keep it from pages that came over plain http from elsewhere than this machine. */
+/** Whether WebCrypto is available. Browsers offer it only over https and on localhost. */
 export function canCompute(): boolean {
   return (globalThis.crypto as Crypto | undefined)?.subtle !== undefined
 }
@@ -64,25 +64,25 @@ export function base64(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
 }
 
-/** Null for what is not base64 as it is written by machines. */
+/** Null if the text is not canonical base64. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null
   try {
     const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
     const canonical = base64(bytes)
-    // atob takes what has stray bits at its end, which would make a mistyped secret another key.
+    // atob ignores excess bits at the end, which would turn a mistyped secret into a different key.
     return text === canonical || text === canonical.replace(/=+$/, '') ? bytes : null
   } catch {
     return null
   }
 }
 
-/** The key's bytes of `whsec_…`; null for what is none. */
+/** The key bytes of `whsec_…`; null if it is not a signing secret. */
 export function signingKey(secret: string): Uint8Array<ArrayBuffer> | null {
   return fromBase64(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret)
 }
 
-/** The text of a body; null for bytes that are not UTF-8. */
+/** The body as text; null if it is not UTF-8. */
 export function textOf(body: Uint8Array): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
@@ -101,7 +101,7 @@ export function isBatchOfSeveral(body: Uint8Array): boolean {
   return Array.isArray(payload) && payload.length > 1
 }
 
-/** What X-Signature is made of: the body, or of a batch the first message written anew. Null where there is none. */
+/** The bytes that X-Signature signs: the body, or for a batch the first message serialized again. Null if there is none. */
 export function xSignedBytes(body: Uint8Array): Uint8Array | null {
   if (!isBatch(body)) return body
   const batch = parsed(textOf(body))
@@ -121,7 +121,7 @@ export async function standardDigest(key: Uint8Array, id: string, timestamp: str
   return base64(await hmac('SHA-256', key, signed))
 }
 
-/** `isBodySigned`: a Standard Webhooks signature covers the messages of a batch that X-Signature does not. */
+/** `isBodySigned`: whether there is also a Standard Webhooks signature, which covers all messages of a batch. X-Signature covers only the first. */
 export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: string, isBodySigned = false): Promise<Verdict> {
   const received = valuesOf(headers, 'x-signature')
   const computed = await xDigest(body, utf8(sharedSecret))
@@ -136,7 +136,7 @@ export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: 
   return { ...verdict, code }
 }
 
-/** With several secrets any of them will do. */
+/** With several keys, a match with any of them is enough. */
 export async function verifyStandard(
   headers: Headers,
   body: Uint8Array,
@@ -168,7 +168,7 @@ export async function verifyStandard(
   return { ...verdict, code: payloadCode(body) }
 }
 
-/** The v1 digests; undefined where an entry is one that no sender writes. */
+/** The v1 digests; undefined if an entry is malformed. */
 export function parseSignatures(value: string): string[] | undefined {
   const entries = value.split(' ')
   if (value.length > MAX_SIGNATURE_HEADER_LENGTH || entries.length > MAX_SIGNATURES) return undefined
@@ -182,7 +182,7 @@ export function parseSignatures(value: string): string[] | undefined {
   return digests
 }
 
-/** What is wrong with a body whose signature is right. */
+/** What is wrong with a body whose signature is correct. */
 export function payloadCode(body: Uint8Array): 'valid' | 'invalid_json' | 'invalid_payload' {
   const payload = parsed(textOf(body))
   if (payload === undefined) return 'invalid_json'

@@ -1,4 +1,4 @@
-// Asks for the name of a source: of a new one, or another for one that is there.
+// A dialog for the name of a source, either new or to be renamed.
 
 import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
@@ -9,11 +9,11 @@ export interface NameDialogProps {
   opened: boolean
   onClose: () => void
   title: string
-  /** What happens, in a sentence. */
-  about: string
+  /** What happens, in one sentence. */
+  description: string
   verb: string
   initial?: string
-  /** Rejects with what the API refused. */
+  /** Rejects with the error of the API. */
   onSave: (name: string) => Promise<unknown>
 }
 
@@ -25,23 +25,23 @@ export function NameDialog(props: NameDialogProps) {
   )
 }
 
-function Fields({ onClose, about, verb, initial = '', onSave }: NameDialogProps) {
+function Fields({ onClose, description, verb, initial = '', onSave }: NameDialogProps) {
   const [name, setName] = useState(initial)
-  const [isTried, setTried] = useState(false)
+  const [wasSubmitted, setSubmitted] = useState(false)
   const [isBusy, setBusy] = useState(false)
-  const [refusal, setRefusal] = useState<string | null>(null)
+  const [apiError, setApiError] = useState<string | null>(null)
   const problem = nameProblem(name)
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
-    setTried(true)
+    setSubmitted(true)
     if (problem !== null) return
     setBusy(true)
-    setRefusal(null)
+    setApiError(null)
     try {
       await onSave(name)
       onClose()
     } catch (error) {
-      setRefusal((error as ApiProblem).message)
+      setApiError((error as ApiProblem).message)
     } finally {
       setBusy(false)
     }
@@ -50,21 +50,21 @@ function Fields({ onClose, about, verb, initial = '', onSave }: NameDialogProps)
     <form onSubmit={(event) => void submit(event)} noValidate>
       <Stack>
         <Text size="sm" c="dimmed">
-          {about}
+          {description}
         </Text>
         <TextInput
           label="Name"
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={isTried || name.length > 100 ? problem : null}
+          error={wasSubmitted || name.length > 100 ? problem : null}
           data-autofocus
           autoComplete="off"
           data-1p-ignore
           required
         />
-        {refusal !== null && (
+        {apiError !== null && (
           <Alert color="red" role="alert">
-            {refusal}
+            {apiError}
           </Alert>
         )}
         <Group justify="flex-end">

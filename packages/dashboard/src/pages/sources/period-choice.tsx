@@ -1,4 +1,4 @@
-// Over which time volumes are counted, in the address.
+// Chooses the period over which messages are counted. It is kept in the page's address.
 
 import { SegmentedControl } from '@mantine/core'
 import { useSearchState } from '../../url-state.ts'

@@ -1,4 +1,4 @@
-// The state of a source in words.
+// Badges for the state of a source.
 
 import { Badge, Group } from '@mantine/core'
 import type { Schemas } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-// One source: what it sent, its write keys, how to send with them, where its messages go, and what of it was refused and why.
+// The page of one source: message counts, write keys, code snippets, destinations, OAuth, and rejected calls.
 
 import { Alert, Anchor, Badge, Button, Code, Group, Paper, SimpleGrid, Skeleton, Stack, Switch, Text, Title } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -38,14 +38,14 @@ export default function SourcePage() {
       <Page title="Source">
         {source.error.code === 'source_not_found' ? (
           <Empty
-            title="There is no such source"
+            title="Source not found"
             action={
               <Button component={Link} href="/sources">
                 All sources
               </Button>
             }
           >
-            It was deleted, or a part of the address is missing.
+            It was deleted, or the address is incomplete.
           </Empty>
         ) : (
           <ErrorAlert problem={source.error} onRetry={() => void source.refetch()} />
@@ -55,13 +55,13 @@ export default function SourcePage() {
   if (source.data === undefined)
     return (
       <Page title="Source">
-        <Loading lines={6} label="Loading the source" />
+        <Loading lines={6} label="Loading source" />
       </Page>
     )
-  return <Shown key={id} source={source.data} />
+  return <SourceDetails key={id} source={source.data} />
 }
 
-function Shown({ source }: { source: Source }) {
+function SourceDetails({ source }: { source: Source }) {
   const { isAdmin } = useSession()
   const { id, name, enabled, writeKeys, requireOAuth, createdAt } = source
   const newest = writeKeys.at(-1)
@@ -73,7 +73,7 @@ function Shown({ source }: { source: Source }) {
           <Actions source={source} />
         ) : (
           <Text size="sm" c="dimmed">
-            read only: your token may only look
+            Read-only: your token has the role viewer
           </Text>
         )
       }
@@ -87,31 +87,37 @@ function Shown({ source }: { source: Source }) {
           </Text>
         </Group>
         <Group gap="md">
-          <ViewLink to={`/messages?sourceId=${encodeURIComponent(id)}`}>Its messages</ViewLink>
-          <ViewLink to={`/live?sourceId=${encodeURIComponent(id)}`}>Watch it live</ViewLink>
+          <ViewLink to={`/messages?sourceId=${encodeURIComponent(id)}`}>View messages</ViewLink>
+          <ViewLink to={`/live?sourceId=${encodeURIComponent(id)}`}>View live</ViewLink>
         </Group>
       </Stack>
       {!enabled && (
-        <Alert color="orange" variant="light" title="It is disabled">
-          Every call with its write keys is refused with 403 source_disabled and not stored. What it sent before is still delivered.
+        <Alert color="orange" variant="light" title="This source is disabled">
+          Calls with its write keys are rejected with 403 source_disabled and not stored. Messages accepted earlier are still delivered.
         </Alert>
       )}
       <Volumes id={id} />
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
-        <Section title="Write keys" about="Whoever has one can send as this source. They are no secret in a browser, and read nothing.">
+        <Section
+          title="Write keys"
+          about="Anyone with a write key can send messages as this source. Write keys cannot read data, so they may be used in browsers."
+        >
           <WriteKeys source={source} isAdmin={isAdmin} />
         </Section>
-        <Section title="Send to it" about={writeKeys.length > 1 ? 'With the newest key filled in.' : 'With the key filled in.'}>
+        <Section
+          title="Send messages"
+          about={writeKeys.length > 1 ? 'Snippets use the newest write key.' : 'Snippets use the write key of this source.'}
+        >
           {newest !== undefined && <Snippets writeKey={newest} requireOAuth={requireOAuth} />}
         </Section>
-        <Section title="Where its messages go">
+        <Section title="Destinations">
           <Destinations id={id} isAdmin={isAdmin} />
         </Section>
         <Section title="OAuth 2.0">
           <OAuth source={source} isAdmin={isAdmin} />
         </Section>
       </SimpleGrid>
-      <Refused id={id} />
+      <Rejected id={id} />
     </Page>
   )
 }
@@ -142,16 +148,16 @@ function Volumes({ id }: { id: string }) {
   const volume = useVolumes([id], period).get(id)
   const data = volume?.data
   const numbers: [name: string, value: number | undefined, about: string][] = [
-    ['Accepted', data?.accepted, 'stored, for every destination'],
-    ['Duplicates', data?.duplicates, 'had been accepted before, and were dropped'],
-    ['Rejected', data?.rejected, 'refused, and not stored'],
-    ['Suppressed', data?.suppressed, 'of users whose messages are dropped'],
+    ['Accepted', data?.accepted, 'stored and routed'],
+    ['Duplicates', data?.duplicates, 'already accepted; dropped'],
+    ['Rejected', data?.rejected, 'not stored'],
+    ['Suppressed', data?.suppressed, 'of suppressed users; dropped'],
   ]
   return (
-    <Section title="Volumes">
+    <Section title="Messages">
       <Group justify="space-between" gap="sm">
         <Text size="sm" c="dimmed">
-          Messages in the last {period.words}
+          In the last {period.words}
         </Text>
         <PeriodChoice />
       </Group>
@@ -184,13 +190,13 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
   return (
     <Loaded query={destinations} lines={3}>
       {({ data }) => {
-        const fed = data.filter(({ sourceIds }) => sourceIds.includes(id))
-        if (fed.length === 0)
+        const connected = data.filter(({ sourceIds }) => sourceIds.includes(id))
+        if (connected.length === 0)
           return (
             <Stack gap="sm" align="flex-start">
               <Text size="sm">
-                Nowhere yet: no destination takes its messages. They are stored, and what was accepted before a destination takes them does
-                not go to it.
+                No destination receives messages of this source. Messages are stored, but those accepted before a destination is connected
+                are not sent to it.
               </Text>
               {data.length === 0 ? (
                 isAdmin && (
@@ -199,13 +205,13 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                   </Button>
                 )
               ) : (
-                <ViewLink to="/destinations">Choose this source in the settings of a destination</ViewLink>
+                <ViewLink to="/destinations">Select this source in a destination</ViewLink>
               )}
             </Stack>
           )
         return (
-          <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Destinations that it feeds">
-            {fed.map(({ id: destinationId, name, enabled, paused, filter }) => (
+          <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Connected destinations">
+            {connected.map(({ id: destinationId, name, enabled, paused, filter }) => (
               <Group key={destinationId} component="li" gap="xs">
                 <Anchor
                   component={Link}
@@ -222,7 +228,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 )}
                 {isFiltered(filter) && (
                   <Text span size="xs" c="dimmed">
-                    takes some of them, by its filter
+                    filtered
                   </Text>
                 )}
               </Group>
@@ -248,26 +254,28 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
     <Stack gap="sm">
       <Switch
         label="Require an access token"
-        description="On: a write key alone is refused. A server sends with an access token, which it gets with a private key that never leaves it, and which ends after a day. Not for browsers: a page cannot keep a key."
+        description="Rejects calls that have only a write key. Servers get an access token with their private key; it is valid for one day. Not suitable for browsers, which cannot keep a private key secret."
         checked={requireOAuth}
         disabled={!isAdmin || change.isPending}
         onChange={(event) => {
           if (event.currentTarget.checked) setAsking(true)
           else
-            void set(false).catch(({ message }: ApiProblem) => notifications.show({ color: 'red', title: 'That was not changed', message }))
+            void set(false).catch(({ message }: ApiProblem) =>
+              notifications.show({ color: 'red', title: 'Could not change the setting', message }),
+            )
         }}
       />
       {!isAdmin && (
         <Text size="xs" c="dimmed">
-          Your token may only look, so this cannot be changed here.
+          Changing this needs a token with the role admin.
         </Text>
       )}
       <Loaded query={apps} lines={1}>
         {() => (
           <Text size="sm">
             {attached.length === 0
-              ? 'No OAuth application is attached to it. '
-              : `${attached.length === 1 ? 'The OAuth application' : 'The OAuth applications'} ${attached.map((app) => app.name).join(', ')} may send to it. `}
+              ? 'No OAuth application can send to this source. '
+              : `${attached.length === 1 ? 'The OAuth application' : 'The OAuth applications'} ${attached.map((app) => app.name).join(', ')} can send to this source. `}
             <ViewLink to="/settings/oauth">OAuth applications</ViewLink>
           </Text>
         )}
@@ -276,17 +284,17 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
         opened={isAsking}
         onClose={() => setAsking(false)}
         title="Require an access token?"
-        verb="Require it"
+        verb="Require access token"
         onConfirm={() => set(true)}
       >
         <Stack gap="xs">
           <Text size="sm">
-            From now on, calls to {name} with a write key alone are refused with 401 oauth_required and not stored. Clients do not send
-            again what was refused.
+            From now on, calls to {name} with only a write key are rejected with 401 oauth_required and not stored. Clients do not retry
+            rejected messages.
           </Text>
           {apps.data !== undefined && attached.length === 0 && (
             <Text size="sm" fw={600}>
-              No OAuth application is attached to it: nobody could send to it at all.
+              No OAuth application can send to this source, so all calls will be rejected.
             </Text>
           )}
         </Stack>
@@ -295,21 +303,20 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
   )
 }
 
-function Refused({ id }: { id: string }) {
+function Rejected({ id }: { id: string }) {
   const rejections = useApi('GET /api/rejections', { everyMs: 10_000 })
   return (
     <Section
-      title="Refused calls"
-      about="Since the installation began, by code. What was refused is not stored; the start of the last of each is kept, to find who sends it."
+      title="Rejected calls"
+      about="By error code, since the installation was created. Rejected messages are not stored; only the start of the latest one of each code is kept, to help find the sender."
     >
       <Loaded query={rejections} lines={3}>
         {({ data }) => {
           const rows = data.filter(({ sourceId }) => sourceId === id).sort((a, b) => b.lastAt.localeCompare(a.lastAt))
-          if (rows.length > 0) return <RejectedCalls rows={rows} label="Refused calls by code" />
+          if (rows.length > 0) return <RejectedCalls rows={rows} label="Rejected calls by code" />
           return (
             <Text size="sm">
-              None. Calls with a key that is not known are counted apart:{' '}
-              <ViewLink to="/sources">refused before the source was known</ViewLink>.
+              None. Calls with an unknown write key are listed under <ViewLink to="/sources">rejected calls without a source</ViewLink>.
             </Text>
           )
         }}
@@ -324,13 +331,13 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
   const change = useChange('PATCH /api/sources/{id}', ...STALE)
   const remove = useChange('DELETE /api/sources/{id}', 'GET /api/sources', 'GET /api/destinations')
   const destinations = useApi('GET /api/destinations', { query: ALL })
-  const fed = destinations.data?.data.filter(({ sourceIds }) => sourceIds.includes(id))
+  const connected = destinations.data?.data.filter(({ sourceIds }) => sourceIds.includes(id))
   const asked = params.get('do')
   const ask = (what: string | null): void => changeAddress({ do: what }, { replace: true })
   const enable = (): void =>
     change.mutate(
       { params: { id }, body: { enabled: true } },
-      { onError: ({ message }: ApiProblem) => notifications.show({ color: 'red', title: 'It was not enabled', message }) },
+      { onError: ({ message }: ApiProblem) => notifications.show({ color: 'red', title: 'Could not enable the source', message }) },
     )
   return (
     <>
@@ -352,8 +359,8 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
       <NameDialog
         opened={asked === 'rename'}
         onClose={() => ask(null)}
-        title="Rename"
-        about="The name is for people. Write keys and destinations stay as they are."
+        title="Rename source"
+        description="Write keys and destinations do not change."
         verb="Rename"
         initial={name}
         onSave={(to) => change.mutateAsync({ params: { id }, body: { name: to } })}
@@ -366,41 +373,40 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
         onConfirm={() => change.mutateAsync({ params: { id }, body: { enabled: false } })}
       >
         <Text size="sm">
-          From now on every call with {writeKeys.length === 1 ? 'its write key' : `one of its ${exactCount(writeKeys.length)} write keys`}{' '}
-          is refused with 403 source_disabled and not stored. Clients do not send again what was refused: it is lost. What was accepted
-          before is still delivered. You can enable it again at any time.
+          From now on, calls with {writeKeys.length === 1 ? 'its write key' : `any of its ${exactCount(writeKeys.length)} write keys`} are
+          rejected with 403 source_disabled and not stored. Clients do not retry rejected messages, so they are lost. Messages accepted
+          earlier are still delivered. You can enable the source again at any time.
         </Text>
       </ConfirmDialog>
       <ConfirmDialog
         opened={asked === 'delete'}
         onClose={() => ask(null)}
         title={`Delete ${name}?`}
-        verb="Delete the source"
+        verb="Delete source"
         typed={name}
         onConfirm={async () => {
           await remove.mutateAsync({ params: { id } })
           notifications.show({ message: `${name} was deleted.` })
-          // After the dialog has left the address.
+          // After the dialog has been removed from the address.
           setTimeout(() => navigate('/sources'), 0)
         }}
       >
         <Stack gap="xs">
           <Text size="sm">
-            {writeKeys.length === 1 ? 'Its write key is' : `Its ${exactCount(writeKeys.length)} write keys are`} refused from now on, with
-            401 <Code>invalid_write_key</Code>: what is sent with {writeKeys.length === 1 ? 'it' : 'them'} is not stored. This cannot be
-            undone.
+            From now on, calls with {writeKeys.length === 1 ? 'its write key' : `any of its ${exactCount(writeKeys.length)} write keys`} are
+            rejected with 401 <Code>invalid_write_key</Code> and not stored. This cannot be undone.
           </Text>
-          {fed !== undefined && (
+          {connected !== undefined && (
             <Text size="sm">
-              {fed.length === 0
-                ? 'No destination takes its messages.'
-                : `${fed.length === 1 ? 'One destination gets' : `${exactCount(fed.length)} destinations get`} nothing more from it: ${fed
+              {connected.length === 0
+                ? 'No destination receives its messages.'
+                : `${connected.length === 1 ? '1 destination receives' : `${exactCount(connected.length)} destinations receive`} no more messages from it: ${connected
                     .slice(0, 5)
                     .map((each) => each.name)
-                    .join(', ')}${fed.length > 5 ? ' and others' : ''}.`}
+                    .join(', ')}${connected.length > 5 ? ' and others' : ''}.`}
             </Text>
           )}
-          <Text size="sm">What it has sent stays stored as long as messages are kept, and what is still owed is delivered.</Text>
+          <Text size="sm">Stored messages stay until retention removes them, and pending deliveries are still sent.</Text>
         </Stack>
       </ConfirmDialog>
     </>

@@ -1,4 +1,4 @@
-// All sources: what each sent over a period, and a way to add one. Below, the calls that were refused before it was known whose they are.
+// The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
 import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useEffect, useState } from 'react'
@@ -21,10 +21,10 @@ import { useVolumes, type Volume, type VolumeState } from './use-volumes.ts'
 
 type Source = Schemas['Source']
 
-/** Each that is shown asks for its own series. */
+/** Limited because every shown source loads its own statistics. */
 const SHOWN_AT_FIRST = 20
-/** Fewer than this are seen at a glance. */
-const WORTH_A_FILTER = 8
+/** From this number of sources on, a filter is shown. */
+const MIN_FOR_FILTER = 8
 
 export default function SourcesPage() {
   const { isAdmin } = useSession()
@@ -33,7 +33,7 @@ export default function SourcesPage() {
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
   const isCreating = params.get('create') === 'yes'
   const { hasNextPage, isFetchingNextPage, fetchNextPage, rows } = list
-  // The filter looks through all of them, and they are as few as a configuration holds.
+  // The filter searches all sources, so all pages are loaded. There are only as many as a configuration holds.
   useEffect(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
@@ -47,19 +47,19 @@ export default function SourcesPage() {
   ) : null
 
   return (
-    <Page title="Sources" about="Where messages come from: an application, a site, a server. Each has write keys of its own." actions={add}>
+    <Page title="Sources" about="Where messages come from: an app, a website, a server. Each source has its own write keys." actions={add}>
       {list.problem !== null && rows.length === 0 ? (
         <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading lines={6} label="Loading sources" />
       ) : rows.length === 0 ? (
-        <Empty title="No source" action={add ?? <Text size="sm">Somebody with an admin token can add one.</Text>}>
-          Without a source there is no write key, and every call is refused. Add one for each application that sends.
+        <Empty title="No sources yet" action={add ?? <Text size="sm">An admin can add one.</Text>}>
+          Without a source there is no write key, and every call is rejected. Add a source for each application that sends messages.
         </Empty>
       ) : (
         <Stack>
           <Group gap="sm" align="flex-end" justify="space-between">
-            {rows.length >= WORTH_A_FILTER || text !== '' ? (
+            {rows.length >= MIN_FOR_FILTER || text !== '' ? (
               <TextInput
                 label="Name or id"
                 placeholder="Any"
@@ -80,14 +80,14 @@ export default function SourcesPage() {
           </Text>
           {found.length === 0 ? (
             <Empty
-              title="None matches"
+              title="No matching sources"
               action={
                 <Button variant="default" onClick={() => change({ q: null })}>
                   Show all
                 </Button>
               }
             >
-              No source has this in its name or id.
+              No source has this text in its name or id.
             </Empty>
           ) : (
             <SourceRows sources={found.slice(0, shown)} />
@@ -95,14 +95,14 @@ export default function SourcesPage() {
           {found.length > shown && (
             <Group justify="center">
               <Button variant="default" onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
-                Show more of {exactCount(found.length)}
+                Show more ({exactCount(found.length)} in total)
               </Button>
             </Group>
           )}
         </Stack>
       )}
-      <Unclaimed />
-      <Creating opened={isCreating && isAdmin} onClose={() => change({ create: null }, { replace: true })} />
+      <RejectedWithoutSource />
+      <CreateDialog opened={isCreating && isAdmin} onClose={() => change({ create: null }, { replace: true })} />
     </Page>
   )
 }
@@ -140,7 +140,7 @@ function SourceRows({ sources }: { sources: readonly Source[] }) {
       rows={sources}
       columns={columns}
       keyOf={({ id }) => id}
-      label={`Sources, with what each sent in the last ${period.words}`}
+      label={`Sources and their messages in the last ${period.words}`}
     />
   )
 }
@@ -150,33 +150,33 @@ function Cell({ state, pick }: { state: VolumeState | undefined; pick: (volume: 
   if (state?.error)
     return (
       <Text span size="sm" c="dimmed" title={state.error.message}>
-        not known
+        unknown
       </Text>
     )
   return <Skeleton height={16} width={40} display="inline-block" />
 }
 
-/** Those of no source. */
-function Unclaimed() {
+/** Calls that could not be assigned to a source. */
+function RejectedWithoutSource() {
   const rejections = useApi('GET /api/rejections', { everyMs: 15_000 })
   const rows = rejections.data?.data.filter(({ sourceId }) => sourceId === null) ?? []
   return (
-    <Stack component="section" aria-labelledby="unclaimed" gap="sm">
-      <Title order={2} size="h4" id="unclaimed">
-        Refused before the source was known
+    <Stack component="section" aria-labelledby="rejected-without-source" gap="sm">
+      <Title order={2} size="h4" id="rejected-without-source">
+        Rejected calls without a source
       </Title>
       <Text size="sm" c="dimmed">
-        Calls without a write key that is known belong to no source. Counted since the installation began. What a source itself sent and was
-        refused is on its page.
+        Calls with a missing or unknown write key, counted since the installation was created. Rejected calls with a known write key are
+        listed on the page of their source.
       </Text>
       <Loaded query={rejections} lines={2}>
-        {() => (rows.length === 0 ? <Text size="sm">None so far.</Text> : <RejectedCalls rows={rows} label="Refused calls of no source" />)}
+        {() => (rows.length === 0 ? <Text size="sm">None.</Text> : <RejectedCalls rows={rows} label="Rejected calls without a source" />)}
       </Loaded>
     </Stack>
   )
 }
 
-function Creating({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+function CreateDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const create = useChange('POST /api/sources', 'GET /api/sources', 'GET /api/stats/totals')
   const [, navigate] = useLocation()
   return (
@@ -184,11 +184,11 @@ function Creating({ opened, onClose }: { opened: boolean; onClose: () => void })
       opened={opened}
       onClose={onClose}
       title="Add a source"
-      about="It gets a write key of its own, which you see next. No destination takes its messages until you choose it there."
+      description="The source gets its own write key, which is shown next. Its messages are not sent anywhere until you select it in a destination."
       verb="Add"
       onSave={async (name) => {
         const { id } = await create.mutateAsync({ body: { name } })
-        // After the dialog has left the address.
+        // After the dialog has been removed from the address.
         setTimeout(() => navigate(`/sources/${id}`), 0)
       }}
     />

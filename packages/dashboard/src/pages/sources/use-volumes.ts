@@ -1,4 +1,4 @@
-// What sources sent in a period: asked for each that is shown, and of each the answer before is shown until the next one is there.
+// How many messages each shown source sent in a period. The previous numbers stay until new ones are loaded.
 
 import { useQueries } from '@tanstack/react-query'
 import { useRef } from 'react'
@@ -9,7 +9,7 @@ import { useServiceNow } from '../overview/use-overview.ts'
 
 export interface Volume extends Totals {
   suppressed: number
-  /** Accepted and rejected over time, for a sparkline. */
+  /** Accepted and rejected messages over time, for a sparkline. */
   bars: { accepted: number; rejected: number }[]
 }
 
@@ -33,7 +33,7 @@ export function useVolumes(ids: readonly string[], period: Period): ReadonlyMap<
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
   const { from } = span(period, nowMs)
   const last = useRef(new Map<string, Volume>())
-  const asked = useQueries({
+  const results = useQueries({
     queries: ids.map((sourceId) => ({
       queryKey: ['GET /api/stats', { query: { from, step: period.step, sourceId } }],
       queryFn: async ({ signal }: { signal: AbortSignal }) =>
@@ -43,7 +43,7 @@ export function useVolumes(ids: readonly string[], period: Period): ReadonlyMap<
   })
   return new Map(
     ids.map((id, at) => {
-      const { data, error = null, isPending = true, refetch = () => undefined } = asked[at] ?? {}
+      const { data, error = null, isPending = true, refetch = () => undefined } = results[at] ?? {}
       const key = `${period.id} ${id}`
       const volume = data === undefined ? last.current.get(key) : volumeOf(data.data, period)
       if (volume !== undefined) last.current.set(key, volume)

@@ -1,5 +1,5 @@
-// The write keys of a source: shown when asked, copied, added and removed. To rotate is to add one, move the senders over, and remove the old
-// one; the steps are written out while there are two.
+// The write keys of a source: reveal, copy, add and remove. To rotate a key, add a new one, switch the senders to it, and remove the old
+// one. The steps are shown while there is more than one key.
 
 import { Alert, Button, Group, List, Paper, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -20,8 +20,8 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
     add.mutate(
       { params: { id }, body: {} },
       {
-        onSuccess: () => notifications.show({ color: 'teal', message: 'A write key was added. The old one still works.' }),
-        onError: ({ message }: ApiProblem) => notifications.show({ color: 'red', title: 'No key was added', message }),
+        onSuccess: () => notifications.show({ color: 'teal', message: 'Write key added. The old one still works.' }),
+        onError: ({ message }: ApiProblem) => notifications.show({ color: 'red', title: 'Could not add a write key', message }),
       },
     )
   return (
@@ -34,7 +34,7 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
                 <WriteKey writeKey={key} name={`write key ${at + 1}`} />
                 {writeKeys.length > 1 && (
                   <Text size="xs" c="dimmed">
-                    {at === 0 ? 'the oldest' : at === writeKeys.length - 1 ? 'the newest' : `key ${at + 1}`}
+                    {at === 0 ? 'oldest' : at === writeKeys.length - 1 ? 'newest' : `key ${at + 1}`}
                   </Text>
                 )}
               </Stack>
@@ -54,16 +54,17 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
         ))}
       </Stack>
       {writeKeys.length > 1 && (
-        <Alert color="blue" variant="light" title="While there is more than one key">
+        <Alert color="blue" variant="light" title="Key rotation in progress">
           <Stack gap="xs">
-            <Text size="sm">All of them work. To finish changing from an old key to a new one:</Text>
+            <Text size="sm">All keys work. To finish the rotation:</Text>
             <List type="ordered" size="sm">
-              <List.Item>Copy the newest key and give it to everything that sends to {name}.</List.Item>
+              <List.Item>Copy the newest key and use it in everything that sends to {name}.</List.Item>
               <List.Item>
-                Wait until all of it is rolled out. Which key a message came with is not recorded: your own releases tell.
+                Wait until it is deployed everywhere. Switchyard does not record which key a message was sent with, so check your own
+                deployments.
               </List.Item>
               <List.Item>
-                Remove the old key. Whoever still sends with it is refused, and shows up under refused calls as invalid_write_key.
+                Remove the old key. Calls that still use it are rejected and are listed under rejected calls as invalid_write_key.
               </List.Item>
             </List>
           </Stack>
@@ -72,11 +73,11 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
       {isAdmin && (
         <Group gap="sm">
           <Button variant="default" onClick={rotate} loading={add.isPending}>
-            {writeKeys.length === 1 ? 'Rotate: add a new key' : 'Add another key'}
+            {writeKeys.length === 1 ? 'Rotate key' : 'Add a key'}
           </Button>
           {writeKeys.length === 1 && (
             <Text size="sm" c="dimmed" style={{ flex: '1 1 220px' }}>
-              The old one keeps working until you remove it, so nothing is lost in between. The last key cannot be removed.
+              Adds a new key. The old one works until you remove it, so no message is lost. The last key cannot be removed.
             </Text>
           )}
         </Group>
@@ -85,18 +86,18 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
         opened={removing !== null}
         onClose={() => setRemoving(null)}
         title="Remove this write key?"
-        verb="Remove the key"
+        verb="Remove key"
         onConfirm={() => remove.mutateAsync({ params: { id, key: removing ?? '' } })}
       >
         <Text size="sm">
-          {removing !== null && maskedKey(removing)} of {name} is refused at once, with 401 invalid_write_key. What is sent with it from
-          then on is not stored, and clients do not send it again. {restOf(writeKeys.length - 1)}
+          From now on, calls with the write key {removing !== null && maskedKey(removing)} of {name} are rejected with 401
+          invalid_write_key. Rejected messages are not stored, and clients do not retry them. {otherKeysText(writeKeys.length - 1)}
         </Text>
       </ConfirmDialog>
     </Stack>
   )
 }
 
-function restOf(count: number): string {
-  return count === 1 ? 'The other key keeps working.' : `The other ${count} keys keep working.`
+function otherKeysText(count: number): string {
+  return count === 1 ? 'The other key still works.' : `The other ${count} keys still work.`
 }
