@@ -15,9 +15,9 @@ function track(event: string, extra: object = {}): string {
   return JSON.stringify({ type: 'track', userId: 'u', event, timestamp: '2020-01-02T03:04:05.678Z', ...extra })
 }
 
-// At once, because each test mostly waits for a process of its own.
+// Tests run concurrently, because each one mostly waits for its own process.
 suite('the import', { concurrency: 4 }, () => {
-  test('history arrives with its own times, whatever its type', async (t) => {
+  test('past messages of every type arrive with their original timestamps', async (t) => {
     const { url, messages } = await collectingEndpoint(t)
     const lines = [
       track('Old'),
@@ -43,7 +43,7 @@ suite('the import', { concurrency: 4 }, () => {
     )
   })
 
-  test('bad lines are named, by the example or by the client, and the others arrive', async (t) => {
+  test('invalid lines are reported by the example or by the client, and the others arrive', async (t) => {
     const { url, messages } = await collectingEndpoint(t)
     const lines = [
       `\ufeff${track('First')}\r`,
@@ -80,7 +80,7 @@ suite('the import', { concurrency: 4 }, () => {
     )
   })
 
-  test('the reader waits while the service does not answer, and then all of the file arrives', async (t) => {
+  test('the reader pauses while the service does not answer, and then the whole file arrives', async (t) => {
     const { promise: held, resolve: letGo } = deferred()
     const { url, messages } = await collectingEndpoint(t, { hold: held })
     const dir = mkdtempSync(join(tmpdir(), 'switchyard-import-'))
@@ -90,7 +90,7 @@ suite('the import', { concurrency: 4 }, () => {
     writeFileSync(file, Array.from({ length: 600 }, (_, index) => track(`Event ${index}`, { properties: { filler } })).join('\n'))
     const example = startExample(t, FILE, { args: [file], env: { SWITCHYARD_HOST_URL: url } })
     const [, read] = await example.waitFor(/(\d+) lines read, 0 delivered, 0 rejected, paused 1 times/, 'stderr')
-    // The client's mark is 4 MiB, which is 208 of these lines.
+    // The client's high-water mark is 4 MiB, which is 208 of these lines.
     assert.ok(Number(read) < 220, `read ${read} lines while nothing was delivered`)
     letGo()
     const { code, stdout } = await example.finished
@@ -99,7 +99,7 @@ suite('the import', { concurrency: 4 }, () => {
     assert.equal(new Set(messages.map(({ messageId }) => messageId)).size, 600)
   })
 
-  test('run again, the same lines have the same IDs, and lines with an ID keep it', async (t) => {
+  test('on a second run the same lines get the same IDs, and lines with an ID keep it', async (t) => {
     const { url, messages } = await collectingEndpoint(t)
     const input = [track('Same'), track('Same'), track('Own', { messageId: 'own-1' })].join('\n')
     for (let run = 0; run < 2; run++) await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input })
@@ -109,28 +109,28 @@ suite('the import', { concurrency: 4 }, () => {
     assert.equal(ids[2], 'own-1')
   })
 
-  test('what the service refuses is told by line, too', async (t) => {
-    // A blank key is the one that the endpoint refuses.
+  test('messages that the service rejects are also reported by line', async (t) => {
+    // The test endpoint rejects only a blank key.
     const { url } = await collectingEndpoint(t)
     const { code, stdout } = await runExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url, SWITCHYARD_WRITE_KEY: ' ' }, input: track('A') })
     assert.equal(code, 1)
     assert.match(stdout, /^0 of 1 messages delivered, 1 lines rejected.*\nline 1: delivery_failure: .*401.*invalid_write_key/)
   })
 
-  test('a file that cannot be read is said', async (t) => {
+  test('a file that cannot be read is reported', async (t) => {
     const { code, stderr } = await runExample(t, FILE, { args: [join(tmpdir(), 'switchyard-no-such-file')] })
     assert.equal(code, 2)
     assert.match(stderr, /^Cannot read .*ENOENT/)
   })
 
-  test('stopped with SIGTERM it delivers what it has read, and another run brings the rest, each line once to the webhook', async (t) => {
+  test('after SIGTERM it delivers the lines that it has read, and another run delivers the rest, each line once to the webhook', async (t) => {
     await using service = await startInProcess()
     await using receiver = await startReceiver()
     const { writeKey } = await wire(service, { urls: [receiver.url], batch: { size: 1_000, lingerMs: 20 } })
     const env = { SWITCHYARD_HOST_URL: service.url, SWITCHYARD_WRITE_KEY: writeKey }
     const all = Array.from({ length: 3_000 }, (_, index) => track(`Event ${index}`))
 
-    // A pipe that stays open: it would wait for ever.
+    // A pipe that stays open: without the signal it would wait forever.
     const first = startExample(t, FILE, { env, input: null })
     first.child.stdin?.write(`${all.slice(0, 1_000).join('\n')}\n`)
     await first.waitFor(/1000 lines read/, 'stderr')
@@ -148,7 +148,7 @@ suite('the import', { concurrency: 4 }, () => {
     assert.deepEqual([...new Set(receiver.messages().map(({ timestamp }) => timestamp))], ['2020-01-02T03:04:05.678Z'])
   })
 
-  test('stopped while nobody answers, it ends within its time and names the lines that did not arrive', async (t) => {
+  test('stopped while the service does not answer, it ends within its time limit and reports the lines that did not arrive', async (t) => {
     const { url } = await collectingEndpoint(t, { hold: new Promise(() => {}) })
     const example = startExample(t, FILE, { env: { SWITCHYARD_HOST_URL: url }, input: track('Lost') })
     await example.waitFor(/1 lines read/, 'stderr')

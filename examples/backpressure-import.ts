@@ -1,8 +1,8 @@
-// Imports history: one JSON message per line, from a file or stdin, each with its type and the time it happened. The file
-// may be larger than memory, because the reader waits whenever the client says that it holds enough.
-// Run: SWITCHYARD_WRITE_KEY=… npm run example examples/backpressure-import.ts FILE, and again after it was stopped or killed: each line
-// keeps its ID, so what had arrived within the last 24 hours is dropped as a duplicate. `switchyard import FILE` needs no code at all,
-// remembers how far it came, and writes the refused lines to a file; this is for an import of your own. SWITCHYARD_HOST_URL is the host.
+// Imports past messages: one JSON message per line, from a file or stdin, each with its type and timestamp. The file
+// may be larger than memory, because the reader pauses whenever the client's queue is full enough (back-pressure).
+// Run: SWITCHYARD_WRITE_KEY=… npm run example examples/backpressure-import.ts FILE, and run it again after it was stopped or killed: each line
+// keeps its ID, so messages that arrived within the last 24 hours are dropped as duplicates. `switchyard import FILE` needs no code,
+// remembers its position, and writes rejected lines to a file; this example is for a custom import. SWITCHYARD_HOST_URL is the host.
 
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
@@ -10,16 +10,16 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { Analytics, type RawMessage } from '@switchyard/node'
 
 const SHOWN_REJECTIONS = 20
-/** What was read when it is told to stop has this long to arrive. */
+/** How long messages that were already read may take to arrive after a signal to stop. */
 const STOP_MS = 3_000
 
 const analytics = new Analytics({
   writeKey: process.env['SWITCHYARD_WRITE_KEY'] ?? 'dev',
   host: process.env['SWITCHYARD_HOST_URL'] ?? 'http://localhost:8080',
-  // Times arrive as they are in the file.
+  // Timestamps are sent as they are in the file.
   historical: true,
   flushAt: 500,
-  // With the pauses in between, ten retries ride out two minutes: an import would rather wait than lose lines.
+  // With the pauses in between, ten retries cover an outage of two minutes: an import should rather wait than lose lines.
   maxRetries: 10,
   highWaterMarkBytes: 4 * 1024 * 1024,
 })
@@ -35,7 +35,7 @@ for await (const line of lines(input)) {
   if (stopped.signal.aborted) break
   count.read++
   if (line === '' || send(line, count.read)) continue
-  // The message was taken, but the client holds more than its mark: read on when half of that is delivered.
+  // The message was queued, but the queue is above its high-water mark: continue reading when half of that is delivered.
   count.waits++
   await new Promise<void>((resolve) => analytics.once('drained', resolve))
 }
@@ -52,12 +52,12 @@ process.exitCode = count.rejected === 0 && !stopped.signal.aborted ? 0 : 1
 
 function stopReading(): void {
   stopped.abort()
-  // Ends the wait of the loop above, too: when all of it has arrived, or the time is up.
+  // Also ends the wait in the loop above: when everything has arrived, or the time is up.
   void analytics.closeAndFlush({ timeout: STOP_MS })
 }
 
 async function openInput(file: string | undefined): Promise<Readable> {
-  if (file === undefined && process.stdin.isTTY) fail('Give a file of JSON lines, or send them to stdin.')
+  if (file === undefined && process.stdin.isTTY) fail('Pass a file of JSON lines as an argument, or send the lines to stdin.')
   if (file === undefined) return process.stdin
   try {
     return (await open(file)).createReadStream()
@@ -71,7 +71,7 @@ function fail(reason: string): never {
   process.exit(2)
 }
 
-// Not node:readline: it also breaks lines at U+2028, which JSON allows inside a string, and reads ahead of whoever waits.
+// Not node:readline: it also breaks lines at U+2028, which JSON allows inside a string, and keeps reading while the loop waits.
 async function* lines(input: Readable): AsyncGenerator<string> {
   let rest = ''
   try {
@@ -87,9 +87,9 @@ async function* lines(input: Readable): AsyncGenerator<string> {
   if (rest !== '') yield rest.trim()
 }
 
-/** False when the reader should wait. */
+/** Returns false if the reader should pause. */
 function send(line: string, lineNumber: number): boolean {
-  // Unchecked, whatever the type says: the client judges it and tells the callback.
+  // Not validated here, despite the type: the client validates it and reports to the callback.
   let message: RawMessage
   try {
     message = JSON.parse(line) as RawMessage
@@ -97,9 +97,9 @@ function send(line: string, lineNumber: number): boolean {
     return reject(lineNumber, 'invalid_json', 'The line is not JSON.')
   }
   if (typeof message !== 'object' || message === null) return reject(lineNumber, 'invalid_request', 'A message must be a JSON object.')
-  // The client takes the present for a time that is not given, and history must not land there.
+  // Without a timestamp the client would use the current time, which is wrong for past messages.
   if (message.timestamp == null) return reject(lineNumber, 'timestamp_required', 'timestamp is required.')
-  // An import that is run again after a failure gives each line its old ID, and what had arrived is dropped as a duplicate.
+  // An import that is run again after a failure gives each line the same ID, so messages that had arrived are dropped as duplicates.
   message.messageId ??= createHash('sha256').update(`${lineNumber}:${line}`).digest('base64url')
   count.sent++
   return analytics.enqueue(message, (error) => {
@@ -116,6 +116,6 @@ function reject(lineNumber: number, code: string, reason: string): true {
 
 function showProgress(): void {
   const text = `${count.read} lines read, ${count.delivered} delivered, ${count.rejected} rejected, paused ${count.waits} times`
-  // On a terminal one line that changes; in a log file one line a second.
+  // On a terminal, one line that is updated; in a log file, one line per second.
   process.stderr.write(process.stderr.isTTY ? `\r${text}` : `${text}\n`)
 }

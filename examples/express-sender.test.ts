@@ -23,18 +23,18 @@ async function startSender(t: TestContext, env: Record<string, string> = {}): Pr
 const place = (url: string, order: object): Promise<Response> =>
   fetch(`${url}/orders`, { method: 'POST', body: JSON.stringify(order), headers: { 'content-type': 'application/json' } })
 
-test('orders are answered at once, and SIGTERM sends what was queued and under way to the webhook before it ends', async (t) => {
+test('orders are answered immediately, and on SIGTERM queued messages and those of requests in flight reach the webhook before the process ends', async (t) => {
   const sender = await startSender(t)
   const first = await place(sender.url, { orderId: 'e-0', userId: 'user-1', total: 42 })
   assert.deepEqual([first.status, await first.json()], [201, { orderId: 'e-0' }])
   assert.equal((await place(sender.url, { userId: 'user-1' })).status, 400)
   assert.equal((await fetch(`${sender.url}/orders`, { method: 'POST' })).status, 400)
-  // Less than a batch: only the end of the process sends it within ten seconds.
+  // Less than a batch: only the end of the process sends them within ten seconds.
   const answered = ['order-completed-e-0']
   const requests = Array.from({ length: 10 }, async (_, index) => {
     const response = await place(sender.url, { orderId: `term-${index}`, userId: 'user-1', total: index })
     if (response.status === 201) answered.push(`order-completed-term-${index}`)
-    // Now, with the others under way.
+    // Now, while the others are in flight.
     if (index === 5) sender.child.kill('SIGTERM')
   })
   await Promise.allSettled(requests)
@@ -45,7 +45,7 @@ test('orders are answered at once, and SIGTERM sends what was queued and under w
   assert.deepEqual([message?.['event'], message?.['properties']], ['Order Completed', { orderId: 'e-0', total: 42 }])
 })
 
-test('what a killed process had spooled goes out when the next one starts', async (t) => {
+test('messages that a killed process had spooled are sent when the next one starts', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-express-'))
   t.after(() => rmSync(dir, { recursive: true }))
   const interrupted = await startInterrupted(t, service.url)

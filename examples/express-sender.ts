@@ -1,7 +1,7 @@
-// An Express application that sends: one client for the process, calls that only queue, and an end that loses nothing.
+// An Express application that sends messages: one client per process, calls that only queue, and a shutdown that loses nothing.
 // Run: SWITCHYARD_WRITE_KEY=… npm run example examples/express-sender.ts
 // Then: curl localhost:3000/orders -H 'content-type: application/json' -d '{"orderId":"order-1","userId":"user-1","total":42}'
-// PORT (3000), SWITCHYARD_HOST_URL (http://localhost:8080) and SPOOL_DIR (none) are settings, too.
+// PORT (3000), SWITCHYARD_HOST_URL (http://localhost:8080) and SPOOL_DIR (none) are optional settings.
 
 import type { AddressInfo } from 'node:net'
 import { Analytics } from '@switchyard/node'
@@ -16,16 +16,16 @@ interface Order {
 const analytics = new Analytics({
   writeKey: process.env['SWITCHYARD_WRITE_KEY'] ?? 'dev',
   host: process.env['SWITCHYARD_HOST_URL'] ?? 'http://localhost:8080',
-  // With a folder of its own, a process that is killed sends what it had queued when it starts again.
+  // With its own folder, a process that was killed sends its queued messages when it starts again.
   ...(process.env['SPOOL_DIR'] ? { spool: { dir: process.env['SPOOL_DIR'] } } : {}),
 })
-// A call never throws. What goes wrong is told here, or in a callback of the call.
+// A call never throws. Errors are reported here, or to a callback of the call.
 analytics.on('error', (error) => console.error(`analytics: ${error.code}: ${error.message}`))
 
 const app = express()
 app.use(express.json())
 app.use((_request, response, next) => {
-  // While it ends, a connection that is kept open would hold it up.
+  // During shutdown, an idle keep-alive connection would delay the end of the process.
   if (!server.listening) response.set('connection', 'close')
   next()
 })
@@ -36,9 +36,9 @@ app.post('/orders', (request, response) => {
     response.status(400).json({ error: 'orderId and userId are required' })
     return
   }
-  // Not awaited: it goes out with others, in the background.
+  // Not awaited: it is sent in a batch, in the background.
   analytics.track({
-    // The same whenever this order is placed: a browser that asks again does not count twice.
+    // The same ID for the same order: a browser that repeats the request is not counted twice.
     messageId: `order-completed-${orderId}`,
     userId,
     event: 'Order Completed',
@@ -52,7 +52,7 @@ const server = app.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', (err
   console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 })
 
-/** First the requests, which may still track, then the queue. Nothing is open then, and the process ends by itself. */
+/** First waits for requests in flight, which may still track, then flushes the queue. Nothing is open then, so the process ends by itself. */
 function close(): void {
   server.close(() => void analytics.closeAndFlush({ timeout: 10_000 }))
 }

@@ -18,7 +18,7 @@ const USERS = 7
 const service = await startInProcess()
 after(() => service[Symbol.asyncDispose]())
 
-/** Its port and its file outlive the process. */
+/** The port and the file stay the same when the process is restarted. */
 interface Place {
   url: string
   start: () => Promise<RunningExample>
@@ -55,7 +55,7 @@ async function place(t: TestContext): Promise<Place> {
   }
 }
 
-/** As the service would. */
+/** Posts as the service would. */
 function post(url: string, body: string, secret = SECRET, sent = body): Promise<Response> {
   const signed = signStandardWebhook({ id: 'msg_1', timestampSeconds: Math.floor(Date.now() / 1_000), body }, secret)
   return fetch(url, { method: 'POST', body: sent, headers: { 'content-type': 'application/json', ...signed } })
@@ -70,7 +70,7 @@ const order = (messageId: string, fields: object = {}): object => ({
   ...fields,
 })
 
-test('killed in the middle again and again, and sent everything twice, it does each order once and loses none', async (t) => {
+test('killed repeatedly while it works, and sent everything twice, it processes each order once and loses none', async (t) => {
   const { url, start, counts } = await place(t)
   const wiring = await wire(service, { urls: [url], signingSecrets: [SECRET], batch: { size: 10, lingerMs: 20 } })
   const { destinationId } = wiring
@@ -84,27 +84,27 @@ test('killed in the middle again and again, and sent everything twice, it does e
         return data.find((row) => row.destinationId === destinationId)
       },
       (row) => row?.pending === 0 && row.owed === row.delivered,
-      { what: 'all is delivered' },
+      { what: 'everything is delivered' },
     )
   const isDone = (): Promise<unknown> =>
     eventually(
       async () => counts(),
       ({ stored, done }) => stored === sent && done === sent,
-      { what: `${sent} orders are done` },
+      { what: `${sent} orders are processed` },
     )
 
   let interrupted = 0
   for (const sign of [/"received"/, /"done"/, /("received"[^]*){4}/]) {
     const receiver = await start()
     await send(200)
-    // What the receiver before this one had not answered comes again.
+    // Requests that the previous receiver had not answered are sent again.
     await service.later(10_000)
     await receiver.waitFor(sign)
     receiver.child.kill('SIGKILL')
     assert.equal((await receiver.finished).code, null)
     if (counts().done < sent) interrupted++
   }
-  assert.ok(interrupted > 0, 'no kill came in the middle')
+  assert.ok(interrupted > 0, 'no kill interrupted the work')
   await send(50)
 
   const last = await start()
@@ -113,7 +113,7 @@ test('killed in the middle again and again, and sent everything twice, it does e
   await isDone()
   assert.deepEqual(counts(), { stored: 650, done: 650, orders: 650, spent: 1_950, customers: USERS })
 
-  // All of it once more, as an operator would ask for it.
+  // Replay all of it, as an operator would.
   const body = { destinationId, states: ['delivered'] }
   const replay = await service.api<{ id: string }>('/replays', { method: 'POST', body })
   await eventually(
@@ -125,18 +125,18 @@ test('killed in the middle again and again, and sent everything twice, it does e
   await isDone()
   assert.deepEqual(counts(), { stored: 651, done: 651, orders: 651, spent: 1_953, customers: USERS })
 
-  // A request to delete has no messageId, and does its work all the same.
+  // A delete message has no messageId and must still be processed.
   await service.api('/deletions', { method: 'POST', body: { userIds: ['user-1'], sourceIds: [wiring.sourceId] } })
   await eventually(
     async () => counts(),
     ({ customers }) => customers === USERS - 1,
-    { what: 'the customer is gone' },
+    { what: 'the customer is deleted' },
   )
   last.child.kill('SIGTERM')
   assert.equal((await last.finished).code, 0)
 })
 
-test('the bytes as they came are what is checked; forged, altered and unsigned requests are refused', async (t) => {
+test('the signature is verified over the raw bytes; forged, altered and unsigned requests are rejected', async (t) => {
   const { url, start, counts } = await place(t)
   const receiver = await start()
   const body = ` { "type": "track",  "messageId": "spaced", "userId": "\\u0075", "event": "Order Completed", "properties": {"total": 1.0} }`
@@ -149,11 +149,11 @@ test('the bytes as they came are what is checked; forged, altered and unsigned r
   assert.deepEqual(counts(), { stored: 1, done: 1, orders: 1, spent: 1, customers: 1 })
 })
 
-test('a message whose work fails waits without holding up the others, and is kept through SIGTERM', async (t) => {
+test('a message whose processing fails waits without delaying the others, and survives SIGTERM', async (t) => {
   const { url, start, counts } = await place(t)
   const receiver = await start()
   assert.equal((await post(url, JSON.stringify([order('bad', { userId: {} }), order('good')]))).status, 204)
-  await receiver.waitFor(/"messageId":"bad"[^\n]*not done, will be tried again/)
+  await receiver.waitFor(/"messageId":"bad"[^\n]*processing failed, will be retried/)
   await receiver.waitFor(/"messageId":"good"[^\n]*"done"/)
   receiver.child.kill('SIGTERM')
   assert.equal((await receiver.finished).code, 0)

@@ -1,7 +1,7 @@
-// A webhook receiver on Fastify that does each message once: through retries, replays, restarts and kill -9. A request is
-// only verified, written to an inbox in SQLite, and answered; the work is done from there, and marked done in its transaction.
+// A webhook receiver on Fastify that processes each message once, despite retries, replays, restarts and kill -9. A request is
+// only verified, written to an inbox in SQLite, and answered; messages are processed from there, and marked as done in the same transaction.
 // Run: SWITCHYARD_SIGNING_SECRET=whsec_… npm run example examples/fastify-receiver.ts
-// PORT (9000) and HOST (127.0.0.1) are where it listens, INBOX_FILE (data/inbox.db) is where it keeps what it has taken.
+// It listens on PORT (9000) and HOST (127.0.0.1), and keeps accepted messages in INBOX_FILE (data/inbox.db).
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -9,18 +9,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { verify, type WebhookMessage } from '@switchyard/webhook'
 import Fastify from 'fastify'
 
-// Two of them, with a space between, while you change from one to the other.
+// Two secrets, separated by a space, during a rotation.
 const signingSecrets = process.env['SWITCHYARD_SIGNING_SECRET']?.split(' ')
 if (!signingSecrets) stop('SWITCHYARD_SIGNING_SECRET must be the signing secret (whsec_…) of the destination.')
 
-/** For how long a message that comes again is recognised: longer than you would ever replay. */
+/** How long repeated messages are recognised: longer than you would ever replay. */
 const REMEMBERED_MS = 30 * 24 * 60 * 60 * 1_000
 const LONGEST_PAUSE_MS = 60_000
 
 const file = process.env['INBOX_FILE'] ?? 'data/inbox.db'
 mkdirSync(dirname(file), { recursive: true })
 const database = new DatabaseSync(file, { timeout: 2_000 })
-// FULL: what was answered with 204 is on the disk and survives a power cut.
+// FULL: a message that was answered with 204 is on disk and survives a power failure.
 database.exec(`
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
@@ -35,7 +35,7 @@ const put = database.prepare('INSERT INTO inbox (id, message, due_at) VALUES (?,
 const nextDue = database.prepare(
   'SELECT id, message, failures FROM inbox WHERE done_at IS NULL AND due_at <= ? ORDER BY due_at, rowid LIMIT 1',
 )
-// The id is what has to be remembered; what the message said need not lie around.
+// Only the id has to be kept, so the content of the message is removed.
 const markDone = database.prepare("UPDATE inbox SET done_at = ?, message = '' WHERE id = ? AND done_at IS NULL")
 const postpone = database.prepare('UPDATE inbox SET due_at = ?, failures = failures + 1 WHERE id = ?')
 const forget = database.prepare('DELETE FROM inbox WHERE done_at < ?')
@@ -45,8 +45,8 @@ const addOrder = database.prepare(
 const removeCustomer = database.prepare('DELETE FROM customers WHERE user_id = ?')
 
 /**
- * The work: put yours here. What it writes to this database happens exactly once. What it does elsewhere (a mail, a call of
- * another API) may happen again after a crash: give the other side the messageId as its idempotency key.
+ * Processes a message: put your own code here. Writes to this database happen exactly once. Effects elsewhere (an e-mail, a call to
+ * another API) may be repeated after a crash: pass the messageId as the idempotency key.
  */
 function work(message: WebhookMessage): void {
   if (message.type === 'track' && message['event'] === 'Order Completed') {
@@ -56,14 +56,14 @@ function work(message: WebhookMessage): void {
 }
 
 const app = Fastify({ logger: true })
-// Signatures are over the bytes as they came, so nothing may parse them on the way.
+// The signature covers the raw bytes, so the body must not be parsed before it is verified.
 app.removeAllContentTypeParsers()
 app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
 app.post('/', async (request, reply) => {
   const result = await verify(request, { signingSecrets })
   if (!result.ok) return reply.code(result.status).send(result.code)
-  // All of a batch or nothing. A failure here is a 500, and Switchyard sends the batch again.
+  // Stores all of a batch or nothing. A failure here is answered with 500, and Switchyard sends the batch again.
   const taken = transaction(() => {
     let count = 0
     for (const message of result.messages) count += Number(put.run(idOf(message), JSON.stringify(message), Date.now()).changes)
@@ -74,7 +74,7 @@ app.post('/', async (request, reply) => {
   return reply.code(204).send()
 })
 
-/** A delete has no messageId; user and time are as good. */
+/** A delete has no messageId, so the user and the time identify it. */
 function idOf({ messageId, type, userId, timestamp }: WebhookMessage): string {
   return messageId ?? `${type} ${userId} ${timestamp}`
 }
@@ -94,7 +94,7 @@ function wake(): void {
   setImmediate(workOnNext)
 }
 
-/** One message a turn, so that requests are answered in between however much there is to do. */
+/** Processes one message per turn of the event loop, so that requests are answered in between, however long the backlog is. */
 function workOnNext(): void {
   if (isClosing) return
   const next = nextDue.get(Date.now()) as unknown as InboxRow | undefined
@@ -104,14 +104,14 @@ function workOnNext(): void {
   }
   try {
     transaction(() => {
-      // Nothing is marked where a second process on the same file, as in a rolling restart, was faster.
+      // Marks nothing if a second process on the same file, as in a rolling restart, was faster.
       if (markDone.run(Date.now(), next.id).changes === 1) work(JSON.parse(next.message) as WebhookMessage)
     })
     app.log.info({ messageId: next.id }, 'done')
   } catch (error) {
-    // It waits, and the others go on.
+    // This message waits, and the others continue.
     postpone.run(Date.now() + Math.min(1_000 * 2 ** next.failures, LONGEST_PAUSE_MS), next.id)
-    app.log.error({ err: error, messageId: next.id }, 'not done, will be tried again')
+    app.log.error({ err: error, messageId: next.id }, 'processing failed, will be retried')
   }
   setImmediate(workOnNext)
 }
@@ -137,8 +137,8 @@ const everySecond = setInterval(wake, 1_000)
 const everyHour = setInterval(() => forget.run(Date.now() - REMEMBERED_MS), 60 * 60 * 1_000)
 
 async function close(): Promise<void> {
-  await app.close() // answers what is under way, takes no more
-  isClosing = true // what is not done stays in the inbox for the next start
+  await app.close() // answers requests in flight, accepts no new ones
+  isClosing = true // unprocessed messages stay in the inbox until the next start
   clearInterval(everySecond)
   clearInterval(everyHour)
   database.close()

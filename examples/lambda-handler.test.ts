@@ -6,13 +6,13 @@ import { wire } from '../e2e/wiring.ts'
 import { collectingEndpoint, deferred } from './testing/collecting-endpoint.ts'
 import { runExample, startExample } from './testing/run-example.ts'
 
-/** The usual second is too short on a busy machine, where that is not what is tested. */
+/** The default of one second is too short on a loaded machine, in tests that are not about it. */
 const AMPLE = { ANALYTICS_FLUSH_MS: '30000' }
 
 const line = (delivered: number, failed: number, pending: number): string =>
   `${JSON.stringify({ statusCode: 200, analytics: { delivered, failed, pending } })}\n`
 
-// At once, because each test mostly waits for a process of its own.
+// Tests run concurrently, because each one mostly waits for its own process.
 suite('the Lambda handler', { concurrency: 4 }, () => {
   test('each invocation, cold and warm, has delivered its message when it returns', async (t) => {
     const { url, messages } = await collectingEndpoint(t)
@@ -24,7 +24,7 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
     )
   })
 
-  test('an invocation returns in time though the service does not answer, and the next one delivers its message', async (t) => {
+  test('an invocation returns in time although the service does not answer, and the next one delivers its message', async (t) => {
     const { promise: held, resolve: letGo } = deferred()
     const { url, messages } = await collectingEndpoint(t, { hold: held })
     const lambda = startExample(t, 'lambda-handler.ts', { env: { SWITCHYARD_HOST_URL: url } })
@@ -34,13 +34,13 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
     letGo()
     const { code, stdout } = await lambda.finished
     assert.deepEqual([code, stdout], [0, line(0, 0, 1) + line(2, 0, 0)])
-    // Whatever had to be sent twice carries the same ID.
+    // A message that had to be sent twice has the same ID.
     assert.deepEqual(new Set(messages.map(({ messageId }) => messageId)), new Set(['order-completed-order-1', 'order-completed-order-2']))
   })
 
   test('failures are reported, and the handler still answers', async (t) => {
     const { url } = await collectingEndpoint(t)
-    // A blank key is the one that the endpoint refuses.
+    // The test endpoint rejects only a blank key.
     const { code, stdout, stderr } = await runExample(t, 'lambda-handler.ts', {
       env: { SWITCHYARD_HOST_URL: url, SWITCHYARD_WRITE_KEY: ' ', ...AMPLE },
     })
@@ -48,7 +48,7 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
     assert.match(stderr, /analytics: delivery_failure: .*401.*\nanalytics: 0 pending, 1 failed\n/)
   })
 
-  test('through the service its messages arrive at the webhook, each once although the invocations are made again', async (t) => {
+  test('its messages reach the webhook through the service, each once although the invocations are repeated', async (t) => {
     await using service = await startInProcess()
     await using receiver = await startReceiver()
     const wiring = await wire(service, { urls: [receiver.url] })
@@ -57,7 +57,7 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
       const { code, stdout } = await runExample(t, 'lambda-handler.ts', { env })
       assert.deepEqual([code, stdout], [0, line(1, 0, 0).repeat(2)])
     }
-    // What had been sent before it is there when it is.
+    // A sentinel: everything sent before it has arrived when it arrives.
     const last = await wiring.track()
     await receiver.until(() => receiver.byMessageId.size === 3)
     assert.deepEqual(new Set(receiver.byMessageId.keys()), new Set(['order-completed-order-1', 'order-completed-order-2', last]))

@@ -1,6 +1,6 @@
-// A handler for AWS Lambda, or anything that freezes the process between two calls. Once the handler has returned, no
-// timer fires and no request proceeds, so what is still queued waits for the next invocation, which may never come:
-// flush before returning. Never close: the same process, and the same client, serve the next invocation.
+// A handler for AWS Lambda, or any platform that freezes the process between two invocations. After the handler has returned, no
+// timer fires and no request continues, so queued messages wait for the next invocation, which may never happen:
+// flush before returning. Do not close the client: the same process and client serve the next invocation.
 // Run: SWITCHYARD_WRITE_KEY=… npm run example examples/lambda-handler.ts, which invokes it twice; SWITCHYARD_HOST_URL is the host.
 
 import { Analytics } from '@switchyard/node'
@@ -18,25 +18,25 @@ export interface InvocationContext {
 
 export interface OrderResult {
   statusCode: number
-  /** What became of the messages on the way, those of earlier invocations included. */
+  /** The outcome of the messages, including those of earlier invocations. */
   analytics: { delivered: number; failed: number; pending: number }
 }
 
-/** Analytics may take this long of an invocation, and leaves this much for the handler to return. */
+/** The most time that analytics may take of an invocation, and the time that it leaves for the handler to return. */
 const FLUSH_MS = Number(process.env['ANALYTICS_FLUSH_MS'] ?? 1_000)
 const RESERVE_MS = 250
 
-// Made once for each process, outside the handler: a warm invocation finds its connection open.
+// Created once per process, outside the handler: a warm invocation reuses its connection.
 const analytics = new Analytics({
   writeKey: process.env['SWITCHYARD_WRITE_KEY'] ?? 'dev',
   host: process.env['SWITCHYARD_HOST_URL'] ?? 'http://localhost:8080',
-  // A request that hangs must end, so that a later flush can send it again.
+  // A hanging request must time out, so that a later flush can send it again.
   httpRequestTimeout: FLUSH_MS,
 }).on('error', (error) => console.error(`analytics: ${error.code}: ${error.message}`))
 
 export async function handler(event: OrderEvent, context: InvocationContext): Promise<OrderResult> {
   analytics.track({
-    // Lambda runs an invocation again when it failed: the same ID makes the second message a duplicate, which is dropped.
+    // Lambda repeats an invocation that failed: with the same ID, the second message is dropped as a duplicate.
     messageId: `order-completed-${event.orderId}`,
     userId: event.userId,
     event: 'Order Completed',
@@ -44,12 +44,12 @@ export async function handler(event: OrderEvent, context: InvocationContext): Pr
   })
   const timeout = Math.max(0, Math.min(FLUSH_MS, context.getRemainingTimeInMillis() - RESERVE_MS))
   const flushed = await analytics.flush({ timeout })
-  // The order stands whatever became of its message. Pending ones are still queued: the next flush waits for them, too.
+  // The order is valid whether or not its message was delivered. Pending messages are still queued: the next flush also waits for them.
   if (flushed.pending + flushed.failed > 0) console.error(`analytics: ${flushed.pending} pending, ${flushed.failed} failed`)
   return { statusCode: 200, analytics: flushed }
 }
 
-// Run directly, it is invoked twice in one process, as a cold and a warm start would.
+// When run directly, it is invoked twice in one process, like a cold and a warm start.
 if (import.meta.main) {
   let failed = 0
   let pending = 0
@@ -60,6 +60,6 @@ if (import.meta.main) {
     failed += result.analytics.failed
     pending = result.analytics.pending
   }
-  // Not process.exit(): the client still sends what is pending before the process ends on its own.
+  // Not process.exit(): the client still sends pending messages before the process ends by itself.
   process.exitCode = failed + pending === 0 ? 0 : 1
 }

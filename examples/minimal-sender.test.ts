@@ -4,9 +4,9 @@ import { startTrackingServer } from '../packages/node/test/tracking-server.ts'
 import { collectingEndpoint } from './testing/collecting-endpoint.ts'
 import { runExample } from './testing/run-example.ts'
 
-// At once, because each test mostly waits for a process of its own.
+// Tests run concurrently, because each one mostly waits for its own process.
 suite('the minimal sender', { concurrency: 4 }, () => {
-  test('it delivers who the user is and what they did', async (t) => {
+  test('it delivers an identify and a track message', async (t) => {
     const { url, messages, writeKeys } = await collectingEndpoint(t)
     const byArgument = await runExample(t, 'minimal-sender.ts', { args: [url] })
     assert.deepEqual(byArgument, { code: 0, stdout: `${url}: 2 delivered, 0 failed, 0 pending\n`, stderr: '' })
@@ -24,7 +24,7 @@ suite('the minimal sender', { concurrency: 4 }, () => {
     assert.deepEqual([...writeKeys], ['dev', 'mine'])
   })
 
-  test('it ends with 1 and a reason when nobody answers', async (t) => {
+  test('it exits with 1 and a reason when the service does not answer', async (t) => {
     const gone = await startTrackingServer()
     await gone.close()
     const { code, stdout, stderr } = await runExample(t, 'minimal-sender.ts', { args: [gone.url] })

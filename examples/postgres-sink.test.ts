@@ -9,7 +9,7 @@ import { type RunningExample, runExample, startExample } from './testing/run-exa
 
 const SECRET = generateSecret()
 
-// A server of its own, because it is taken away and brought back.
+// Its own server, because the tests stop and restart it.
 const [service, postgres] = await Promise.all([startInProcess(), PostgresServer.start()])
 after(() => Promise.all([service[Symbol.asyncDispose](), postgres.dispose()]))
 
@@ -32,7 +32,7 @@ async function query<T>(text: string): Promise<T[]> {
 const rowsOf = async (prefix: string): Promise<number> =>
   (await query<{ count: number }>(`SELECT count(*)::int FROM tracks WHERE message_id LIKE '${prefix}-%'`))[0]?.count ?? 0
 
-/** As the service would. */
+/** Posts as the service would. */
 function post(url: string, messages: object | object[]): Promise<Response> {
   const body = JSON.stringify(messages)
   const signed = signStandardWebhook({ id: 'msg_1', timestampSeconds: Math.floor(Date.now() / 1_000), body }, SECRET)
@@ -42,9 +42,9 @@ function post(url: string, messages: object | object[]): Promise<Response> {
 const track = (messageId: string, fields: object = {}): object => ({ type: 'track', messageId, userId: 'u-1', event: 'Tested', ...fields })
 const received = { timestamp: '2026-01-02T03:04:05.678Z', receivedAt: '2026-01-02T03:04:05.678Z' }
 
-test('what is sent while the database is away is asked for again, and is there once when it is back', async (t) => {
+test('a request that arrives while the database is down gets 503, and its retry is stored once when the database is back', async (t) => {
   await postgres.kill()
-  // Started without a database: it says so to who sends, and needs no restart.
+  // Started while the database is down: it answers 503, and needs no restart.
   const sink = await startSink(t)
   const wiring = await wire(service, { urls: [sink.url], signingSecrets: [SECRET], batch: { size: 20, lingerMs: 20 } })
   const send = (from: number): Promise<void> => wiring.send(Array.from({ length: 50 }, (_, index) => track(`away-${from + index}`)))
@@ -60,7 +60,7 @@ test('what is sent while the database is away is asked for again, and is there o
     (count) => count === 50,
   )
 
-  // Taken away from under a sink that is connected.
+  // The database stops while the sink is connected.
   await postgres.kill()
   await send(50)
   assert.equal((await wiring.attempted('away-50', 1)).attempts[0]?.status, 503)
@@ -75,7 +75,7 @@ test('what is sent while the database is away is asked for again, and is there o
   assert.equal((await sink.finished).code, 0)
 })
 
-test('tracks and identifies of one batch land in their tables, whatever text they hold; a delete takes them out', async (t) => {
+test('tracks and identifies of one batch are stored in their tables, whatever text they contain; a delete removes them', async (t) => {
   const sink = await startSink(t)
   const wiring = await wire(service, { urls: [sink.url], signingSecrets: [SECRET], batch: { size: 4, lingerMs: 50 } })
   const odd = 'a\0b \ud800 c\\u0000 \u2028 🚃 "'
@@ -119,17 +119,17 @@ test('tracks and identifies of one batch land in their tables, whatever text the
   await eventually(
     () => query('SELECT message_id FROM identifies UNION ALL SELECT message_id FROM tracks WHERE user_id = $$u-2$$'),
     (rows) => rows.length === 0,
-    { what: 'the user is erased' },
+    { what: 'the user is deleted' },
   )
   assert.equal(await rowsOf('kinds'), 1)
 })
 
-test('a batch that comes again changes nothing, and one that cannot be stored is refused as a whole', async (t) => {
+test('a repeated batch changes nothing, and one that cannot be stored is rejected as a whole', async (t) => {
   const { url } = await startSink(t)
   const [one, two, three] = ['again-1', 'again-2', 'again-3'].map((id) => track(id, received)) as [object, object, object]
   const batch = [one, two, one]
   assert.equal((await post(url, batch)).status, 200)
-  // At once, and in another order.
+  // Concurrently, and in another order.
   const answers = await Promise.all([post(url, batch), post(url, [two, one]), post(url, [three, two, one])])
   assert.deepEqual(
     answers.map(({ status }) => status),
@@ -142,7 +142,7 @@ test('a batch that comes again changes nothing, and one that cannot be stored is
   assert.equal((await fetch(url, { method: 'POST', body: JSON.stringify(batch) })).status, 401)
 })
 
-test('it answers in time although the database does not', async (t) => {
+test('it answers in time although the database does not answer', async (t) => {
   const { url } = await startSink(t)
   assert.equal((await post(url, track('locked-1', received))).status, 200)
   const client = await postgres.client()
@@ -161,6 +161,6 @@ test('it does not start without a database or a secret', async (t) => {
     runExample(t, 'postgres-sink.ts', { env: { DATABASE_URL: 'postgres://127.0.0.1' } }),
   ])
   assert.deepEqual([neither.code, noSecret.code], [2, 2])
-  assert.match(neither.stderr, /^DATABASE_URL must/)
+  assert.match(neither.stderr, /^Set DATABASE_URL/)
   assert.match(noSecret.stderr, /^SWITCHYARD_SIGNING_SECRET must/)
 })

@@ -1,21 +1,21 @@
-// A webhook receiver that writes track and identify messages into tables of PostgreSQL. A request is one statement, and so one
-// transaction: the answer is 200 when it is committed, 503 while the database is away, and what comes again changes nothing.
+// A webhook receiver that writes track and identify messages into PostgreSQL tables. A request is one statement and therefore one
+// transaction: it answers 200 after the commit and 503 while the database is unavailable, and repeated messages change nothing.
 // Run: DATABASE_URL=postgres://… SWITCHYARD_SIGNING_SECRET=whsec_… npm run example examples/postgres-sink.ts
-// PORT (9000) and HOST (127.0.0.1) are where it listens. Give the destination batches, {"batch": {"size": 500}}: each is one round trip.
-// Other types are taken and not stored; {"filter": {"types": {"allow": ["track", "identify", "delete"]}}} saves sending them.
+// It listens on PORT (9000) and HOST (127.0.0.1). Turn on batches for the destination, {"batch": {"size": 500}}: each is one round trip.
+// Other types are accepted but not stored; {"filter": {"types": {"allow": ["track", "identify", "delete"]}}} saves sending them.
 
 import { verify, type WebhookMessage } from '@switchyard/webhook'
 import Fastify from 'fastify'
 import pg from 'pg'
 
-const connectionString = process.env['DATABASE_URL'] ?? stop('DATABASE_URL must name the database: postgres://…')
+const connectionString = process.env['DATABASE_URL'] ?? stop('Set DATABASE_URL to the connection string of the database: postgres://…')
 const signingSecrets = process.env['SWITCHYARD_SIGNING_SECRET']?.split(' ')
 if (!signingSecrets) stop('SWITCHYARD_SIGNING_SECRET must be the signing secret (whsec_…) of the destination.')
 
-// Switchyard waits five seconds for an answer: connecting and writing together take at most four.
+// Switchyard waits five seconds for a response: connecting and writing together take at most four.
 const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 2_000, query_timeout: 2_000, statement_timeout: 2_000 })
-// Connections that wait in the pool break when the server goes; without a listener that would end this process.
-pool.on('error', (error) => app.log.warn({ err: error }, 'a connection was lost'))
+// Idle connections in the pool break when the server stops; without a listener, the error would end this process.
+pool.on('error', (error) => app.log.warn({ err: error }, 'an idle database connection was lost'))
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS tracks (
@@ -29,7 +29,7 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS tracks_user ON tracks (user_id);
   CREATE INDEX IF NOT EXISTS identifies_user ON identifies (user_id);`
 
-// In the order of the key, so that two requests with the same messages wait for each other and do not deadlock.
+// Ordered by key, so that two requests with the same messages wait for each other instead of deadlocking.
 const WRITE = `
   WITH messages AS (
     SELECT * FROM jsonb_to_recordset($1) AS m (
@@ -45,13 +45,13 @@ const WRITE = `
   FROM messages WHERE type = 'identify'
   ON CONFLICT (message_id) DO NOTHING`
 
-// Up to the time of the request to delete: who comes back afterwards is a new customer, however late this arrives.
+// Deletes only up to the time of the deletion request: a user who returns afterwards is a new customer, however late this message arrives.
 const ERASE = `
   WITH erased AS (DELETE FROM tracks WHERE user_id = $1 AND received_at <= $2)
   DELETE FROM identifies WHERE user_id = $1 AND received_at <= $2`
 
 const app = Fastify({ logger: true })
-// Signatures are over the bytes as they came, so nothing may parse them on the way.
+// The signature covers the raw bytes, so the body must not be parsed before it is verified.
 app.removeAllContentTypeParsers()
 app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
@@ -63,14 +63,14 @@ app.post('/', async (request, reply) => {
     await write(result.messages)
   } catch (error) {
     request.log.error({ err: error, messages: result.messages.length }, 'not stored')
-    // A value that does not fit (class 22), or is missing (23502), would fit no better the next time. Anything else may pass.
+    // An invalid value (class 22) or a missing one (23502) would fail again on a retry. Any other error may be temporary.
     const isBadData = error instanceof pg.DatabaseError && /^(22|23502)/.test(error.code ?? '')
-    return isBadData ? reply.code(422).send(error.message) : reply.code(503).header('retry-after', '5').send('the database is away')
+    return isBadData ? reply.code(422).send(error.message) : reply.code(503).header('retry-after', '5').send('the database is unavailable')
   }
   return reply.code(200).send('stored')
 })
 
-/** Not at the start: this process may be up before its database is. */
+/** Not at the start: this process may start before its database. */
 let tables: Promise<unknown> | undefined
 function createTables(): Promise<unknown> {
   tables ??= pool.query(SCHEMA).catch((error: unknown) => {
@@ -82,13 +82,13 @@ function createTables(): Promise<unknown> {
 
 async function write(messages: WebhookMessage[]): Promise<void> {
   const [first] = messages
-  // Never in a batch with others.
+  // A delete is never in a batch with other messages.
   if (first?.type === 'delete') await pool.query(ERASE, [first.userId, first.timestamp])
   else await pool.query(WRITE, [storable(JSON.stringify(messages))])
 }
 
-// JSON may hold U+0000 and halves of surrogate pairs, PostgreSQL's text may not. Every escape is matched, so that an escaped
-// backslash is not taken for the beginning of one.
+// JSON may contain U+0000 and unpaired surrogates, PostgreSQL's text may not. Every escape is matched, so that an escaped
+// backslash is not mistaken for the start of one.
 function storable(json: string): string {
   return json.replace(/\\(?:u0000|ud[89a-f]..|.)/g, (escape) => (escape.length === 6 ? '\ufffd' : escape))
 }
@@ -99,7 +99,7 @@ function stop(reason: string): never {
 }
 
 async function close(): Promise<void> {
-  await app.close() // answers what is under way, takes no more
+  await app.close() // answers requests in flight, accepts no new ones
   await pool.end()
 }
 process.once('SIGTERM', () => void close()).once('SIGINT', () => void close())

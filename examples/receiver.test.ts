@@ -14,7 +14,7 @@ async function startReceiver(t: TestContext, secret?: string): Promise<RunningEx
   return { ...receiver, url }
 }
 
-test('what the minimal sender sends arrives at the receiver by way of the service, signed', async (t) => {
+test('messages of the minimal sender reach the receiver through the service, signed', async (t) => {
   const receiver = await startReceiver(t, 'shared-secret')
   const { writeKey } = await wire(service, { urls: [receiver.url], sharedSecret: 'shared-secret' })
   const sender = await runExample(t, 'minimal-sender.ts', { args: [service.url], env: { SWITCHYARD_WRITE_KEY: writeKey } })
@@ -23,7 +23,7 @@ test('what the minimal sender sends arrives at the receiver by way of the servic
   await receiver.waitFor(/"type":"track".*"Order Completed"/)
 })
 
-test('a batch of a destination that signs by Standard Webhooks arrives', async (t) => {
+test('a batch signed with Standard Webhooks arrives', async (t) => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
   const receiver = await startReceiver(t, secret)
   const batch = { size: 2, lingerMs: 10_000 }
@@ -33,14 +33,14 @@ test('a batch of a destination that signs by Standard Webhooks arrives', async (
   await receiver.waitFor(/"type":"track"/)
 })
 
-test('a request with another secret is refused', async (t) => {
+test('a request signed with another secret is rejected', async (t) => {
   const receiver = await startReceiver(t, 'shared-secret')
   const response = await fetch(receiver.url, { method: 'POST', body: '{"type":"track"}', headers: { 'x-signature': 'a'.repeat(40) } })
   assert.equal(response.status, 401)
   await receiver.waitFor(/refused: /)
 })
 
-test('what a shared secret cannot prove, a batch beyond its first message, is refused', async (t) => {
+test('a batch of several messages with only X-Signature is rejected, because it covers only the first message', async (t) => {
   const receiver = await startReceiver(t, 'shared-secret')
   const first = '{"type":"track","event":"Seen"}'
   const headers = { 'x-signature': signBody(first, 'shared-secret') }
@@ -50,7 +50,7 @@ test('what a shared secret cannot prove, a batch beyond its first message, is re
   assert.doesNotMatch(receiver.stdout(), /Forged/)
 })
 
-test('without a secret it prints what is JSON, and goes on after what is not', async (t) => {
+test('without a secret it prints JSON bodies, and continues after a body that is not JSON', async (t) => {
   const receiver = await startReceiver(t)
   assert.equal((await fetch(receiver.url, { method: 'POST', body: '{"broken' })).status, 400)
   assert.equal((await fetch(receiver.url, { method: 'POST', body: '{"type":"track","event":"Good"}' })).status, 200)

@@ -1,7 +1,7 @@
-// A webhook receiver with nothing but Node.js: checks the signature, prints what arrives, and answers at once. What comes twice,
-// for deliveries are at least once, is recognised by its messageId and not handled again.
+// A webhook receiver with nothing but Node.js: verifies the signature, prints what arrives, and answers at once. Delivery is at
+// least once, so it recognises repeated messages by their messageId and does not process them again.
 // Run: SECRET=… npm run example examples/receiver.ts (-- --port 9000 --host 127.0.0.1)
-// SECRET is the destination's sharedSecret or signing secret; without it nothing is checked.
+// SECRET is the destination's sharedSecret or signing secret; without it no signature is verified.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
@@ -11,7 +11,7 @@ import { verify, type WebhookMessage } from '@switchyard/webhook'
 const { values } = parseArgs({ options: { port: { type: 'string', default: '9000' }, host: { type: 'string', default: '127.0.0.1' } } })
 const secret = process.env['SECRET']
 
-// A real receiver keeps these where a restart does not lose them.
+// A real receiver stores these where they survive a restart.
 const seen = new Set<string>()
 
 const server = createServer((request, response) => void answer(request, response))
@@ -51,7 +51,7 @@ server.listen(Number(values.port), values.host, () => {
 
 function close(): void {
   server.close()
-  // What is under way is answered; connections that are only kept open are not waited for.
+  // Requests in flight are answered; idle keep-alive connections are closed.
   setTimeout(() => server.closeAllConnections(), 500)
 }
 process.once('SIGINT', close).once('SIGTERM', close)

@@ -30,7 +30,7 @@ test('an order is answered, and its message is flushed afterwards and arrives at
   assert.equal((await place(url, { userId: 'user-1' })).status, 400)
   assert.equal((await fetch(`${url}/api/orders`, { method: 'POST', body: '{"broken' })).status, 400)
   assert.equal((await fetch(`${url}/api/orders`)).status, 405)
-  // A sentinel: what had been sent before it is there when it is. Without the flush, the queue would hold it for ten seconds.
+  // A sentinel: everything sent before it has arrived when it arrives. Without the flush, the queue would hold it for ten seconds.
   await place(url, { orderId: 'n-2', userId: 'user-1', total: 1 })
   await receiver.until(() => receiver.byMessageId.has('order-completed-n-2') && receiver.byMessageId.has('order-completed-n-1'), {
     deadlineMs: 8_000,
@@ -40,13 +40,13 @@ test('an order is answered, and its message is flushed afterwards and arrives at
   assert.equal(receiver.byMessageId.get('order-completed-n-1')?.length, 1)
 })
 
-test('SIGTERM right after an answer, and during many, loses nothing that was answered', async (t) => {
+test('SIGTERM right after a response, and while many requests are in flight, loses no message of an answered request', async (t) => {
   const host = await startHost(t)
   const answered: string[] = []
   const requests = Array.from({ length: 40 }, async (_, index) => {
     const response = await place(host.url, { orderId: `term-${index}`, userId: 'user-1', total: index })
     if (response.status === 201) answered.push(`order-completed-term-${index}`)
-    // Now, with the others under way.
+    // Now, while the others are in flight.
     if (index === 5) host.child.kill('SIGTERM')
   })
   await Promise.allSettled(requests)
@@ -55,7 +55,7 @@ test('SIGTERM right after an answer, and during many, loses nothing that was ans
   await receiver.until(() => answered.every((id) => receiver.byMessageId.has(id)))
 })
 
-test('what a killed process had spooled goes out when the next one starts, before any request', async (t) => {
+test('messages that a killed process had spooled are sent when the next one starts, before any request', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-next-'))
   t.after(() => rmSync(dir, { recursive: true }))
   const interrupted = await startInterrupted(t, service.url)

@@ -1,8 +1,8 @@
-// In the place of `next start`, so that the example runs without Next.js: registers the instrumentation, serves the one route,
-// runs what it left to after(), and on SIGTERM ends as Next.js does, when all of that is done. Do not copy this file.
+// Replaces `next start`, so that the example runs without Next.js: registers the instrumentation, serves the one route,
+// runs the callbacks passed to after(), and on SIGTERM ends when all of them are done, as Next.js does. Do not copy this file.
 // Run: SWITCHYARD_WRITE_KEY=… npm run example examples/nextjs-sender/host.ts
 // Then: curl localhost:3000/api/orders -d '{"orderId":"order-1","userId":"user-1","total":42}'
-// PORT (3000), SWITCHYARD_HOST_URL (http://localhost:8080) and SPOOL_DIR (none) are settings, too.
+// PORT (3000), SWITCHYARD_HOST_URL (http://localhost:8080) and SPOOL_DIR (none) are optional settings.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

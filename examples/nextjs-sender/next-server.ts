@@ -1,11 +1,10 @@
-// In the place of 'next/server', so that the example runs without Next.js: after() as the host beside it understands it. Do not
-// copy this file.
+// Replaces 'next/server', so that the example runs without Next.js: an after() that works with host.ts. Do not copy this file.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type AfterCallback = () => unknown
 
-/** What the request under way wants done when it is answered. */
+/** The callbacks to run when the current request has been answered. */
 export const requestStorage = new AsyncLocalStorage<AfterCallback[]>()
 
 export function after(callback: AfterCallback): void {

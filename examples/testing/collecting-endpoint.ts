@@ -1,5 +1,5 @@
-// An endpoint on a free port that takes what clients send, keeps it, and closes with its test: for what the real service
-// cannot be made to do, such as holding an answer back. It refuses a blank write key. For tests only.
+// An endpoint on a free port that accepts and stores what clients send, and closes with its test. It does things that the real service
+// cannot, such as delaying a response. It rejects a blank write key. For tests only.
 
 import type { TestContext } from 'node:test'
 import { type ReceivedMessage, startTrackingServer } from '../../packages/node/test/tracking-server.ts'
@@ -26,7 +26,7 @@ export async function collectingEndpoint(t: TestContext, options: { hold?: Promi
   return { url: server.url, messages, writeKeys }
 }
 
-/** A promise to hold an answer with, or to say that something has come. */
+/** A promise to delay a response with, or to signal that something has arrived. */
 export function deferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve: () => void = () => {}
   const promise = new Promise<void>((settle) => {

@@ -1,4 +1,4 @@
-// An address in front of a service that is down at first: every connection is cut, and nothing gets through, until it recovers.
+// A proxy in front of a service that is down at first: every connection is closed until it recovers.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'

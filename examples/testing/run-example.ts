@@ -1,4 +1,4 @@
-// Runs an example as its reader would: a process of its own, with arguments, environment and input. For tests only.
+// Runs an example as a reader would: as a separate process, with arguments, environment and input. For tests only.
 // Invariant: no process outlives its test, and none waits longer than the guard.
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
 const GUARD_MS = 60_000
-/** Half of a start is compiling. */
+/** Half of the start-up time is compiling. */
 const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ExampleOptions {
   args?: string[]
   env?: Record<string, string>
-  /** Null: its input stays open. */
+  /** Null if its input stays open. */
   input?: string | null
 }
 
@@ -63,7 +63,7 @@ function startNode(t: TestContext, args: string[], env: Record<string, string> =
       for (const check of watchers) check()
     })
   }
-  // An example may leave before it has read all of its input; that is its business.
+  // An example may exit before it has read all of its input; ignore the error.
   child.stdin.on('error', () => {})
   if (input !== null) child.stdin.end(input)
   t.after(async () => {
@@ -88,7 +88,7 @@ function startNode(t: TestContext, args: string[], env: Record<string, string> =
   }
 }
 
-/** This process's own, less what would change what an example does. */
+/** The environment of this process, without the variables that would affect an example. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(SWITCHYARD_|NO_COLOR$|FORCE_COLOR$|NODE_)/.test(name)))
 }

@@ -1,6 +1,6 @@
-// Verifies webhooks of Switchyard with nothing but Go's standard library. Copy the functions above main into your receiver
-// and give them the body as the bytes that arrived, and the Get of http.Header. Each gives "" for a request that is
-// genuine, else what is wrong with it.
+// Verifies Switchyard webhooks with nothing but Go's standard library. Copy the functions above main into your receiver
+// and pass them the raw bytes of the body, and http.Header's Get. Each returns "" if the request is genuine, otherwise a
+// code that says what is wrong.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 
 const toleranceSeconds = 300
 
-// VerifyStandardWebhook checks Standard Webhooks. The secrets are one or more whsec_…, two while rotating. An error is a
-// mistake in a secret, not in the request.
+// VerifyStandardWebhook verifies Standard Webhooks. There are one or more whsec_… secrets, two during a rotation. An error
+// means that a secret is malformed, not that the request is invalid.
 func VerifyStandardWebhook(body []byte, header func(string) string, secrets []string, now time.Time) (string, error) {
 	id, timestamp, signatures := header("webhook-id"), header("webhook-timestamp"), header("webhook-signature")
 	if id == "" || timestamp == "" || signatures == "" {
@@ -45,7 +45,7 @@ func VerifyStandardWebhook(body []byte, header func(string) string, secrets []st
 		mac.Write([]byte(id + "." + timestamp + "."))
 		mac.Write(body)
 		expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-		// No way out of the loop before its end: how long it takes must not tell which one matched.
+		// Do not leave the loop early: the time it takes must not reveal which signature matched.
 		for _, signature := range strings.Split(signatures, " ") {
 			if hmac.Equal([]byte(signature), []byte(expected)) {
 				genuine = true
@@ -58,8 +58,8 @@ func VerifyStandardWebhook(body []byte, header func(string) string, secrets []st
 	return "", nil
 }
 
-// VerifyXSignature checks X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several
-// is refused, unless Standard Webhooks has proven the whole body already.
+// VerifyXSignature verifies X-Signature. In a batch it covers only the first message, so a batch of several messages is
+// rejected unless Standard Webhooks has already verified the whole body.
 func VerifyXSignature(body []byte, header func(string) string, sharedSecret string, isBodyProven bool) string {
 	signature := header("x-signature")
 	if signature == "" {
@@ -68,7 +68,7 @@ func VerifyXSignature(body []byte, header func(string) string, sharedSecret stri
 	signed := body
 	var batch []json.RawMessage
 	if len(body) > 0 && body[0] == '[' {
-		// Cut out, not parsed and written again: Marshal would escape characters in another way than they came.
+		// Cut out of the text, not parsed and serialized again: Marshal would escape characters differently.
 		if json.Unmarshal(body, &batch) != nil || len(batch) == 0 {
 			return "signature_invalid"
 		}
@@ -89,12 +89,12 @@ func keyOf(secret string) ([]byte, error) {
 	text := strings.TrimRight(strings.TrimPrefix(secret, "whsec_"), "=")
 	key, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil || len(key) < 24 {
-		return nil, errors.New("a signing secret is whsec_ and base64 of at least 24 bytes")
+		return nil, errors.New("a signing secret must be whsec_ followed by the base64 of at least 24 bytes")
 	}
 	return key, nil
 }
 
-// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+// A small program to try it: reads the body from stdin, headers from the arguments, secrets from SIGNING_SECRETS and SHARED_SECRET.
 func main() {
 	secrets, sharedSecret := strings.Fields(os.Getenv("SIGNING_SECRETS")), os.Getenv("SHARED_SECRET")
 	if len(secrets) == 0 && sharedSecret == "" {

@@ -1,12 +1,12 @@
-// Verifies webhooks of Switchyard with nothing but Node.js. Copy the functions above `main` into your receiver and give them
-// the body as the bytes that arrived. Each gives null for a request that is genuine, else what is wrong with it.
+// Verifies Switchyard webhooks with nothing but Node.js. Copy the functions above `main` into your receiver and pass them
+// the raw bytes of the body. Each returns null if the request is genuine, otherwise a code that says what is wrong.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 
 const TOLERANCE_SECONDS = 300
 
-/** Standard Webhooks. `header` gives a header by its lower-case name; `secrets` are one or more whsec_…, two while rotating. */
+/** Standard Webhooks. `header` returns a header by its lower-case name; `secrets` has one or more whsec_… values, two during a rotation. */
 export function verifyStandardWebhook(body, header, secrets, nowSeconds = Date.now() / 1000) {
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(header)
   if (!id || !timestamp || !signatures) return 'signature_missing'
@@ -15,15 +15,15 @@ export function verifyStandardWebhook(body, header, secrets, nowSeconds = Date.n
   let genuine = false
   for (const secret of secrets) {
     const digest = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64')
-    // No way out of the loop before its end: how long it takes must not tell which one matched.
+    // Do not leave the loop early: the time it takes must not reveal which signature matched.
     for (const signature of signatures.split(' ')) if (isEqual(signature, `v1,${digest}`)) genuine = true
   }
   return genuine ? null : 'signature_invalid'
 }
 
 /**
- * X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
- * Standard Webhooks has proven the whole body already.
+ * X-Signature. In a batch it covers only the first message, so a batch of several messages is rejected unless
+ * Standard Webhooks has already verified the whole body.
  */
 export function verifyXSignature(body, header, sharedSecret, isBodyProven = false) {
   const signature = header('x-signature')
@@ -48,7 +48,7 @@ function firstMessage(body) {
 
 function keyOf(secret) {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  if (key.length < 24) throw new TypeError('A signing secret is whsec_ and base64 of at least 24 bytes.')
+  if (key.length < 24) throw new TypeError('A signing secret must be whsec_ followed by the base64 of at least 24 bytes.')
   return key
 }
 
@@ -57,7 +57,7 @@ function isEqual(received, computed) {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+// A small program to try it: reads the body from stdin, headers from the arguments, secrets from SIGNING_SECRETS and SHARED_SECRET.
 async function main() {
   const { SIGNING_SECRETS = '', SHARED_SECRET = '', NOW } = process.env
   const secrets = SIGNING_SECRETS.split(' ').filter(Boolean)

@@ -1,13 +1,13 @@
 <?php
-// Verifies webhooks of Switchyard with nothing but PHP itself, 8.0 or later. Copy the functions above main into your receiver
-// and give them the body as file_get_contents('php://input') gives it. Each gives null for a request that is genuine, else
-// what is wrong with it.
+// Verifies Switchyard webhooks with nothing but PHP, 8.0 or later. Copy the functions above main into your receiver and
+// pass them the body as file_get_contents('php://input') returns it. Each returns null if the request is genuine,
+// otherwise a code that says what is wrong.
 
 declare(strict_types=1);
 
 const TOLERANCE_SECONDS = 300;
 
-/** Standard Webhooks. $header gives a header by its lower-case name; $secrets are one or more whsec_…, two while rotating. */
+/** Standard Webhooks. $header returns a header by its lower-case name; $secrets has one or more whsec_… values, two during a rotation. */
 function verify_standard_webhook(string $body, callable $header, array $secrets, ?int $now = null): ?string
 {
     [$id, $timestamp, $signatures] = array_map($header, ['webhook-id', 'webhook-timestamp', 'webhook-signature']);
@@ -23,7 +23,7 @@ function verify_standard_webhook(string $body, callable $header, array $secrets,
     $genuine = false;
     foreach ($secrets as $secret) {
         $digest = base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", key_of($secret), true));
-        // No way out of the loop before its end: how long it takes must not tell which one matched.
+        // Do not leave the loop early: the time it takes must not reveal which signature matched.
         foreach (explode(' ', $signatures) as $signature) {
             if (hash_equals("v1,$digest", $signature)) {
                 $genuine = true;
@@ -34,8 +34,8 @@ function verify_standard_webhook(string $body, callable $header, array $secrets,
 }
 
 /**
- * X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
- * Standard Webhooks has proven the whole body already.
+ * X-Signature. In a batch it covers only the first message, so a batch of several messages is rejected unless
+ * Standard Webhooks has already verified the whole body.
  */
 function verify_x_signature(string $body, callable $header, string $sharedSecret, bool $isBodyProven = false): ?string
 {
@@ -58,7 +58,7 @@ function is_batch(string $body): bool
     return str_starts_with($body, '[');
 }
 
-/** Cut out, not parsed and written again: json_encode would escape characters in another way than they came. */
+/** Cut out of the text, not parsed and serialized again: json_encode would escape characters differently. */
 function first_message(string $body): ?string
 {
     if (substr($body, 1, 1) !== '{') {
@@ -89,12 +89,12 @@ function key_of(string $secret): string
 {
     $key = base64_decode(preg_replace('/\Awhsec_/', '', $secret), true);
     if ($key === false || strlen($key) < 24) {
-        throw new InvalidArgumentException('A signing secret is whsec_ and base64 of at least 24 bytes.');
+        throw new InvalidArgumentException('A signing secret must be whsec_ followed by the base64 of at least 24 bytes.');
     }
     return $key;
 }
 
-// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+// A small program to try it: reads the body from stdin, headers from the arguments, secrets from SIGNING_SECRETS and SHARED_SECRET.
 function main(array $arguments): int
 {
     $secrets = array_values(array_filter(explode(' ', getenv('SIGNING_SECRETS') ?: '')));

@@ -1,6 +1,6 @@
-# Verifies webhooks of Switchyard with nothing but Python's standard library. Copy the functions above `main` into your
-# receiver and give them the body as the bytes that arrived. Each gives None for a request that is genuine, else what is
-# wrong with it.
+# Verifies Switchyard webhooks with nothing but Python's standard library. Copy the functions above `main` into your
+# receiver and pass them the raw bytes of the body. Each returns None if the request is genuine, otherwise a code that
+# says what is wrong.
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ TOLERANCE_SECONDS = 300
 
 
 def verify_standard_webhook(body, header, secrets, now=None):
-    """Standard Webhooks. `header` gives a header by its lower-case name; `secrets` are one or more whsec_…, two while rotating."""
+    """Standard Webhooks. `header` returns a header by its lower-case name; `secrets` has one or more whsec_… values, two during a rotation."""
     id, timestamp, signatures = (header(name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
     if not id or not timestamp or not signatures:
         return "signature_missing"
@@ -27,7 +27,7 @@ def verify_standard_webhook(body, header, secrets, now=None):
     for secret in secrets:
         signed = f"{id}.{timestamp}.".encode() + body
         digest = base64.b64encode(hmac.digest(key_of(secret), signed, hashlib.sha256)).decode()
-        # No way out of the loop before its end: how long it takes must not tell which one matched.
+        # Do not leave the loop early: the time it takes must not reveal which signature matched.
         for signature in signatures.split(" "):
             if is_equal(signature, "v1," + digest):
                 genuine = True
@@ -35,8 +35,8 @@ def verify_standard_webhook(body, header, secrets, now=None):
 
 
 def verify_x_signature(body, header, shared_secret, is_body_proven=False):
-    """X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
-    Standard Webhooks has proven the whole body already."""
+    """X-Signature. In a batch it covers only the first message, so a batch of several messages is rejected unless
+    Standard Webhooks has already verified the whole body."""
     signature = header("x-signature")
     if not signature:
         return "signature_missing"
@@ -54,7 +54,7 @@ def is_batch(body):
 
 
 def first_message(body):
-    # Cut out, not parsed and written again: json.dumps would write numbers and spaces in another way than they came.
+    # Cut out of the text, not parsed and serialized again: json.dumps would write numbers and spaces differently.
     try:
         text = body.decode()
         _, end = json.JSONDecoder().raw_decode(text, 1)
@@ -67,7 +67,7 @@ def key_of(secret):
     text = secret.removeprefix("whsec_")
     key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     if len(key) < 24:
-        raise ValueError("A signing secret is whsec_ and base64 of at least 24 bytes.")
+        raise ValueError("A signing secret must be whsec_ followed by the base64 of at least 24 bytes.")
     return key
 
 
@@ -75,7 +75,7 @@ def is_equal(received, computed):
     return hmac.compare_digest(received.encode("utf-8", "replace"), computed.encode())
 
 
-# What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+# A small program to try it: reads the body from stdin, headers from the arguments, secrets from SIGNING_SECRETS and SHARED_SECRET.
 def main():
     secrets = os.environ.get("SIGNING_SECRETS", "").split()
     shared_secret = os.environ.get("SHARED_SECRET", "")

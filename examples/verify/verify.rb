@@ -1,11 +1,11 @@
-# Verifies webhooks of Switchyard with nothing but Ruby's standard library. Copy the methods above `main` into your receiver
-# and give them the body as the bytes that arrived. Each gives nil for a request that is genuine, else what is wrong with it.
+# Verifies Switchyard webhooks with nothing but Ruby's standard library. Copy the methods above `main` into your receiver
+# and pass them the raw bytes of the body. Each returns nil if the request is genuine, otherwise a code that says what is wrong.
 
 require "openssl"
 
 TOLERANCE_SECONDS = 300
 
-# Standard Webhooks. `header` gives a header by its lower-case name; `secrets` are one or more whsec_…, two while rotating.
+# Standard Webhooks. `header` returns a header by its lower-case name; `secrets` has one or more whsec_… values, two during a rotation.
 def verify_standard_webhook(body, header, secrets, now = Time.now.to_i)
   id, timestamp, signatures = %w[webhook-id webhook-timestamp webhook-signature].map { |name| header.call(name).to_s }
   return "signature_missing" if id.empty? || timestamp.empty? || signatures.empty?
@@ -15,14 +15,14 @@ def verify_standard_webhook(body, header, secrets, now = Time.now.to_i)
   genuine = false
   secrets.each do |secret|
     digest = [OpenSSL::HMAC.digest("SHA256", key_of(secret), "#{id}.#{timestamp}.".b + body.b)].pack("m0")
-    # No way out of the loop before its end: how long it takes must not tell which one matched.
+    # Do not leave the loop early: the time it takes must not reveal which signature matched.
     signatures.split(" ").each { |signature| genuine = true if same?(signature, "v1,#{digest}") }
   end
   genuine ? nil : "signature_invalid"
 end
 
-# X-Signature. Of a batch it proves the first message and nothing after it, so a batch of several is refused, unless
-# Standard Webhooks has proven the whole body already.
+# X-Signature. In a batch it covers only the first message, so a batch of several messages is rejected unless
+# Standard Webhooks has already verified the whole body.
 def verify_x_signature(body, header, shared_secret, body_proven = false)
   signature = header.call("x-signature").to_s
   return "signature_missing" if signature.empty?
@@ -39,7 +39,7 @@ def batch?(body)
   body.getbyte(0) == "[".ord
 end
 
-# Cut out, not parsed and written again: JSON.generate would write numbers in another way than they came.
+# Cut out of the text, not parsed and serialized again: JSON.generate would write numbers differently.
 def first_message(body)
   return nil unless body.getbyte(1) == "{".ord
 
@@ -65,7 +65,7 @@ end
 def key_of(secret)
   text = secret.delete_prefix("whsec_")
   key = (text + "=" * (-text.length % 4)).unpack1("m0")
-  raise ArgumentError, "A signing secret is whsec_ and base64 of at least 24 bytes." if key.bytesize < 24
+  raise ArgumentError, "A signing secret must be whsec_ followed by the base64 of at least 24 bytes." if key.bytesize < 24
 
   key
 end
@@ -74,7 +74,7 @@ def same?(received, computed)
   OpenSSL.secure_compare(received.b, computed.b)
 end
 
-# What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+# A small program to try it: reads the body from stdin, headers from the arguments, secrets from SIGNING_SECRETS and SHARED_SECRET.
 def main
   secrets = ENV.fetch("SIGNING_SECRETS", "").split
   shared_secret = ENV.fetch("SHARED_SECRET", "")

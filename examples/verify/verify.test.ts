@@ -1,5 +1,5 @@
-// The programs of this folder, each in its own language, against requests that our own signer signed and the published
-// vectors. They are what docs/guide/verifying-webhooks.md shows: the page and the files are held together here.
+// Runs the programs of this folder, each in its own language, against requests signed by our own signer and against the published
+// vectors. Also checks that docs/guide/verifying-webhooks.md shows exactly these files.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -21,7 +21,7 @@ interface Request {
   sharedSecret?: string
   signingSecrets?: string[]
   nowSeconds?: number
-  /** What is printed; of what is only `invalid`, the reason is each program's own. */
+  /** The expected output; where it is only `invalid`, each program may give its own reason. */
   expected: string
 }
 
@@ -31,7 +31,7 @@ const SECRET = 'clé ✓ of the destination'
 const [OLD, NEW] = [generateSecret(), generateSecret(24)]
 
 const single = JSON.stringify({ version: 1, type: 'track', userId: 'u-1', event: 'Öffnet "das" \\ 门 {', properties: { total: 12.5 } })
-// All that tells whether a first message is cut out at its right end, and not written anew.
+// Contains everything that shows whether the first message is cut out at its correct end, and not serialized again.
 const intricate = JSON.stringify({
   2: 'first',
   10: 1e21,
@@ -108,7 +108,7 @@ const OWN: Request[] = [
   shared('both kinds asked for, one sent', 'invalid: signature_missing', { signingSecrets: [OLD], nowSeconds: NOW }),
 ]
 
-/** What the vectors refuse for its shape or for what the body holds, although a signature in it is right: not these programs' business. */
+/** Vectors that are rejected for their shape or the content of the body although a signature is valid: these programs do not check that. */
 const RIGHT_SIGNATURE = /^(two signature headers joined|17 signatures|signed, but)/
 
 function published(): Request[] {
@@ -138,7 +138,7 @@ function published(): Request[] {
     ),
     ...extra.refusals
       .filter(({ note }) => !RIGHT_SIGNATURE.test(note))
-      // Each kind of mistake once or twice is enough for a process each.
+      // Each vector needs a process, so one or two of each kind of error are enough.
       .filter((_, index) => index % 4 === 0)
       .map((refused): Request => Object.assign(refused, refused.secrets, { note: `refused vector: ${refused.note}`, expected: 'invalid' })),
   ]
@@ -164,7 +164,7 @@ function run(command: string[], { body, headers, sharedSecret, signingSecrets, n
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  // A program that has seen enough need not read its input.
+  // A program may exit before it has read all of its input.
   child.stdin.on('error', () => {})
   child.stdin.end(body ?? '')
   return new Promise((resolve, reject) => {
@@ -173,7 +173,7 @@ function run(command: string[], { body, headers, sharedSecret, signingSecrets, n
   })
 }
 
-/** The output of a tool, or null where it is not installed. */
+/** The output of a tool, or null if it is not installed. */
 function tool(...[file, ...args]: [string, ...string[]]): string | null {
   try {
     return execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
@@ -202,7 +202,7 @@ function buildGo(source: string): string {
 interface Language {
   program: string
   fence: string
-  /** The command that runs it, or null where the language is not installed. */
+  /** The command that runs it, or null if the language is not installed. */
   command: (path: string) => string[] | null
   needs: string
   requests?: Request[]
@@ -214,7 +214,7 @@ const withTool =
     found === null ? null : [found, path]
 
 const LANGUAGES: Language[] = [
-  // The package's own tests have them all: here it is the program's turn.
+  // The package's own tests run all of them; this tests the program.
   {
     program: 'with-package.mjs',
     fence: 'js',
@@ -223,7 +223,7 @@ const LANGUAGES: Language[] = [
     requests: OWN.filter((_, index) => index % 4 === 0),
   },
   { program: 'verify.mjs', fence: 'js', command: withTool(process.execPath), needs: 'node' },
-  // The interpreter itself: what stands in the path may be a script that looks for it each time.
+  // The interpreter itself: the command on the PATH may be a wrapper script that searches for it each time.
   {
     program: 'verify.py',
     fence: 'python',
@@ -239,7 +239,7 @@ suite('verifying in another language', { concurrency: 2 }, () => {
   for (const { program, fence, command, needs, requests = [...OWN, ...published()] } of LANGUAGES) {
     const path = join(import.meta.dirname, program)
 
-    test(`${program} accepts what is genuine and says what is wrong with the rest`, async (t) => {
+    test(`${program} accepts genuine requests and says what is wrong with the others`, async (t) => {
       const found = command(path)
       if (found === null) return t.skip(`${needs} is not installed here`)
       const seen: Record<string, string> = {}
@@ -253,25 +253,25 @@ suite('verifying in another language', { concurrency: 2 }, () => {
       assert.deepEqual(seen, expected)
 
       const without = await run(found, { body: single })
-      assert.deepEqual([without.code, without.stdout], [2, ''], 'no secret is a mistake of its own, never a key')
+      assert.deepEqual([without.code, without.stdout], [2, ''], 'a missing secret is a configuration error, not an empty key')
       assert.match(without.stderr, /^Set SIGNING_SECRETS or SHARED_SECRET\.\r?\n$/)
       const malformed = await run(found, standard('', '', { signedWith: [OLD], signingSecrets: ['whsec_short'] }))
-      assert.deepEqual([malformed.code, malformed.stdout], [2, ''], 'and so is one that is too short')
-      assert.doesNotMatch(malformed.stderr, /short/, 'which is not told')
+      assert.deepEqual([malformed.code, malformed.stdout], [2, ''], 'so is a secret that is too short')
+      assert.doesNotMatch(malformed.stderr, /short/, 'the secret is not printed')
     })
 
-    test(`${program} is in the guide as it is`, () => {
+    test(`${program} is in the guide unchanged`, () => {
       const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
         .filter(([, language]) => language === fence)
         .map(([, , text]) => text)
       assert.ok(
         blocks.includes(readFileSync(path, 'utf8')),
-        `docs/guide/verifying-webhooks.md must hold ${program} whole, as \`\`\`${fence}`,
+        `docs/guide/verifying-webhooks.md must contain all of ${program}, as \`\`\`${fence}`,
       )
     })
   }
 
-  test('the lines to try, as the guide has them, print what it says', async () => {
+  test('the commands in the guide print what it shows', async () => {
     const [, script = '', printed = ''] = /^```sh\n(printf[\s\S]*?)^```\n+```text\n([\s\S]*?)^```$/m.exec(page) ?? []
     assert.match(script, /verify\.mjs/)
     const env = { PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}` }
@@ -279,7 +279,7 @@ suite('verifying in another language', { concurrency: 2 }, () => {
     assert.equal(output, printed)
   })
 
-  test('the guide names every program, and no other', () => {
+  test('the guide lists every program and no other', () => {
     const named = [...page.matchAll(/examples\/verify\/([\w.-]+)\)/g)].map(([, name]) => name)
     assert.deepEqual(new Set(named), new Set([...LANGUAGES.map(({ program }) => program), basename(import.meta.filename)]))
   })

@@ -1,15 +1,15 @@
-// Verifies webhooks of Switchyard with @switchyard/webhook, which also reads the body of Node.js, Express, Fastify and
-// fetch-style requests, and refuses repeated headers and messages that no signature covers.
+// Verifies Switchyard webhooks with @switchyard/webhook, which also reads the body of Node.js, Express, Fastify and
+// fetch-style requests, and rejects repeated headers and messages that no signature covers.
 
 import { verifyWebhook } from '@switchyard/webhook'
 
-/** Gives null for a request that is genuine, else what is wrong with it. */
+/** Returns null if the request is genuine, otherwise a code that says what is wrong. */
 export function problemOf(body, headers, secrets, now) {
   const result = verifyWebhook({ headers, body }, { ...secrets, ...(now === undefined ? {} : { now }) })
   return result.ok ? null : result.code
 }
 
-// What follows is for trying it: the body on stdin, headers as arguments, secrets in SIGNING_SECRETS and SHARED_SECRET.
+// A small program to try it: reads the body from stdin, headers from the arguments, secrets from SIGNING_SECRETS and SHARED_SECRET.
 const { SIGNING_SECRETS = '', SHARED_SECRET = '', NOW } = process.env
 const signingSecrets = SIGNING_SECRETS.split(' ').filter(Boolean)
 if (signingSecrets.length === 0 && SHARED_SECRET === '') {

@@ -1,5 +1,5 @@
-// A route handler of the App Router that places an order and says so. The answer does not wait for analytics: the call only
-// queues, and after() flushes when the answer is out, which a serverless platform would otherwise not leave time for.
+// An App Router route handler that places an order and tracks it. The response does not wait for analytics: the call only
+// queues, and after() flushes once the response is sent, for which a serverless platform would otherwise leave no time.
 // In your application: import { after } from 'next/server'.
 
 import { analytics } from '../../../lib/analytics.ts'
@@ -18,7 +18,7 @@ export async function POST(request: Request): Promise<Response> {
   if (!order?.orderId || !order.userId) return Response.json({ error: 'orderId and userId are required' }, { status: 400 })
 
   analytics.track({
-    // The same whenever this order is placed: a browser that asks again does not count twice.
+    // The same ID for the same order: a browser that repeats the request is not counted twice.
     messageId: `order-completed-${order.orderId}`,
     userId: order.userId,
     event: 'Order Completed',
