@@ -133,7 +133,7 @@ const BAD: Bad[] = [
     behave: (socket) => socket.destroy(),
     state: 'expired',
     reason: 'connection_closed',
-    error: /^The receiver closed the connection before its answer was complete\.$/,
+    error: /^The receiver closed the connection before its response was complete\.$/,
   },
   {
     what: 'closes the connection in the middle of its answer',
@@ -141,7 +141,7 @@ const BAD: Bad[] = [
     state: 'expired',
     reason: 'connection_closed',
     status: 200,
-    error: /^The receiver closed the connection before its answer was complete\.$/,
+    error: /^The receiver closed the connection before its response was complete\.$/,
   },
   {
     what: 'redirects to a private address: that is not followed',

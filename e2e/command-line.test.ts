@@ -44,7 +44,7 @@ suite('A new user', { concurrency: 2 }, () => {
     )
     for (const part of [
       /received +Received from 127\.0\.0\.1, for the source "default"/,
-      /attempted +Attempt 1 at "my webhook"/,
+      /attempted +Attempt 1 to "my webhook"/,
       /delivered +Delivered/,
     ])
       assert.match(sent, part)
@@ -166,7 +166,7 @@ suite('Messages', { concurrency: 2 }, () => {
     const { key } = await newSource(service, 'waiting')
     const nowhere = await switchyard(service, 'send', '--write-key', key, '--wait')
     assert.deepEqual([nowhere.code, nowhere.stderr], [1, 'It goes to no webhook.\n'])
-    assert.match(nowhere.stdout, /skipped +Goes nowhere\. The source has no destination\./)
+    assert.match(nowhere.stdout, /skipped +Not sent to any destination\. The source has no destination\./)
     await using receiver = await startReceiver(() => ({ status: 503 }))
     await says(service, 'destinations', 'create', 'slow', receiver.url, '--source', 'waiting')
     const late = await switchyard(service, 'send', '--write-key', key, '--wait', '--timeout', '100ms')

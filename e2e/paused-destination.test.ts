@@ -29,7 +29,7 @@ test('paused, 50 messages, restarted, resumed: nothing arrives before, each arri
   assert.deepEqual([owed, pending], [51, 51])
   const { story } = await service.api<{ story: { what: string; sentence: string; destinationId: string | null }[] }>('/messages/m-0')
   const waiting = story.find(({ what, destinationId }) => what === 'waiting' && destinationId === id)
-  assert.equal(waiting?.sentence, 'Held: "Paused" is paused. It is sent when the destination is resumed.')
+  assert.equal(waiting?.sentence, 'On hold: "Paused" is paused. The message is sent when the destination is resumed.')
 
   await service.stop()
   service = await service.restart()

@@ -229,8 +229,8 @@ describe('Event filters', () => {
         ?.message
     assert.match((await why('order', 'People')) ?? '', /denies messages of type track/)
     assert.match((await why('refund', 'Sales')) ?? '', /denies the event "Refunded"/)
-    assert.match((await why('view', 'Sales')) ?? '', /allows some events, and "Viewed" is not one of them/)
-    assert.match((await why('identify', 'Sales')) ?? '', /allows some types, and identify is not one of them/)
+    assert.match((await why('view', 'Sales')) ?? '', /allows only some events, and "Viewed" is not one of them/)
+    assert.match((await why('identify', 'Sales')) ?? '', /allows only some types, and identify is not one of them/)
   })
 
   test('a changed filter counts for what comes from then on; a request to delete a user passes it', async () => {
@@ -266,7 +266,7 @@ describe('The whole story of a message', () => {
     await wiring.attempted(id, 1)
     const waiting = (await wiring.message(id)).story.at(-1)
     assert.deepEqual([waiting?.what, waiting?.destinationId], ['waiting', wiring.destinationId])
-    assert.match(waiting?.sentence ?? '', /^Waits for attempt 2 at "Taker", due at /)
+    assert.match(waiting?.sentence ?? '', /^Waiting for attempt 2 to "Taker", due at /)
     for (let times = 0; times < 2; times++) await wiring.post('/v1/track', { messageId: id, userId: 'u-1', event: 'Tested' })
     await own.later(60_000)
     const first = await wiring.settled(id)
@@ -291,10 +291,10 @@ describe('The whole story of a message', () => {
     assert.match(said, /^Received from 127\.0\.0\.1, for the source "of a test"/)
     assert.match(
       said,
-      /Attempt 1 at "Taker": POST http:\/\/127\.0\.0\.1:\d+\/ \(127\.0\.0\.1\) failed after \d+ ms \(http_503\)\..* Its answer began with "busy"\./,
+      /Attempt 1 to "Taker": POST http:\/\/127\.0\.0\.1:\d+\/ \(127\.0\.0\.1\) failed after \d+ ms \(http_503\)\..* The response began with "busy"\./,
     )
     assert.match(said, /Delivered to "Taker" after 2 attempts\./)
-    assert.match(said, new RegExp(`Owed to "Taker" once more: a replay of the delivery ${first.id}\\.`))
+    assert.match(said, new RegExp(`Queued for "Taker" again, as a replay of the delivery ${first.id}\\.`))
     assert.match(said, /Not sent to "Filtered"\. The destination's filter denies the event "Tested"\./)
   })
 
@@ -322,7 +322,7 @@ describe('The request of a batch gathered from several calls', () => {
     }
     await service.api('/deletions', { method: 'POST', body: { userIds: [`u-${ids[4]}`], sourceIds: [wiring.sourceId] } })
     const { request } = await wiring.delivery(ids[0] as string, ({ request }) => request?.note !== null)
-    assert.match(request?.note ?? '', /^Of the messages that it carried, 1 are left out: no longer stored/)
+    assert.match(request?.note ?? '', /^1 of the messages in the request is not shown: no longer stored/)
     assert.equal((JSON.parse(request?.body ?? '') as unknown[]).length, 4)
     await own.close()
   })

@@ -166,7 +166,7 @@ function operationText(page: Page, operation: OperationNode, all: readonly Opera
     ...(parameters.length === 0 ? [] : [parameterTable(page, parameters)]),
     ...(media?.schema === undefined ? [] : [`**Body**${formText(type)}`, fieldTable(resolved(page.document, media.schema), page.link)]),
     ...otherResponsesOf(page.document, operation).flatMap(({ status, response }, at) =>
-      responseText(page, status, response, summary).concat(at === 0 ? exampleText(page.document, response) : []),
+      responseText(page, status, response).concat(at === 0 ? exampleText(page.document, response) : []),
     ),
     ...errorText(page, operation),
   ]
@@ -182,12 +182,13 @@ function parameterTable({ link }: Page, parameters: NonNullable<OperationNode['p
   )
 }
 
-function responseText({ link }: Page, status: string, { description, content }: ResponseNode, summary: string): string[] {
+function responseText({ link }: Page, status: string, { description, content }: ResponseNode): string[] {
   const [type = 'application/json', media] = Object.entries(content ?? {})[0] ?? []
   const event = media?.['x-event-data']
   const schema = event ?? media?.schema
   const isNamed = schema !== undefined && schemaName(schema) !== undefined
-  const about = description === `${summary}.` ? '' : ` ${description}`
+  // The status says this already.
+  const about = description.startsWith('Success') ? '' : ` ${description}`
   return [
     `**Response ${code(status)}**${formText(type)}${about}${isNamed ? ` ${typeText(schema, link)}` : ''}`,
     ...(event === undefined ? [] : ['Data of each event:']),

@@ -20,379 +20,379 @@ export interface Schemas {
 
 /** By method and path: what goes in and what comes out. */
 export interface Operations {
-  /** Sources, oldest first */
+  /** List sources, oldest first */
   'GET /api/sources': {
     query: { limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Source'][]; next: string | null }
   }
-  /** Creates a source, with a write key of its own unless some are given */
+  /** Create a source */
   'POST /api/sources': {
     query: { uniqueName?: boolean | undefined }
     body: { name: string; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined }
     answer: Schemas['Source']
   }
-  /** One source */
+  /** Retrieve a source */
   'GET /api/sources/{id}': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Source']
   }
-  /** Changes the fields that are given */
+  /** Update a source */
   'PATCH /api/sources/{id}': {
     query: Record<string, never>
     body: { name?: string | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined }
     answer: Schemas['Source']
   }
-  /** Deletes a source; its write keys are rejected from now on */
+  /** Delete a source */
   'DELETE /api/sources/{id}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Adds a write key: a new one unless one is given */
+  /** Add a write key to a source */
   'POST /api/sources/{id}/write-keys': {
     query: Record<string, never>
     body: { key?: string | undefined }
     answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; createdAt: string; key: string }
   }
-  /** Removes a write key; the last one cannot be removed */
+  /** Remove a write key from a source */
   'DELETE /api/sources/{id}/write-keys/{key}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Destinations, oldest first */
+  /** List destinations, oldest first */
   'GET /api/destinations': {
     query: { limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Destination'][]; next: string | null }
   }
-  /** Creates a destination */
+  /** Create a destination */
   'POST /api/destinations': {
     query: { uniqueName?: boolean | undefined }
     body: { type?: 'webhook' | undefined; name: string; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls: string[]; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
-  /** The health of all destinations */
+  /** Retrieve the health of all destinations */
   'GET /api/destinations/health': {
     query: Record<string, never>
     body: undefined
     answer: { data: ({ destinationId: string; breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null })[]; next: string | null }
   }
-  /** One destination */
+  /** Retrieve a destination */
   'GET /api/destinations/{id}': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Destination']
   }
-  /** Changes only the fields that are given, also within batch */
+  /** Update a destination */
   'PATCH /api/destinations/{id}': {
     query: Record<string, never>
     body: { type?: 'webhook' | undefined; name?: string | undefined; enabled?: boolean | undefined; paused?: boolean | undefined; sourceIds?: string[] | undefined; urls?: string[] | undefined; headers?: Record<string, string> | undefined; sharedSecret?: string | null | undefined; signingSecrets?: string[] | undefined; batch?: { size?: number | undefined; bytes?: number | undefined; lingerMs?: number | undefined } | undefined; timeoutMs?: number | undefined; retryWindowMs?: number | undefined; maxInFlight?: number | undefined; historical?: boolean | undefined; filter?: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined } | undefined }
     answer: Schemas['Destination']
   }
-  /** Deletes a destination; what it is still owed is cancelled */
+  /** Delete a destination */
   'DELETE /api/destinations/{id}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Sends one sample message now, even if the destination is disabled or paused, and returns the attempts */
+  /** Send a test message to a destination */
   'POST /api/destinations/{id}/test': {
     query: Record<string, never>
     body: { type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined }
     answer: { success: boolean; message: Record<string, unknown>; request: { headers: Record<string, string>; body: string }; attempts: Schemas['Attempt'][] }
   }
-  /** The health of a destination: breaker, backlog, recent success and latency */
+  /** Retrieve the health of a destination */
   'GET /api/destinations/{id}/health': {
     query: Record<string, never>
     body: undefined
     answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
   }
-  /** The ledger: the deliveries of each destination, by state */
+  /** Retrieve the ledger */
   'GET /api/ledger': {
     query: { recount?: boolean | undefined }
     body: undefined
     answer: { data: { destinationId: string; owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }[]; next: string | null; consistent: boolean }
   }
-  /** Messages and requests that were rejected, by source and code */
+  /** List rejected messages and requests, by source and error code */
   'GET /api/rejections': {
     query: Record<string, never>
     body: undefined
     answer: { data: ({ sourceId: string | null; code: string; count: number; lastAt: string; lastSample: string })[]; next: string | null }
   }
-  /** Total counts of messages per source */
+  /** Retrieve the total counts of messages per source */
   'GET /api/stats/totals': {
     query: Record<string, never>
     body: undefined
     answer: { data: { sourceId: string; accepted: number; duplicates: number; rejected: number; suppressed: number }[]; next: string | null }
   }
-  /** Messages, newest first */
+  /** List messages, newest first */
   'GET /api/messages': {
     query: { sourceId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined; userId?: string | undefined; messageId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; message: string })[]; deliveries: { id: string; destinationId: string }[] })[]; next: string | null }
   }
-  /** One message by its id or messageId, with its deliveries, or the reason why it has none, and its timeline */
+  /** Retrieve a message by its id or messageId */
   'GET /api/messages/{id}': {
     query: Record<string, never>
     body: undefined
     answer: { id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; message: string })[]; sourceName: string | null; purged: boolean; duplicates: { count: number; lastAt: string } | null; deliveries: ({ id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; destinationName: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null })[] })[]; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[]; others: ({ id: string; sourceId: string; sourceName: string | null; receivedAt: string; duplicates: { count: number; lastAt: string } | null; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[] })[] }
   }
-  /** Deliveries, newest first */
+  /** List deliveries, newest first */
   'GET /api/deliveries': {
     query: { destinationId?: string | undefined; state?: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled' | undefined; reason?: string | undefined; userId?: string | undefined; event?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Delivery'][]; next: string | null }
   }
-  /** Deliveries that failed, expired or were cancelled, grouped by destination, state and reason */
+  /** List failure causes */
   'GET /api/deliveries/causes': {
     query: { destinationId?: string | undefined; state?: 'failed' | 'expired' | 'cancelled' | undefined; from?: string | undefined; to?: string | undefined }
     body: undefined
     answer: { data: Schemas['FailureCause'][]; counted: number }
   }
-  /** One delivery, with its attempts and its request */
+  /** Retrieve a delivery, with its attempts and its request */
   'GET /api/deliveries/{id}': {
     query: Record<string, never>
     body: undefined
     answer: { id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null })[]; traceId: string | null; request: ({ headers: Record<string, string>; body: string; note: string | null }) | null }
   }
-  /** Sends the message to the destination again, as a new delivery */
+  /** Replay a delivery */
   'POST /api/deliveries/{id}/replay': {
     query: Record<string, never>
     body: undefined
     answer: { id: string; replayOf: string }
   }
-  /** Replay jobs, newest first */
+  /** List replay jobs, newest first */
   'GET /api/replays': {
     query: { state?: 'running' | 'paused' | 'finished' | 'cancelled' | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null })[]; next: string | null }
   }
-  /** Creates a job that sends many deliveries again; with dryRun, only counts them */
+  /** Create a replay job */
   'POST /api/replays': {
     query: Record<string, never>
     body: { destinationId?: string | undefined; states?: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | undefined; reason?: string | undefined; from?: string | undefined; to?: string | undefined; deliveryIds?: string[] | undefined; ratePerSecond?: number | null | undefined; dryRun?: boolean | undefined }
     answer: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }) | { dryRun: boolean; total: number; alreadyReplayed: number; byDestination: { destinationId: string; total: number; alreadyReplayed: number }[] }
   }
-  /** One replay job, with its progress */
+  /** Retrieve a replay job, with its progress */
   'GET /api/replays/{id}': {
     query: Record<string, never>
     body: undefined
     answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
-  /** Pauses, resumes or cancels a replay job, or changes its rate */
+  /** Pause, resume or cancel a replay job, or change its rate */
   'PATCH /api/replays/{id}': {
     query: Record<string, never>
     body: { state?: 'running' | 'paused' | 'cancelled' | undefined; ratePerSecond?: number | null | undefined }
     answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
-  /** Deletion requests, newest first */
+  /** List deletion requests, newest first */
   'GET /api/deletions': {
     query: { state?: 'pending' | 'running' | 'finished' | 'failed' | undefined; userId?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['DeletionSummary'][]; next: string | null }
   }
-  /** Deletes the stored messages of users and tells the webhooks of their sources */
+  /** Create a deletion request */
   'POST /api/deletions': {
     query: Record<string, never>
     body: { userIds: string[]; sourceIds?: string[] | undefined; suppress?: boolean | undefined }
     answer: { id: string; createdAt: string; suppress: boolean; userCount: number; sourceIds: string[]; state: 'pending' | 'running' | 'finished' | 'failed'; purged: number; targetCounts: { pending: number; running: number; finished: number; failed: number }; targets: ({ userId: string; sourceId: string; destinationId: string | null; deliveryId: string | null; state: 'pending' | 'running' | 'finished' | 'failed' })[]; nextTargets: string | null }
   }
-  /** One deletion request, with its state per user, source and destination */
+  /** Retrieve a deletion request, with its state per user, source and destination */
   'GET /api/deletions/{id}': {
     query: Record<string, never>
     body: undefined
     answer: { id: string; createdAt: string; suppress: boolean; userCount: number; sourceIds: string[]; state: 'pending' | 'running' | 'finished' | 'failed'; purged: number; targetCounts: { pending: number; running: number; finished: number; failed: number }; targets: ({ userId: string; sourceId: string; destinationId: string | null; deliveryId: string | null; state: 'pending' | 'running' | 'finished' | 'failed' })[]; nextTargets: string | null }
   }
-  /** The state of a deletion request per user, source and destination */
+  /** List the state of a deletion request per user, source and destination */
   'GET /api/deletions/{id}/targets': {
     query: { state?: 'pending' | 'running' | 'finished' | 'failed' | undefined; userId?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: ({ userId: string; sourceId: string; destinationId: string | null; deliveryId: string | null; state: 'pending' | 'running' | 'finished' | 'failed' })[]; next: string | null }
   }
-  /** Users whose new messages are dropped */
+  /** List suppressed users */
   'GET /api/suppressions': {
     query: { userId?: string | undefined; sourceId?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Suppression'][]; next: string | null }
   }
-  /** Drops new messages of users from now on, and deletes nothing */
+  /** Suppress users */
   'POST /api/suppressions': {
     query: Record<string, never>
     body: { userIds: string[]; sourceIds?: string[] | undefined }
     answer: { added: number }
   }
-  /** Accepts the messages of a user again */
+  /** End the suppression of a user */
   'DELETE /api/suppressions': {
     query: { userId: string; sourceId?: string | undefined }
     body: undefined
     answer: { removed: number }
   }
-  /** OAuth applications, oldest first */
+  /** List OAuth applications, oldest first */
   'GET /api/oauth-apps': {
     query: { limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['OAuthApp'][]; next: string | null }
   }
-  /** Creates an OAuth application */
+  /** Create an OAuth application */
   'POST /api/oauth-apps': {
     query: { uniqueName?: boolean | undefined }
     body: { name: string; sourceIds?: string[] | undefined; keys?: ({ id?: string | undefined; publicKeyPem: string })[] | undefined }
     answer: Schemas['OAuthApp']
   }
-  /** One OAuth application */
+  /** Retrieve an OAuth application */
   'GET /api/oauth-apps/{id}': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['OAuthApp']
   }
-  /** Changes the fields that are given; tokens from removed keys are rejected */
+  /** Update an OAuth application */
   'PATCH /api/oauth-apps/{id}': {
     query: Record<string, never>
     body: { name?: string | undefined; sourceIds?: string[] | undefined; keys?: ({ id?: string | undefined; publicKeyPem: string })[] | undefined }
     answer: Schemas['OAuthApp']
   }
-  /** Deletes an OAuth application; its tokens are rejected from now on */
+  /** Delete an OAuth application */
   'DELETE /api/oauth-apps/{id}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Adds a public key, with an id of its own unless one is given */
+  /** Add a public key to an OAuth application */
   'POST /api/oauth-apps/{id}/keys': {
     query: Record<string, never>
     body: { id?: string | undefined; publicKeyPem: string }
     answer: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string; keyId: string }
   }
-  /** Removes a key; tokens that were issued for it are rejected from now on */
+  /** Remove a public key from an OAuth application */
   'DELETE /api/oauth-apps/{id}/keys/{keyId}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Revokes all access tokens that the application has; it can get new ones */
+  /** Revoke all access tokens of an OAuth application */
   'POST /api/oauth-apps/{id}/revoke-tokens': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['OAuthApp']
   }
-  /** Checks the installation: store, ledger, disk, clock, keys, and whether each destination can be reached */
+  /** Run diagnostics */
   'GET /api/diagnostics': {
     query: Record<string, never>
     body: undefined
     answer: { at: string; scheduleAt: string; version: string | null; startedAt: string | null; storePath: string | null; store: string | null; secretKeyPath: string | null; checks: ({ name: string; state: 'good' | 'warning' | 'bad' | 'unknown'; message: string; advice: string | null; destinationId: string | null; url: string | null; ms: number })[] }
   }
-  /** Version, start, store and retention of this installation */
+  /** Retrieve facts about the installation: version, start time, store and retention */
   'GET /api/installation': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Installation']
   }
-  /** The nodes that are alive */
+  /** List the nodes that are alive */
   'GET /api/nodes': {
     query: Record<string, never>
     body: undefined
     answer: { data: Schemas['Node'][]; next: string | null }
   }
-  /** Starts a backup: a consistent copy of the store, made while it is in use */
+  /** Create a backup */
   'POST /api/backups': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Backup']
   }
-  /** The progress of a backup */
+  /** Retrieve a backup, with its progress */
   'GET /api/backups/{id}': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Backup']
   }
-  /** Deletes a backup, or stops making it */
+  /** Delete a backup, or cancel it while it is in progress */
   'DELETE /api/backups/{id}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Downloads a backup that is ready: a SQLite file */
+  /** Download a backup */
   'GET /api/backups/{id}/file': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Counts over time, of a source, a destination, or all together */
+  /** Retrieve counts over time */
   'GET /api/stats': {
     query: { sourceId?: string | undefined; destinationId?: string | undefined; from?: string | undefined; to?: string | undefined; step?: '1m' | '5m' | '1h' | '1d' | undefined }
     body: undefined
     answer: { data: ({ at: string; accepted?: number | undefined; duplicates?: number | undefined; rejected?: Record<string, number> | undefined; suppressed?: number | undefined; attempts?: number | undefined; delivered?: number | undefined; failed?: number | undefined; expired?: number | undefined; cancelled?: number | undefined; retried?: number | undefined; latencyMs?: { p50: number; p95: number; p99: number } | null | undefined })[]; from: string; to: string; step: '1m' | '5m' | '1h' | '1d'; next: string | null }
   }
-  /** A stream of accepted and rejected messages and of attempts, as they happen */
+  /** Stream live events */
   'GET /api/live': {
     query: { sourceId?: string | undefined; destinationId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | undefined; messageId?: string | undefined; event?: string | undefined; userId?: string | undefined; what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined }
     body: undefined
     answer: undefined
   }
-  /** Control tokens: first the one from the settings, then the others, oldest first */
+  /** List control tokens */
   'GET /api/tokens': {
     query: { limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Token'][]; next: string | null }
   }
-  /** Creates a control token and returns it; it is not shown again */
+  /** Create a control token */
   'POST /api/tokens': {
     query: Record<string, never>
     body: { name: string; role?: 'admin' | 'viewer' | undefined }
     answer: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null; token: string }
   }
-  /** Revokes a control token, and the sessions that were begun with it, at once */
+  /** Revoke a control token */
   'DELETE /api/tokens/{id}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** Begins a session: sets a cookie that stands for the token for twelve hours at most */
+  /** Log in to the dashboard */
   'POST /api/login': {
     query: Record<string, never>
     body: { token: string }
     answer: Schemas['Session']
   }
-  /** Ends a session in this browser: removes its cookie */
+  /** Log out of the dashboard */
   'POST /api/logout': {
     query: Record<string, never>
     body: undefined
     answer: undefined
   }
-  /** The name and role of the caller, and when its session ends */
+  /** Retrieve the name and role of the caller, and when its session ends */
   'GET /api/session': {
     query: Record<string, never>
     body: undefined
     answer: Schemas['Session']
   }
-  /** Entries of the audit log, newest first */
+  /** List audit log entries, newest first */
   'GET /api/audit': {
     query: { actor?: string | undefined; action?: string | undefined; subject?: string | undefined; userId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['AuditEntry'][]; next: string | null }
   }
-  /** Checks whether all of these settings would be accepted together; changes nothing */
+  /** Validate a configuration */
   'POST /api/configuration/check': {
     query: Record<string, never>
     body: { sources?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; destinations?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; oauthApps?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined }
     answer: { problems: ({ kind: 'sources' | 'destinations' | 'oauthApps'; index: number; field: string | null; code: string; message: string })[]; changedSecrets: ({ kind: 'sources' | 'destinations' | 'oauthApps'; index: number; fields: string[] })[] }
   }
-  /** The configuration as `switchyard export` writes it, without secrets */
+  /** Export the configuration */
   'GET /api/configuration': {
     query: { writeKeys?: boolean | undefined }
     body: undefined
     answer: { yaml: string; variables: string[] }
   }
-  /** JSON Schema of the configuration file of `switchyard export` and `switchyard apply` */
+  /** Retrieve the JSON Schema of the configuration file */
   'GET /api/configuration/schema': {
     query: Record<string, never>
     body: undefined
     answer: Record<string, unknown>
   }
-  /** The OpenAPI 3.1 document of the whole API */
+  /** Retrieve the OpenAPI document */
   'GET /api/openapi.json': {
     query: Record<string, never>
     body: undefined

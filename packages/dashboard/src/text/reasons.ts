@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: 'It crashed, restarted, or a proxy before it gave up. Its own log tells more.',
   },
   connection_closed: {
-    says: 'The receiver closed the connection before its answer was complete.',
+    says: 'The receiver closed the connection before its response was complete.',
     advice: 'It crashed or restarted while it answered. Its own log tells more.',
   },
   connection_failed: { says: 'The connection failed.', advice: 'Look at the network between this service and the receiver.' },
@@ -31,12 +31,12 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: 'There is no route to its address: look at the network, the firewall and the address that its name leads to.',
   },
   dns_failure: {
-    says: "The receiver's name could not be looked up.",
+    says: "The DNS lookup of the receiver's host name failed.",
     advice: 'The name server did not answer. Look at the DNS that this service uses.',
   },
-  dns_not_found: { says: "The receiver's name does not exist.", advice: 'Look for a slip in the URL, or a record that was removed.' },
+  dns_not_found: { says: "The receiver's host name does not exist.", advice: 'Look for a slip in the URL, or a record that was removed.' },
   address_refused: {
-    says: "The URL leads to an address that is not public, which this service's configuration does not allow.",
+    says: 'The URL resolves to an address that is not public, and the configuration of this service does not allow it.',
     advice: 'Use a public address, or allow private ones in the configuration of the service. It is not tried again by itself.',
   },
   tls_self_signed: {
@@ -54,7 +54,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
   },
   tls_failure: { says: 'The TLS handshake failed.', advice: 'Does the port speak TLS, and a version that is not too old?' },
   invalid_response: {
-    says: 'The receiver answered with something that is not HTTP/1.1.',
+    says: 'The response of the receiver is not valid HTTP/1.1.',
     advice: 'Is this the right port? Another protocol may live there.',
   },
   invalid_request: {
@@ -62,11 +62,11 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: "Mend the destination's URL or headers, then replay.",
   },
   internal_error: {
-    says: 'This service could not make the request, which is a fault of its own.',
+    says: 'The service could not send the request because of an internal error.',
     advice: "The service's log tells more. It is tried again by itself.",
   },
   aborted: {
-    says: 'The service stopped before the receiver had answered.',
+    says: 'The service stopped before the receiver answered.',
     advice: 'It is sent again after the start, so the receiver may see it twice.',
   },
   retry_window_over: { says: 'The time for retries was over before it could be sent.', advice: 'Replay it when the receiver is well.' },

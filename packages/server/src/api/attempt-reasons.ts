@@ -1,5 +1,5 @@
-// Why attempts fail, as stable codes with what each means: whether it is tried again, and a sentence for a person. What in the network
-// or in an answer leads to which is delivery/sending/outcome.ts's; the control API groups failures by these.
+// The reasons why attempts fail: stable codes, each with its verdict (temporary failures are retried, permanent ones are not) and a sentence
+// for people. delivery/sending/outcome.ts maps network errors and responses to these codes; the control API groups failures by them.
 
 import { STATUS_CODES } from 'node:http'
 
@@ -7,23 +7,26 @@ export const REASONS = {
   timeout: ['temporary', 'The receiver did not answer in time.'],
   connection_refused: ['temporary', 'The receiver refused the connection.'],
   connection_reset: ['temporary', 'The receiver reset the connection.'],
-  connection_closed: ['temporary', 'The receiver closed the connection before its answer was complete.'],
+  connection_closed: ['temporary', 'The receiver closed the connection before its response was complete.'],
   connection_failed: ['temporary', 'The connection failed.'],
   unreachable: ['temporary', 'The receiver cannot be reached over the network.'],
-  dns_failure: ['temporary', "The receiver's name could not be looked up."],
-  // Temporary as well: a name that is missing during a move or a lapse of a zone comes back within the window.
-  dns_not_found: ['temporary', "The receiver's name does not exist."],
-  address_refused: ['permanent', "The URL leads to an address that is not public, which this service's configuration does not allow."],
+  dns_failure: ['temporary', "The DNS lookup of the receiver's host name failed."],
+  // Also temporary: a name that is missing during a migration or an outage of its DNS zone may be back within the retry window.
+  dns_not_found: ['temporary', "The receiver's host name does not exist."],
+  address_refused: [
+    'permanent',
+    'The URL resolves to an address that is not public, and the configuration of this service does not allow it.',
+  ],
   tls_self_signed: ['permanent', "The receiver's certificate is self-signed."],
   tls_expired: ['permanent', "The receiver's certificate has expired or is not valid yet."],
   tls_wrong_host: ['permanent', "The receiver's certificate is for another host."],
   tls_untrusted: ['permanent', "The receiver's certificate is not from a trusted authority."],
   tls_failure: ['temporary', 'The TLS handshake failed.'],
-  invalid_response: ['temporary', 'The receiver answered with something that is not HTTP/1.1.'],
+  invalid_response: ['temporary', 'The response of the receiver is not valid HTTP/1.1.'],
   invalid_request: ['permanent', 'The URL or a header cannot be sent in an HTTP request.'],
-  // The service's own doing: these say nothing about the receiver.
-  internal_error: ['temporary', 'This service could not make the request, which is a fault of its own.'],
-  aborted: ['temporary', 'The service stopped before the receiver had answered.'],
+  // Caused by the service itself; these say nothing about the receiver.
+  internal_error: ['temporary', 'The service could not send the request because of an internal error.'],
+  aborted: ['temporary', 'The service stopped before the receiver answered.'],
 } as const satisfies Record<string, readonly [verdict: 'temporary' | 'permanent', sentence: string]>
 
 export type ReasonCode = keyof typeof REASONS

@@ -103,7 +103,8 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     route({
       method: 'POST',
       path: '/configuration/check',
-      summary: 'Checks whether all of these settings would be accepted together; changes nothing',
+      summary: 'Validate a configuration',
+      description: 'Checks whether these settings would be accepted, and which secrets differ from the stored ones. Nothing is changed.',
       body: CHECK,
       status: 200,
       answer: CHECK_ANSWER,
@@ -125,7 +126,8 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     route({
       method: 'GET',
       path: '/configuration',
-      summary: 'The configuration as `switchyard export` writes it, without secrets',
+      summary: 'Export the configuration',
+      description: 'Returns the same YAML file as `switchyard export`, without secrets.',
       // A viewer does not see the values of headers, and a file without them would take them away where it is applied.
       role: 'admin',
       query: FILE_QUERY,
@@ -142,7 +144,8 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     route({
       method: 'GET',
       path: '/configuration/schema',
-      summary: 'JSON Schema of the configuration file of `switchyard export` and `switchyard apply`',
+      summary: 'Retrieve the JSON Schema of the configuration file',
+      description: 'Describes the file that `switchyard export` writes and `switchyard apply` reads.',
       status: 200,
       answer: anyObject(),
       handle: () => fileSchema(schemaOf),

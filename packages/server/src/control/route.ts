@@ -26,7 +26,10 @@ export interface Route<Body = unknown, Query = unknown> {
   method: Method
   /** Under /api, with parameters as `:name`. */
   path: string
+  /** In the imperative, without a full stop: `Create a source`. */
   summary: string
+  /** Further sentences for the reference. */
+  description?: string
   /** What the token's role must be at least. Default: `viewer` for GET, `admin` for the rest. */
   role?: Role
   /** Whether it is open to everybody: it has no actor then. */

@@ -87,16 +87,16 @@ test('what waits says so without a time in UTC, and when it is due', () => {
   const dueAt = iso(NOON)
   const told = toldEntries(
     [
-      entry('waiting', '1', dueAt, `Waits for attempt 2 at "CRM", due at ${dueAt}.`),
-      entry('waiting', '2', null, 'Waits for attempt 1 at "X", which is due at once.'),
+      entry('waiting', '1', dueAt, `Waiting for attempt 2 to "CRM", due at ${dueAt}.`),
+      entry('waiting', '2', null, 'Waiting for attempt 1 to "X", due now.'),
     ],
     [delivery('1', { state: 'pending', nextAttemptAt: dueAt }), delivery('2', { state: 'pending' })],
   )
   assert.deepEqual(
     told.map(({ sentence, dueAt }) => [sentence, dueAt]),
     [
-      ['Waits for attempt 2 at "CRM".', dueAt],
-      ['Waits for attempt 1 at "X".', null],
+      ['Waiting for attempt 2 to "CRM".', dueAt],
+      ['Waiting for attempt 1 to "X".', null],
     ],
   )
 })
@@ -167,10 +167,10 @@ test('titles and refusals', () => {
 
 test('the title of an attempt leaves out what is shown below it', () => {
   assert.equal(
-    attemptTitle('Attempt 2 at "a: POST b", in a batch: POST http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
+    attemptTitle('Attempt 2 to "a: POST b", in a batch: POST http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
       url: 'http://a/b?key=1',
     }),
-    'Attempt 2 at "a: POST b", in a batch.',
+    'Attempt 2 to "a: POST b", in a batch.',
   )
   assert.equal(attemptTitle('Attempt 1: something else', { url: 'http://a/' }), 'Attempt 1: something else')
 })

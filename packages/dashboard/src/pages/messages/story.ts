@@ -32,7 +32,7 @@ export function toldEntries(story: readonly StoryEntry[], deliveries: readonly S
 }
 
 /** The time in UTC, which the page tells in the viewer's zone and counts down to. */
-const DUE = /, (?:due at \S+Z|which is due at once)\.$/
+const DUE = /, due (?:at \S+Z|now)\.$/
 
 function endOf({ startedAt, timings }: StoryAttempt): number {
   return Date.parse(startedAt) + Math.round(timings.totalMs)

@@ -48,7 +48,7 @@ export function auditRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/audit',
-      summary: 'Entries of the audit log, newest first',
+      summary: 'List audit log entries, newest first',
       query: listQuery(FILTERS),
       status: 200,
       answer: listAnswer(ENTRY),

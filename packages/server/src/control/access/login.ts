@@ -31,7 +31,8 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/login',
-      summary: 'Begins a session: sets a cookie that stands for the token for twelve hours at most',
+      summary: 'Log in to the dashboard',
+      description: 'Sets a session cookie, which is valid for at most 12 hours. Revoking the token ends the session earlier.',
       public: true,
       body: LOGIN,
       status: 200,
@@ -47,7 +48,8 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/logout',
-      summary: 'Ends a session in this browser: removes its cookie',
+      summary: 'Log out of the dashboard',
+      description: 'Removes the session cookie from the browser.',
       public: true,
       status: 204,
       errors: ['cross_site_request'],
@@ -60,7 +62,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/session',
-      summary: 'The name and role of the caller, and when its session ends',
+      summary: 'Retrieve the name and role of the caller, and when its session ends',
       status: 200,
       answer: SESSION,
       handle: ({ actor, role, exchange }) => sessionView(actor, role, exchange.caller?.expiresAtMs ?? null),

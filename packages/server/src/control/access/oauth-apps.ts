@@ -85,7 +85,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/oauth-apps',
-      summary: 'OAuth applications, oldest first',
+      summary: 'List OAuth applications, oldest first',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(OAUTH_APP),
@@ -96,7 +96,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/oauth-apps',
-      summary: 'Creates an OAuth application',
+      summary: 'Create an OAuth application',
       query: CREATION_QUERY,
       body: NEW_APP,
       status: 201,
@@ -116,7 +116,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/oauth-apps/:id',
-      summary: 'One OAuth application',
+      summary: 'Retrieve an OAuth application',
       status: 200,
       answer: OAUTH_APP,
       tagged: true,
@@ -126,7 +126,9 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'PATCH',
       path: '/oauth-apps/:id',
-      summary: 'Changes the fields that are given; tokens from removed keys are rejected',
+      summary: 'Update an OAuth application',
+      description:
+        'Changes only the fields that the request has. `keys` replaces all keys; access tokens that were issued for a removed key are rejected from then on.',
       body: APP_PATCH,
       status: 200,
       answer: OAUTH_APP,
@@ -145,7 +147,8 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/oauth-apps/:id',
-      summary: 'Deletes an OAuth application; its tokens are rejected from now on',
+      summary: 'Delete an OAuth application',
+      description: 'Its access tokens are rejected from then on.',
       status: 204,
       tagged: true,
       errors: ['oauth_app_not_found'],
@@ -158,7 +161,8 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/oauth-apps/:id/keys',
-      summary: 'Adds a public key, with an id of its own unless one is given',
+      summary: 'Add a public key to an OAuth application',
+      description: 'If the request has no id for the key, one is generated.',
       body: NEW_KEY,
       status: 201,
       answer: APP_WITH_KEY,
@@ -179,7 +183,8 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/oauth-apps/:id/keys/:keyId',
-      summary: 'Removes a key; tokens that were issued for it are rejected from now on',
+      summary: 'Remove a public key from an OAuth application',
+      description: 'Access tokens that were issued for the key are rejected from then on.',
       status: 204,
       errors: ['oauth_app_not_found', 'oauth_key_not_found'],
       async handle({ params, actor }) {
@@ -194,7 +199,8 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/oauth-apps/:id/revoke-tokens',
-      summary: 'Revokes all access tokens that the application has; it can get new ones',
+      summary: 'Revoke all access tokens of an OAuth application',
+      description: 'The application can request new tokens afterwards.',
       status: 200,
       answer: OAUTH_APP,
       errors: ['oauth_app_not_found'],

@@ -43,7 +43,8 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/tokens',
-      summary: 'Control tokens: first the one from the settings, then the others, oldest first',
+      summary: 'List control tokens',
+      description: 'Starts with the first admin token (from `SWITCHYARD_ADMIN_TOKEN` or the first start); the others follow, oldest first.',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(TOKEN),
@@ -57,7 +58,8 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/tokens',
-      summary: 'Creates a control token and returns it; it is not shown again',
+      summary: 'Create a control token',
+      description: 'This response is the only one that contains the token itself: store it now.',
       body: NEW_TOKEN,
       status: 201,
       answer: TOKEN_ONCE,
@@ -78,7 +80,8 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/tokens/:id',
-      summary: 'Revokes a control token, and the sessions that were begun with it, at once',
+      summary: 'Revoke a control token',
+      description: 'Ends all sessions that were started with the token, at once.',
       status: 204,
       errors: ['token_not_found', 'token_of_settings'],
       async handle({ params, actor }) {

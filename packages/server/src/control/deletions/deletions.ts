@@ -1,5 +1,5 @@
-// Deletion requests and the users whose new messages are dropped. What is written down of them for long names no user: a
-// request by its id, a user by pseudonym.
+// Routes for deletion requests and suppressed users. Records that are kept for a long time contain no user ids: the audit log refers to a
+// deletion request by its id and to a user by a pseudonym.
 
 import { isoTime, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from '../../api/schema.ts'
@@ -19,64 +19,82 @@ import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 
-/** Rows that one request may write: it does so in one commit, and calls wait for it. */
+/** The maximum number of rows that one request may write. It writes them in one commit, and other writes wait for it. */
 const MAX_ROWS = 50_000
 
 const STATES = ['pending', 'running', 'finished', 'failed'] as const satisfies readonly DeletionState[]
 
 const USERS = {
-  userIds: array(string({ min: 1, max: MAX_MESSAGE_BYTES }), { min: 1, max: 5_000, description: 'One named twice counts once.' }),
+  userIds: array(string({ min: 1, max: MAX_MESSAGE_BYTES }), {
+    min: 1,
+    max: 5_000,
+    description: 'The ids of the users. Duplicates are ignored.',
+  }),
   sourceIds: optional(
-    array(string({ min: 1, max: 100 }), { min: 1, max: 1_000, description: 'Only of these sources; of all when left out.' }),
+    array(string({ min: 1, max: 100 }), {
+      min: 1,
+      max: 1_000,
+      description: 'Limits the request to these sources. If left out, it applies to all sources.',
+    }),
   ),
 }
 const NEW_DELETION = object({
   ...USERS,
-  suppress: withDefault(boolean({ description: 'Whether new messages of these users are dropped from now on.' }), false),
+  suppress: withDefault(boolean({ description: 'Whether new messages of these users are dropped from then on.' }), false),
 })
 const NEW_SUPPRESSIONS = object(USERS)
 
 const FILTERS = {
-  state: optional(oneOf(STATES, { description: 'In this state.' })),
-  userId: optional(string({ min: 1, description: 'The id of the user. Also finds requests that show the user by pseudonym.' })),
+  state: optional(oneOf(STATES, { description: 'Only entries in this state.' })),
+  userId: optional(string({ min: 1, description: 'Only entries of this user. Also finds entries that show the user by pseudonym.' })),
 }
 
 const SUMMARY_FIELDS = {
   id: string(),
   createdAt: time(),
-  suppress: boolean(),
-  userCount: integer(),
+  suppress: boolean({ description: 'Whether new messages of the users are dropped as well.' }),
+  userCount: integer({ description: 'The number of users in the request.' }),
   sourceIds: array(string()),
   state: oneOf(STATES),
-  purged: integer({ description: 'Stored messages removed so far.' }),
+  purged: integer({ description: 'The number of stored messages deleted so far.' }),
 }
 const TARGET = object({
-  userId: string({ description: 'A pseudonym once the request has ended and is older than the retention time.' }),
+  userId: string({ description: 'The id of the user; a pseudonym once the request has ended and is older than the retention period.' }),
   sourceId: string(),
-  destinationId: nullable(string({ description: 'Null: the source has no enabled destination, so there is nobody to tell.' })),
-  deliveryId: nullable(string()),
+  destinationId: nullable(
+    string({ description: 'The destination that receives the delete message; null if the source has no enabled destination.' }),
+  ),
+  deliveryId: nullable(string({ description: 'The delivery of the delete message.' })),
   state: oneOf(STATES),
 })
 const DELETION_SUMMARY = object(SUMMARY_FIELDS, { title: 'DeletionSummary' })
 const DELETION = object({
   ...SUMMARY_FIELDS,
-  targetCounts: object({ pending: integer(), running: integer(), finished: integer(), failed: integer() }),
-  targets: array(TARGET, { description: 'The first of them.' }),
-  nextTargets: nullable(string({ description: '`cursor` of the rest, at /deletions/{id}/targets; null when all are here.' })),
+  targetCounts: object(
+    { pending: integer(), running: integer(), finished: integer(), failed: integer() },
+    { description: 'The number of targets in each state.' },
+  ),
+  targets: array(TARGET, { description: 'The first page of targets: one per user, source and destination.' }),
+  nextTargets: nullable(
+    string({ description: 'The `cursor` for the next page of targets at `/api/deletions/{id}/targets`; null if this is the last page.' }),
+  ),
 })
 
-const SUPPRESSION = object({ userId: string(), sourceId: string(), since: time() }, { title: 'Suppression' })
+const SUPPRESSION = object(
+  { userId: string(), sourceId: string(), since: time({ description: 'When the suppression started.' }) },
+  { title: 'Suppression' },
+)
 const SUPPRESSION_FILTERS = {
-  userId: optional(string({ min: 1, description: 'Of this user.' })),
-  sourceId: optional(string({ min: 1, description: 'Of this source.' })),
+  userId: optional(string({ min: 1, description: 'Only suppressions of this user.' })),
+  sourceId: optional(string({ min: 1, description: 'Only suppressions for this source.' })),
 }
 const REMOVAL_QUERY = object({
-  userId: string({ min: 1, description: 'Whose messages are taken again.' }),
-  sourceId: optional(string({ min: 1, description: 'Only of this source; of all when left out.' })),
+  userId: string({ min: 1, description: 'The user whose messages are accepted again.' }),
+  sourceId: optional(string({ min: 1, description: 'Ends the suppression for this source only. If left out, it ends for all sources.' })),
 })
 
 export function deletionRoutes({ store }: ControlParts): Route[] {
-  /** One user is never too many, whatever there is to write: there would be no way to ask for less. */
+  /** Throws if the request would write too many rows. One user is always accepted, because the request could not be split any further. */
   function checkSize(
     { sources, destinations }: Configuration,
     users: number,
@@ -96,7 +114,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     )
   }
 
-  /** What a list of targets is paged by is good for that deletion alone. */
+  /** The name of a list of targets, for its cursors: a cursor is valid only for the deletion request that it came from. */
   const targetList = (id: string): string => `targets of ${id}`
 
   function detailView(deletion: DeletionDetail) {
@@ -108,7 +126,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/deletions',
-      summary: 'Deletion requests, newest first',
+      summary: 'List deletion requests, newest first',
       query: listQuery(FILTERS),
       status: 200,
       answer: listAnswer(DELETION_SUMMARY),
@@ -121,7 +139,9 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/deletions',
-      summary: 'Deletes the stored messages of users and tells the webhooks of their sources',
+      summary: 'Create a deletion request',
+      description:
+        'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies.',
       body: NEW_DELETION,
       status: 202,
       answer: DELETION,
@@ -142,7 +162,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/deletions/:id',
-      summary: 'One deletion request, with its state per user, source and destination',
+      summary: 'Retrieve a deletion request, with its state per user, source and destination',
       status: 200,
       answer: DELETION,
       errors: ['deletion_not_found'],
@@ -155,7 +175,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/deletions/:id/targets',
-      summary: 'The state of a deletion request per user, source and destination',
+      summary: 'List the state of a deletion request per user, source and destination',
       query: listQuery(FILTERS),
       status: 200,
       answer: listAnswer(TARGET),
@@ -164,7 +184,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
         const id = params['id'] ?? ''
         const { state, userId } = query
         const page = await store.deletions.targets(id, { state, userId }, pageRequest(targetList(id), query))
-        // A request always has targets, unless it is the filter that leaves none.
+        // An existing request always has targets. The page can still be empty because of the filter.
         if (page.data.length === 0 && (await store.deletions.one(id)) === undefined) throw new ApiError('deletion_not_found')
         return pageAnswer(targetList(id), page, targetView)
       },
@@ -172,7 +192,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/suppressions',
-      summary: 'Users whose new messages are dropped',
+      summary: 'List suppressed users',
       query: listQuery(SUPPRESSION_FILTERS),
       status: 200,
       answer: listAnswer(SUPPRESSION),
@@ -186,10 +206,11 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/suppressions',
-      summary: 'Drops new messages of users from now on, and deletes nothing',
+      summary: 'Suppress users',
+      description: 'New messages of these users are dropped from then on. Stored messages are not deleted.',
       body: NEW_SUPPRESSIONS,
       status: 200,
-      answer: object({ added: integer({ description: 'How many pairs of user and source were not suppressed before.' }) }),
+      answer: object({ added: integer({ description: 'The number of pairs of user and source that were not suppressed before.' }) }),
       async handle({ body, actor }) {
         const userIds = [...new Set(body.userIds)]
         const subject = userIds.length === 1 ? await store.deletions.pseudonym(userIds[0] as string) : null
@@ -206,10 +227,11 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/suppressions',
-      summary: 'Accepts the messages of a user again',
+      summary: 'End the suppression of a user',
+      description: 'New messages of the user are accepted again.',
       query: REMOVAL_QUERY,
       status: 200,
-      answer: object({ removed: integer() }),
+      answer: object({ removed: integer({ description: 'The number of suppressions that ended.' }) }),
       async handle({ query, actor }) {
         const sourceIds = query.sourceId === undefined ? null : [query.sourceId]
         const subject = await store.deletions.pseudonym(query.userId)

@@ -1,5 +1,5 @@
-// The settings of a destination: those that every kind has, and those of its kind (destinations/). No error message here may quote a
-// value, because it may be a secret.
+// The schema of a destination's settings: those common to all kinds of destinations, and those of its kind (destinations/). No error
+// message here may quote a value, because it may be a secret.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import {
@@ -22,13 +22,17 @@ import { nameProblem } from '../name.ts'
 const KIB = 1024
 const HOUR_MS = 3_600_000
 
-/** What the integrations object of a message uses for all destinations: a destination of that name could not be told apart. */
+/** In the integrations object of a message, these names stand for all destinations, so no destination can have one of them. */
 const RESERVED_NAMES = new Set(['All', 'Webhooks'])
 
 const BATCH_FIELDS = {
-  size: integer({ min: 1, max: 1_000, description: 'Most messages in one request; 1 means off, one message each.' }),
-  bytes: integer({ min: 1, max: 5 * KIB * KIB, description: 'Most bytes of a request body; a single larger message goes alone.' }),
-  lingerMs: integer({ min: 0, max: 60_000, description: 'How long a batch that is not full waits for more.' }),
+  size: integer({ min: 1, max: 1_000, description: 'The maximum number of messages in one request. 1 turns batching off.' }),
+  bytes: integer({
+    min: 1,
+    max: 5 * KIB * KIB,
+    description: 'The maximum size of a request body in bytes. A single message that is larger is sent alone.',
+  }),
+  lingerMs: integer({ min: 0, max: 60_000, description: 'How long a batch that is not full waits for more messages, in milliseconds.' }),
 }
 const BATCH_DEFAULTS = { size: 1, bytes: 512_000, lingerMs: 1_000 }
 
@@ -46,16 +50,18 @@ const TYPE_NAMES = { allow: namesOf(oneOf(MESSAGE_TYPES)), deny: namesOf(oneOf(M
 const EVENT_NAMES = { allow: namesOf(string({ min: 1, max: 1_000 })), deny: namesOf(string({ min: 1, max: 1_000 })) }
 const FILTER_FIELDS = {
   types: withDefault(
-    object(TYPE_NAMES, { description: 'Filters by type. If allow is empty, every type passes that deny does not list.' }),
+    object(TYPE_NAMES, {
+      description: 'Filters messages by type. A type in `deny` is never sent. If `allow` is not empty, only the types in it are sent.',
+    }),
     NO_FILTER.types,
   ),
   events: withDefault(
-    object(EVENT_NAMES, { description: 'Filters track messages by exact event name, in the same way.' }),
+    object(EVENT_NAMES, { description: 'Filters track messages by exact event name, with the same rules.' }),
     NO_FILTER.events,
   ),
 }
 const FILTER = withDefault(
-  object(FILTER_FIELDS, { description: 'Which messages it is sent. A change replaces the whole filter.' }),
+  object(FILTER_FIELDS, { description: 'Which messages are sent to the destination. An update replaces the whole filter.' }),
   NO_FILTER,
 )
 
@@ -64,35 +70,44 @@ const FIELDS = {
   name: string({
     min: 1,
     max: 100,
-    description: 'For people, and the key that a message’s integrations object may name it by (as well as Webhooks).',
+    description:
+      'The name for people. It is also the key of the destination in the integrations object of a message (as well as `Webhooks`).',
     check: (name) =>
       RESERVED_NAMES.has(name)
         ? 'must not be All or Webhooks: in the integrations object of a message, these names stand for all destinations'
         : nameProblem(name),
   }),
-  enabled: withDefault(boolean({ description: 'While false, nothing new is owed and what is owed is held.' }), true),
+  enabled: withDefault(
+    boolean({
+      description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',
+    }),
+    true,
+  ),
   paused: withDefault(
-    boolean({ description: 'While true, nothing is sent. New messages are kept for the destination and sent when this is false again.' }),
+    boolean({ description: 'If true, nothing is sent. New messages stay pending and are sent when this is false again.' }),
     false,
   ),
   sourceIds: withDefault(
     array(string({ min: 1, max: 100 }), {
       max: 1_000,
       identity: (id) => id,
-      description: 'The sources whose messages the destination gets.',
+      description: 'The sources whose messages are sent to the destination.',
     }),
     [],
   ),
   ...KINDS.webhook.settings,
   batch: BATCH,
-  timeoutMs: withDefault(integer({ min: 100, max: 5_000, description: 'For one attempt, from dialling to the end of the answer.' }), 5_000),
+  timeoutMs: withDefault(
+    integer({ min: 100, max: 5_000, description: 'The timeout of one attempt, from connecting to the end of the response.' }),
+    5_000,
+  ),
   retryWindowMs: withDefault(
-    integer({ min: 1_000, max: 4 * HOUR_MS, description: 'How long retries go on, from the first attempt.' }),
+    integer({ min: 1_000, max: 4 * HOUR_MS, description: 'How long a delivery is retried, from its first attempt.' }),
     4 * HOUR_MS,
   ),
-  maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'Most requests under way at once.' }), 50),
+  maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
   historical: withDefault(
-    boolean({ description: 'Whether messages are sent that happened more than 24 h before they were received.' }),
+    boolean({ description: 'Whether messages are sent whose timestamp is more than 24 hours before they were received.' }),
     true,
   ),
   filter: FILTER,

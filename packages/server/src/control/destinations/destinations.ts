@@ -1,5 +1,5 @@
-// Destinations: their settings, a test that sends one message now, and their health. Secrets go in and never come out:
-// an answer is built field by field in destinationView and nowhere else.
+// Routes for destinations: their settings, a test that sends one message at once, and their health. Responses never contain secrets:
+// destinationView is the only place that builds a destination for a response, field by field.
 
 import { isoTime } from '@switchyard/protocol'
 import {
@@ -39,25 +39,27 @@ export const DESTINATION = object(
     id: string(),
     type: oneOf(['webhook']),
     name: string(),
-    enabled: boolean({ description: 'While false, new messages skip it and what it is owed is held.' }),
-    paused: boolean({ description: 'While true, nothing is sent to the destination; new messages wait for it too.' }),
-    sourceIds: array(string()),
+    enabled: boolean({
+      description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',
+    }),
+    paused: boolean({ description: 'If true, nothing is sent to the destination. New messages stay pending until it is resumed.' }),
+    sourceIds: array(string(), { description: 'The sources whose messages are sent to the destination.' }),
     ...KINDS.webhook.shownSettings,
     batch: BATCH_VIEW,
-    timeoutMs: integer(),
-    retryWindowMs: integer(),
-    maxInFlight: integer(),
-    historical: boolean(),
+    timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
+    retryWindowMs: integer({ description: 'How long a delivery is retried, from its first attempt.' }),
+    maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
+    historical: boolean({ description: 'Whether messages are sent whose timestamp is more than 24 hours before they were received.' }),
     filter: FILTER_VIEW,
     createdAt: time(),
   },
-  { title: 'Destination', description: 'A webhook: where messages go.' },
+  { title: 'Destination', description: 'A webhook that messages are sent to.' },
 )
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
 const TEST_ANSWER = object({
-  success: boolean({ description: 'Whether at least one URL answered with success.' }),
-  message: anyObject({ description: 'What was sent.' }),
+  success: boolean({ description: 'Whether at least one URL answered with a 2xx status.' }),
+  message: anyObject({ description: 'The sample message.' }),
   request: object(
     { headers: record(string()), body: string() },
     {
@@ -68,31 +70,37 @@ const TEST_ANSWER = object({
   attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
 })
 
-const LATENCY = nullable(object({ p50: number(), p95: number(), p99: number() }))
+const LATENCY = nullable(
+  object({ p50: number(), p95: number(), p99: number() }, { description: 'Percentiles of recent attempts; null if there was none.' }),
+)
 const RECENT_FIELDS = {
-  inFlight: integer({ description: 'Requests under way.' }),
-  success: nullable(number({ description: 'Share of the recent attempts that succeeded, 0 to 1; null when there was none.' })),
+  inFlight: integer({ description: 'The number of requests in flight.' }),
+  success: nullable(number({ description: 'The share of recent attempts that succeeded, from 0 to 1; null if there was none.' })),
   latencyMs: LATENCY,
 }
-const STANDING_FIELDS = {
-  breaker: oneOf(['closed', 'open', 'probing'], { description: 'With several nodes, the worst state among them.' }),
-  openSince: nullable(time({ description: 'The time since which the breaker of the answering node is not closed; null if it is closed.' })),
+const STATUS_FIELDS = {
+  breaker: oneOf(['closed', 'open', 'probing'], {
+    description: 'The state of the circuit breaker. With several nodes, the worst state of all nodes.',
+  }),
+  openSince: nullable(
+    time({ description: 'When the circuit breaker opened, on the node that answers this request; null if it is closed.' }),
+  ),
   ...RECENT_FIELDS,
-  pending: integer(),
-  oldestPendingAt: nullable(time()),
+  pending: integer({ description: 'The number of pending deliveries.' }),
+  oldestPendingAt: nullable(time({ description: 'When the oldest pending delivery was accepted; null if none is pending.' })),
   nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes.' })),
 }
 const ALL_HEALTH = object({
-  data: array(object({ destinationId: string(), ...STANDING_FIELDS })),
+  data: array(object({ destinationId: string(), ...STATUS_FIELDS })),
   next: nullable(string({ description: 'Always null: the list is complete.' })),
 })
 const HEALTH = object({
-  ...STANDING_FIELDS,
+  ...STATUS_FIELDS,
   ledger: object(LEDGER_FIELDS),
-  urls: array(object({ url: string(), ...RECENT_FIELDS }, { description: 'As the node that answers sees it.' })),
+  urls: array(object({ url: string(), ...RECENT_FIELDS }, { description: 'For each URL, as seen by the node that answers this request.' })),
 })
 
-/** Before the first attempt since the start. */
+/** The health of a destination without any attempt since the service started. */
 const NO_HEALTH: DestinationHealth = {
   breaker: 'closed',
   openSinceMs: null,
@@ -119,7 +127,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'GET',
       path: '/destinations',
-      summary: 'Destinations, oldest first',
+      summary: 'List destinations, oldest first',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(DESTINATION),
@@ -130,7 +138,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'POST',
       path: '/destinations',
-      summary: 'Creates a destination',
+      summary: 'Create a destination',
       query: CREATION_QUERY,
       body: NEW_DESTINATION,
       status: 201,
@@ -150,7 +158,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'GET',
       path: '/destinations/health',
-      summary: 'The health of all destinations',
+      summary: 'Retrieve the health of all destinations',
       status: 200,
       answer: ALL_HEALTH,
       async handle() {
@@ -159,8 +167,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
         const data = [...store.configuration().destinations.keys()].map((destinationId) => {
           const health = delivery.health(destinationId) ?? NO_HEALTH
-          const standing = standingView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
-          return Object.assign({ destinationId }, standing)
+          const status = statusView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
+          return Object.assign({ destinationId }, status)
         })
         return { data, next: null }
       },
@@ -168,7 +176,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'GET',
       path: '/destinations/:id',
-      summary: 'One destination',
+      summary: 'Retrieve a destination',
       status: 200,
       answer: DESTINATION,
       tagged: true,
@@ -178,7 +186,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'PATCH',
       path: '/destinations/:id',
-      summary: 'Changes only the fields that are given, also within batch',
+      summary: 'Update a destination',
+      description: 'Changes only the fields that the request has, also within `batch`. `filter` is replaced as a whole.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
@@ -198,7 +207,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'DELETE',
       path: '/destinations/:id',
-      summary: 'Deletes a destination; what it is still owed is cancelled',
+      summary: 'Delete a destination',
+      description: 'Its pending deliveries are cancelled.',
       status: 204,
       tagged: true,
       errors: ['destination_not_found'],
@@ -211,7 +221,9 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'POST',
       path: '/destinations/:id/test',
-      summary: 'Sends one sample message now, even if the destination is disabled or paused, and returns the attempts',
+      summary: 'Send a test message to a destination',
+      description:
+        'Sends one sample message at once, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
       body: TEST,
       status: 200,
       answer: TEST_ANSWER,
@@ -219,7 +231,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       async handle({ params, body, actor, role }) {
         const { id } = find(params['id'])
         const message = sampleMessage(body.type, clock.wallMs())
-        // Before it is sent: what leaves the house is written down also when no answer comes.
+        // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
         await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
@@ -235,7 +247,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     route({
       method: 'GET',
       path: '/destinations/:id/health',
-      summary: 'The health of a destination: breaker, backlog, recent success and latency',
+      summary: 'Retrieve the health of a destination',
+      description: 'State of the circuit breaker, backlog, recent success rate and latency.',
       status: 200,
       answer: HEALTH,
       errors: ['destination_not_found'],
@@ -246,7 +259,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
         const health = delivery.health(id) ?? NO_HEALTH
         return {
-          ...standingView(clock, health, ledger.pending, oldestMs),
+          ...statusView(clock, health, ledger.pending, oldestMs),
           ledger,
           urls: kindOf(destination)
             .targets(destination)
@@ -257,7 +270,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
   ]
 }
 
-function standingView(clock: Clock, health: DestinationHealth, pending: number, oldestMs: number | null) {
+function statusView(clock: Clock, health: DestinationHealth, pending: number, oldestMs: number | null) {
   const { breaker, openSinceMs, nextAttemptAtMs } = health
   return {
     breaker,
@@ -284,19 +297,18 @@ function filterView({ types, events }: EventFilter) {
   }
 }
 
-/** A viewer may look, and not send in Switchyard's place: credentials are in headers, and in the query of a URL. */
+/** Viewers do not see header values and query values of URLs: these can be credentials, with which a viewer could send to the receiver. */
 function viewFor(role: Role): (destination: Destination) => ReturnType<typeof destinationView> {
-  if (role === 'admin') return destinationView
-  return hiddenView
+  return role === 'admin' ? destinationView : redactedView
 }
 
-function hiddenView(destination: Destination): ReturnType<typeof destinationView> {
+function redactedView(destination: Destination): ReturnType<typeof destinationView> {
   return { ...destinationView(destination), ...kindOf(destination).showHidden(destination) }
 }
 
-/** The log is kept for long and read by many: nothing of what may be a secret is in it, only that it was changed. */
+/** The audit log is kept for a long time and has many readers. So it contains no value that may be a secret, only the fact that it changed. */
 function destinationAudit(actor: Actor, action: string): Audit<Destination> {
-  const audit = audited<Destination>(actor, action, hiddenView)
+  const audit = audited<Destination>(actor, action, redactedView)
   return (after, before) => {
     const entry = audit(after, before)
     const changed = after !== null && before !== null ? kindOf(after).changedSecrets(before, after) : []

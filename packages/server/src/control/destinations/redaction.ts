@@ -1,5 +1,5 @@
-// What may be a secret although it is not called one: the values of a destination's headers, and the query of a URL. They
-// are hidden from viewers and from the audit log, which outlives them. Names stay: they tell what was set.
+// Hides values that may be secrets: the header values of a destination and the query values of its URLs. They are hidden from viewers and
+// from the audit log, which is kept longer than the values are used. Names stay visible, to show what is set.
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
@@ -9,7 +9,7 @@ import type { Destination, RequestRecord, Role } from '../../store/store.ts'
 export const ADDED_WHEN_SENT = '(added when sent)'
 export const NOT_AS_SENT = '(not shown)'
 
-/** Of a request's headers, those that the destination's settings gave. */
+/** Hides the values of the headers that come from the settings of the destination. */
 export function hideOwnHeaders(headers: Readonly<Record<string, string>>, destination: Destination): Record<string, string> {
   return withValue(headers, kindOf(destination).secretHeaders(destination), HIDDEN)
 }
@@ -20,12 +20,12 @@ export function isSigned(headers: Readonly<Record<string, string>>): boolean {
   return Object.keys(headers).some((name) => SIGNATURE_HEADERS.has(name.toLowerCase()))
 }
 
-/** A receiver trusts a message that is signed, so nobody gets the signature of a message that was not sent. */
+/** Receivers trust signed messages. So nobody gets to see the signature of a message that was not sent. */
 export function replaceSignatures(headers: Readonly<Record<string, string>>, text: string): Record<string, string> {
   return withValue(headers, SIGNATURE_HEADERS, text)
 }
 
-/** The receiver's answer is the proof: an attempt without one may have ended before the request was written. */
+/** Only a response proves that the request was sent: an attempt without one may have ended before the request was written. */
 export function wasAnswered({ status }: Pick<RequestRecord, 'status'>): boolean {
   return status !== null
 }
@@ -34,12 +34,12 @@ function withValue(headers: Readonly<Record<string, string>>, names: ReadonlySet
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, names.has(name.toLowerCase()) ? text : value]))
 }
 
-/** A URL as the role may see it. */
+/** Returns a function that shows a URL as the role may see it. */
 export function urlFor(role: Role): (url: string) => string {
   return role === 'admin' ? (url) => url : hiddenUrl
 }
 
-/** The URL of an attempt, which is stored without query values. An admin sees the values of the destination's URL that matches, if there is exactly one. */
+/** Shows the URL of an attempt, which is stored without query values. Admins see the query values of the matching URL of the destination, if exactly one matches. */
 export function attemptUrlFor(role: Role, destination: Destination | undefined): (url: string) => string {
   if (role !== 'admin') return hiddenUrl
   return (url) => {

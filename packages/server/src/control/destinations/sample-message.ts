@@ -1,5 +1,5 @@
-// The message that a test of a destination sends: one of each type, made as every other on its way out, and easy to tell
-// from a real one.
+// The sample messages that a test of a destination sends, one for each type. They have the same form as other outgoing messages and are
+// easy to recognise as tests.
 
 import { randomUUID } from 'node:crypto'
 import { isoTime, type JsonObject, MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'

@@ -37,7 +37,8 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/backups',
-      summary: 'Starts a backup: a consistent copy of the store, made while it is in use',
+      summary: 'Create a backup',
+      description: 'Copies the store in the background while it is in use. The copy is consistent. There can be only one backup at a time.',
       status: 202,
       answer: BACKUP,
       errors: ['backup_running', 'backup_unsupported'],
@@ -51,7 +52,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/backups/:id',
-      summary: 'The progress of a backup',
+      summary: 'Retrieve a backup, with its progress',
       role: 'admin',
       status: 200,
       answer: BACKUP,
@@ -61,7 +62,8 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/backups/:id/file',
-      summary: 'Downloads a backup that is ready: a SQLite file',
+      summary: 'Download a backup',
+      description: 'The response is a SQLite database file. The backup must have the state `ready`.',
       role: 'admin',
       status: 200,
       bytes: true,
@@ -75,7 +77,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/backups/:id',
-      summary: 'Deletes a backup, or stops making it',
+      summary: 'Delete a backup, or cancel it while it is in progress',
       status: 204,
       errors: ['backup_not_found', 'backup_unsupported'],
       async handle({ params }) {

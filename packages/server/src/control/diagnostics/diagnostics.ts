@@ -89,7 +89,9 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
     route({
       method: 'GET',
       path: '/diagnostics',
-      summary: 'Checks the installation: store, ledger, disk, clock, keys, and whether each destination can be reached',
+      summary: 'Run diagnostics',
+      description:
+        'Checks the store, ledger, disk, clock and encryption key, and whether each destination can be reached. No request is sent to a destination: the service only connects to it.',
       role: 'admin',
       status: 200,
       answer: DIAGNOSTICS,

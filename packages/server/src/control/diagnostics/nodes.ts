@@ -39,7 +39,7 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
     route({
       method: 'GET',
       path: '/installation',
-      summary: 'Version, start, store and retention of this installation',
+      summary: 'Retrieve facts about the installation: version, start time, store and retention',
       status: 200,
       answer: INSTALLATION,
       handle({ role }) {
@@ -58,7 +58,7 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
     route({
       method: 'GET',
       path: '/nodes',
-      summary: 'The nodes that are alive',
+      summary: 'List the nodes that are alive',
       status: 200,
       answer: NODES_ANSWER,
       handle() {

@@ -1,4 +1,4 @@
-// An attempt as it is answered: of a delivery, or of a test.
+// An attempt as shown in responses, of a delivery or of a test.
 
 import { isoTime } from '@switchyard/protocol'
 import { integer, nullable, number, object, string, time } from '../../api/schema.ts'
@@ -9,14 +9,17 @@ const MS = nullable(number())
 export const ATTEMPT_FIELDS = {
   url: string({
     description:
-      'An attempt is stored without the query values of its URL. Admins see the values that the destination has now, if exactly one of its URLs matches; otherwise, and for viewers, they are shown as (hidden).',
+      'The URL of the attempt. Query values are not stored with an attempt. Admins see the present query values of the destination, if exactly one of its URLs matches; otherwise, and for viewers, they are shown as (hidden).',
   }),
-  address: nullable(string({ description: 'The IP address that was dialled; null if none was.' })),
+  address: nullable(string({ description: 'The IP address that the service connected to; null if it did not get that far.' })),
   startedAt: time(),
-  status: nullable(integer()),
-  reason: nullable(string({ description: 'A stable code; null on success.' })),
-  error: nullable(string({ description: 'A sentence; null on success.' })),
-  timings: object({ dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() }),
+  status: nullable(integer({ description: 'The HTTP status of the response; null if there was none.' })),
+  reason: nullable(string({ description: 'Why the attempt failed, as a stable code; null on success.' })),
+  error: nullable(string({ description: 'Why the attempt failed, as a sentence; null on success.' })),
+  timings: object(
+    { dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() },
+    { description: 'The duration of each phase in milliseconds; null for a phase that did not take place.' },
+  ),
   responseStart: nullable(string({ description: 'The start of the response body. Kept for failures and tests only.' })),
 }
 

@@ -1,4 +1,4 @@
-// Deliveries: their state, what each attempt came to, the request that was made, and sending one again.
+// Routes for deliveries: their state, their attempts, the reconstructed request, and the replay of a single delivery.
 
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
@@ -36,21 +36,27 @@ import { reasonSentence, statusOfReason } from './reasons.ts'
 const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const satisfies readonly DeliveryState[]
 
 const FILTERS = {
-  destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
-  state: optional(oneOf(STATES, { description: 'In this state.' })),
+  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
+  state: optional(oneOf(STATES, { description: 'Only deliveries in this state.' })),
   reason: optional(string({ min: 1, description: 'Only deliveries with this reason: a code such as `timeout` or `http_500`.' })),
   userId: optional(
-    string({ min: 1, description: 'Only deliveries of messages of this user, by userId, anonymousId or previousId. A page may be short.' }),
+    string({
+      min: 1,
+      description:
+        'Only deliveries of messages of this user, by userId, anonymousId or previousId. A page may have fewer entries than `limit`.',
+    }),
   ),
-  event: optional(string({ min: 1, description: 'Only deliveries of messages with this event. A page may be short.' })),
+  event: optional(
+    string({ min: 1, description: 'Only deliveries of messages with this event name. A page may have fewer entries than `limit`.' }),
+  ),
   from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
   to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
 }
 
 const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
 const CAUSES_FILTERS = {
-  destinationId: optional(string({ min: 1, description: 'Owed to this destination.' })),
-  state: optional(oneOf(FAILURE_STATES, { description: 'In this state; in any of the three when left out.' })),
+  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
+  state: optional(oneOf(FAILURE_STATES, { description: 'Only deliveries in this state. If left out, in any of the three states.' })),
   from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
   to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
 }
@@ -58,49 +64,51 @@ const CAUSE = object(
   {
     destinationId: string(),
     state: oneOf(FAILURE_STATES),
-    reason: nullable(string({ description: 'A stable code.' })),
-    status: nullable(integer({ description: 'The HTTP status that the receiver answered with, where that is the reason.' })),
-    sentence: string({ description: 'The reason in words, to be printed as it is.' }),
-    count: integer(),
-    firstAt: time({ description: 'When the oldest of them reached its state.' }),
-    lastAt: time({ description: 'When the newest of them reached its state.' }),
-    deliveryId: string({ description: 'The newest of them, as an example.' }),
+    reason: nullable(string({ description: 'The reason, as a stable code.' })),
+    status: nullable(integer({ description: 'The HTTP status of the response, if that is the reason.' })),
+    sentence: string({ description: 'The reason as a sentence, for display.' }),
+    count: integer({ description: 'The number of deliveries.' }),
+    firstAt: time({ description: 'When the oldest of these deliveries reached its state.' }),
+    lastAt: time({ description: 'When the newest of these deliveries reached its state.' }),
+    deliveryId: string({ description: 'The id of the newest of these deliveries, as an example.' }),
     partial: boolean({ description: 'Whether older deliveries of the same destination and state were not counted.' }),
   },
   { title: 'FailureCause' },
 )
 const CAUSES = object({
-  data: array(CAUSE, { description: 'The cause of the newest failure first.' }),
-  counted: integer({ description: 'Failures that were looked at: 100,000 at most, the newest of each destination and state.' }),
+  data: array(CAUSE, { description: 'Sorted by the newest failure of each cause, newest first.' }),
+  counted: integer({ description: 'The number of failures that were counted: at most 100,000, the newest of each destination and state.' }),
 })
 
 export const DELIVERY_FIELDS = {
   id: string(),
-  messageId: nullable(string()),
-  storedMessageId: string({ description: "The message's id in the store." }),
+  messageId: nullable(string({ description: 'The messageId that the sender chose.' })),
+  storedMessageId: string({ description: 'The id of the message in the store.' }),
   type: nullable(
-    string({ description: 'The type of the message. Null if the message is no longer stored; the same holds for the next three fields.' }),
+    string({ description: 'The type of the message. This field and the next three are null if the message is no longer stored.' }),
   ),
-  event: nullable(string({ description: 'The event of a track message.' })),
+  event: nullable(string({ description: 'The event name of a track message.' })),
   userId: nullable(string()),
   anonymousId: nullable(string()),
   destinationId: string(),
   state: oneOf(STATES),
-  reason: nullable(string({ description: 'The reason for its state; null if it was delivered.' })),
-  attemptCount: integer(),
+  reason: nullable(string({ description: 'Why the delivery has its state, as a stable code; null if it was delivered.' })),
+  attemptCount: integer({ description: 'The number of attempts so far.' }),
   replay: boolean({ description: 'Whether this delivery is a replay.' }),
-  replayOf: nullable(string({ description: 'If this delivery is a replay: the delivery that it repeats.' })),
-  replayJobId: nullable(string({ description: 'If this delivery is a replay: the job that made it; null if it was replayed alone.' })),
-  replayedBy: nullable(string({ description: 'The newest delivery of the same message to the same destination, if that is a later one.' })),
-  nextAttemptAt: nullable(time({ description: 'Only if pending; null if it is due now.' })),
-  settledAt: nullable(time()),
+  replayOf: nullable(string({ description: 'If this delivery is a replay, the id of the delivery that it repeats.' })),
+  replayJobId: nullable(string({ description: 'If a replay job created this delivery, the id of the job.' })),
+  replayedBy: nullable(
+    string({ description: 'The id of the newest delivery of the same message to the same destination, if there is a later one.' }),
+  ),
+  nextAttemptAt: nullable(time({ description: 'When the next attempt of a pending delivery is due; null if it is due now.' })),
+  settledAt: nullable(time({ description: 'When the delivery reached its final state; null while it is pending.' })),
 }
 export const ATTEMPTS = array(object({ attempt: integer(), ...ATTEMPT_FIELDS }))
 const DELIVERY = object(DELIVERY_FIELDS, { title: 'Delivery' })
 const DELIVERY_DETAIL = object({
   ...DELIVERY_FIELDS,
   attempts: ATTEMPTS,
-  traceId: nullable(string({ description: "Of the caller's trace, which the request carries as traceparent." })),
+  traceId: nullable(string({ description: 'The trace id of the sender, which the request passes on in its traceparent header.' })),
   request: nullable(
     object(
       {
@@ -113,14 +121,17 @@ const DELIVERY_DETAIL = object({
         body: string(),
         note: nullable(string({ description: 'How this reconstruction may differ from the request as sent; null if identical.' })),
       },
-      { description: 'The last request, or the next if there was none; null when the message or the destination is gone.' },
+      { description: 'The last request, or the next one if none was sent yet; null if the message or the destination was deleted.' },
     ),
   ),
 })
-const REPLAY_ANSWER = object({ id: string({ description: 'Of the new delivery.' }), replayOf: string() })
+const REPLAY_ANSWER = object({
+  id: string({ description: 'The id of the new delivery.' }),
+  replayOf: string({ description: 'The id of the delivery that it repeats.' }),
+})
 
-type ReplayRefusal = Extract<ReplayResult, { ok: false }>['reason']
-const REPLAY_ERRORS: Record<ReplayRefusal, ApiErrorCode> = {
+type ReplayRejection = Extract<ReplayResult, { ok: false }>['reason']
+const REPLAY_ERRORS: Record<ReplayRejection, ApiErrorCode> = {
   not_found: 'delivery_not_found',
   still_pending: 'delivery_pending',
   message_gone: 'message_gone',
@@ -134,21 +145,21 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     if (destination === undefined || content === null || content.items[index] == null) return null
     const last = history.at(-1)
     const carried = carriedBy(detail)
-    // Others of the same request that have been purged since cannot be shown.
+    // Other messages of the same request may have been purged since; they cannot be shown.
     const parts = carried.flatMap(({ content, indexes }) => {
       const left = content === null ? [] : indexes.filter((other) => content.items[other] != null)
       return content === null || left.length === 0 ? [] : [{ content, indexes: left }]
     })
-    // A batch goes by the id of its first delivery.
+    // The id of a batch is the id of its first delivery.
     const deliveryId = `${carried[0]?.origin}-${carried[0]?.indexes[0]}`
     const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
     const missing = countOf(carried) - countOf(parts)
     const { headers, body } = delivery.describeRequest(destination, parts, about)
     const notes = await requestNotes(detail, missing)
-    // All URLs of an attempt get the same request.
+    // An attempt sends the same request to all URLs.
     const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
     if (last !== undefined && !answered && isSigned(headers)) {
-      notes.push('The receiver did not answer, so the request may not have reached it. For this reason its signatures are not shown.')
+      notes.push('The receiver did not answer, so the request may not have reached it. Therefore its signatures are not shown.')
     }
     const note = notes.length === 0 ? null : notes.join(' ')
     if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
@@ -159,14 +170,21 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
   /** How the reconstructed request may differ from what was sent. */
   async function requestNotes({ destinationId, history, gathered }: DeliveryDetail, missing: number): Promise<string[]> {
     const last = history.at(-1)
-    if (last === undefined) return ['It was not sent yet. This is the request as it would be sent now.']
+    if (last === undefined) return ['Not sent yet. This is the request as it would be sent now.']
     const notes: string[] = []
-    // The destination's settings of the time are not kept, but that they were changed is.
+    // The settings of that time are not stored, but the audit log shows whether they were changed since.
     const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
     const [change] = (await store.history.audit(changes, { limit: 1, cursor: null })).data
-    if (change !== undefined) notes.push(`The destination was changed at ${isoTime(change.atMs)}: this is made from its present settings.`)
-    if (last.gathered !== undefined && gathered === null) notes.push('It carried messages of other calls too, of which no record is left.')
-    if (missing > 0) notes.push(`Of the messages that it carried, ${missing} are left out: no longer stored, or too large together.`)
+    if (change !== undefined)
+      notes.push(
+        `The destination was changed at ${isoTime(change.atMs)}, after this request. The reconstruction uses its present settings.`,
+      )
+    if (last.gathered !== undefined && gathered === null)
+      notes.push('The request also contained messages of other calls, whose records are no longer stored.')
+    if (missing > 0)
+      notes.push(
+        `${missing} of the messages in the request ${missing === 1 ? 'is' : 'are'} not shown: no longer stored, or too large together.`,
+      )
     return notes
   }
 
@@ -174,7 +192,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     route({
       method: 'GET',
       path: '/deliveries',
-      summary: 'Deliveries, newest first',
+      summary: 'List deliveries, newest first',
       query: listQuery(FILTERS),
       status: 200,
       answer: listAnswer(DELIVERY),
@@ -189,7 +207,8 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     route({
       method: 'GET',
       path: '/deliveries/causes',
-      summary: 'Deliveries that failed, expired or were cancelled, grouped by destination, state and reason',
+      summary: 'List failure causes',
+      description: 'Counts deliveries that failed, expired or were cancelled, grouped by destination, state and reason.',
       query: object(CAUSES_FILTERS),
       status: 200,
       answer: CAUSES,
@@ -202,7 +221,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     route({
       method: 'GET',
       path: '/deliveries/:id',
-      summary: 'One delivery, with its attempts and its request',
+      summary: 'Retrieve a delivery, with its attempts and its request',
       status: 200,
       answer: DELIVERY_DETAIL,
       errors: ['delivery_not_found'],
@@ -220,7 +239,8 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     route({
       method: 'POST',
       path: '/deliveries/:id/replay',
-      summary: 'Sends the message to the destination again, as a new delivery',
+      summary: 'Replay a delivery',
+      description: 'Sends the message to the destination again, as a new delivery.',
       status: 202,
       answer: REPLAY_ANSWER,
       errors: Object.values(REPLAY_ERRORS),
@@ -241,7 +261,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
   ]
 }
 
-/** `destination`: undefined for one that was deleted. */
+/** `destination` is undefined if it was deleted. */
 export function attemptsView({ history }: DeliveryDetail, role: Role, destination: Destination | undefined) {
   const shownUrl = attemptUrlFor(role, destination)
   return history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry, shownUrl) }))
@@ -253,7 +273,7 @@ interface CarriedPart {
   indexes: readonly number[]
 }
 
-/** What the last request carried, in order; of one that was not made yet, the message alone. */
+/** The messages of the last request, in order. Before the first request, the message alone. */
 function carriedBy({ id, index, content, history, gathered }: DeliveryDetail): readonly CarriedPart[] {
   return gathered ?? [{ origin: id.slice(0, id.lastIndexOf('-')), content, indexes: history.at(-1)?.indexes ?? [index] }]
 }

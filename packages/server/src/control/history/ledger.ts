@@ -1,4 +1,4 @@
-// The books: what each destination is owed and what became of it, what each source sent, and what was refused at the door.
+// Routes for the counts: the ledger (deliveries per destination, by state), rejected messages, and messages per source.
 
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, string, time, withDefault } from '../../api/schema.ts'
@@ -7,7 +7,7 @@ import { queryBoolean } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 
 export const LEDGER_FIELDS = {
-  owed: integer(),
+  owed: integer({ description: 'All deliveries so far, in any state.' }),
   delivered: integer(),
   pending: integer(),
   failed: integer(),
@@ -15,35 +15,45 @@ export const LEDGER_FIELDS = {
   cancelled: integer(),
 }
 
-/** Of a destination that was never owed anything. */
+/** The ledger of a destination without deliveries. */
 export function emptyLedger(destinationId: string): LedgerRow {
   return { destinationId, owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
 }
 
-/** These lists are as short as the configuration and come whole. */
+/** These lists have at most one entry per configured resource, so they have no pages. */
 const NEXT = nullable(string({ description: 'Always null: the list is complete.' }))
 
 const LEDGER_ANSWER = object({
   data: array(object({ destinationId: string(), ...LEDGER_FIELDS })),
   next: NEXT,
-  consistent: boolean({ description: 'Whether owed = delivered + pending + failed + expired + cancelled for each.' }),
+  consistent: boolean({ description: 'Whether owed = delivered + pending + failed + expired + cancelled for each destination.' }),
 })
-const LEDGER_QUERY = object({ recount: withDefault(queryBoolean({ description: 'Counts the rows themselves, which takes long.' }), false) })
+const LEDGER_QUERY = object({
+  recount: withDefault(
+    queryBoolean({ description: 'If true, counts the stored rows instead of reading the ledger. This takes a long time.' }),
+    false,
+  ),
+})
 
 const REJECTIONS_ANSWER = object({
   data: array(
     object({
-      sourceId: nullable(string({ description: 'Null: the write key was not known.' })),
-      code: string(),
-      count: integer(),
-      lastAt: time(),
-      lastSample: string({ description: 'The start of what was rejected last.' }),
+      sourceId: nullable(string({ description: 'The source; null if the write key is unknown.' })),
+      code: string({ description: 'The error code.' }),
+      count: integer({ description: 'The number of rejected messages.' }),
+      lastAt: time({ description: 'When the last one was rejected.' }),
+      lastSample: string({ description: 'The start of the last rejected message or request.' }),
     }),
   ),
   next: NEXT,
 })
 
-const COUNT_FIELDS = { accepted: integer(), duplicates: integer(), rejected: integer(), suppressed: integer() }
+const COUNT_FIELDS = {
+  accepted: integer({ description: 'Messages that were stored.' }),
+  duplicates: integer({ description: 'Messages that were dropped because their messageId had been accepted before.' }),
+  rejected: integer({ description: 'Messages that were rejected with an error.' }),
+  suppressed: integer({ description: 'Messages that were dropped because their user is suppressed.' }),
+}
 const TOTALS_ANSWER = object({ data: array(object({ sourceId: string(), ...COUNT_FIELDS })), next: NEXT })
 
 export function ledgerRoutes({ store }: ControlParts): Route[] {
@@ -51,7 +61,9 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/ledger',
-      summary: 'The ledger: the deliveries of each destination, by state',
+      summary: 'Retrieve the ledger',
+      description:
+        'For each destination, the number of deliveries in each state. Every delivery is in exactly one state, so the counts must add up to `owed`.',
       query: LEDGER_QUERY,
       status: 200,
       answer: LEDGER_ANSWER,
@@ -66,7 +78,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/rejections',
-      summary: 'Messages and requests that were rejected, by source and code',
+      summary: 'List rejected messages and requests, by source and error code',
       status: 200,
       answer: REJECTIONS_ANSWER,
       async handle() {
@@ -86,7 +98,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/stats/totals',
-      summary: 'Total counts of messages per source',
+      summary: 'Retrieve the total counts of messages per source',
       status: 200,
       answer: TOTALS_ANSWER,
       async handle() {
@@ -111,7 +123,7 @@ function countsView({ sourceId, accepted, duplicates, rejected, suppressed }: So
   return { sourceId, accepted, duplicates, rejected, suppressed }
 }
 
-/** Of a source that was never sent anything. */
+/** The counts of a source without messages. */
 function emptyCounts(sourceId: string): SourceCounts {
   return { sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0 }
 }

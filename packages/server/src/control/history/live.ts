@@ -1,4 +1,4 @@
-// What happens now, as server-sent events. The feed itself is another stage's, handed in by app.ts.
+// The route for live events, as server-sent events. The feed belongs to another stage (observe/live.ts); app.ts passes it in.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { anyObject, boolean, integer, nullable, number, object, oneOf, optional, string, time } from '../../api/schema.ts'
@@ -8,44 +8,49 @@ import { type ControlParts, type Route, route } from '../route.ts'
 const id = (description: string) => optional(string({ max: 100, description }))
 
 const LIVE_QUERY = object({
-  sourceId: id('Only what came from this source.'),
-  destinationId: id('Only attempts at this destination.'),
-  type: optional(oneOf([...MESSAGE_TYPES, 'delete'], { description: 'Only messages of this type, and attempts with one.' })),
-  messageId: id('Only this message, and attempts with it.'),
-  event: optional(string({ max: 200, description: 'Only messages with this event, and attempts with one.' })),
-  userId: optional(string({ max: 200, description: 'Only messages of this user, by userId or anonymousId, and attempts with one.' })),
+  sourceId: id('Only events of messages from this source.'),
+  destinationId: id('Only attempts for this destination.'),
+  type: optional(oneOf([...MESSAGE_TYPES, 'delete'], { description: 'Only messages of this type, and attempts to deliver them.' })),
+  messageId: id('Only the message with this messageId, and attempts to deliver it.'),
+  event: optional(string({ max: 200, description: 'Only messages with this event name, and attempts to deliver them.' })),
+  userId: optional(
+    string({ max: 200, description: 'Only messages of this user, by userId or anonymousId, and attempts to deliver them.' }),
+  ),
   what: optional(
     oneOf(['accepted', 'rejected', 'attempt', 'failure'], {
-      description: 'Only these; `failure` is what was rejected, and attempts that failed.',
+      description: 'Only events of this kind. `failure` stands for rejected messages and failed attempts.',
     }),
   ),
 })
 
-/** The fields of all events: which of them one has is told by its name. */
+/** The fields of all events. The name of an event determines which of them it has. */
 const LIVE_EVENT = object(
   {
     at: optional(time()),
-    sourceId: optional(nullable(string({ description: 'If the attempt has several messages, that of the first.' }))),
+    sourceId: optional(nullable(string({ description: 'The source. If an attempt has several messages, the source of the first one.' }))),
     messageId: optional(nullable(string())),
     type: optional(
-      nullable(string({ description: 'If the attempt has several messages, this and the next three fields are those of the first.' })),
+      nullable(
+        string({
+          description:
+            'The type of the message. If an attempt has several messages, this field and the next three are those of the first one.',
+        }),
+      ),
     ),
     event: optional(nullable(string())),
     userId: optional(nullable(string())),
     anonymousId: optional(nullable(string())),
-    duplicate: optional(boolean({ description: 'Whether it had been accepted before, and was dropped.' })),
-    bytes: optional(nullable(integer({ description: 'Of the message, as JSON.' }))),
-    message: optional(
-      nullable(anyObject({ description: 'The message in the form in which webhooks get it; null if it is larger than 8 KB.' })),
-    ),
-    code: optional(string({ description: 'Why it was rejected.' })),
-    messages: optional(integer({ description: 'How many were rejected, or were in the request.' })),
-    sample: optional(string({ description: 'The start of what was rejected, without write keys.' })),
+    duplicate: optional(boolean({ description: 'Whether the message was dropped because it had been accepted before.' })),
+    bytes: optional(nullable(integer({ description: 'The size of the message as JSON.' }))),
+    message: optional(nullable(anyObject({ description: 'The message as it is sent to webhooks; null if it is larger than 8 KB.' }))),
+    code: optional(string({ description: 'The error code of the rejection.' })),
+    messages: optional(integer({ description: 'The number of messages that were rejected, or that the request of the attempt has.' })),
+    sample: optional(string({ description: 'The start of the rejected message or request, without write keys.' })),
     destinationId: optional(string()),
     deliveryId: optional(string()),
     attempt: optional(integer({ min: 1 })),
     replay: optional(boolean()),
-    url: optional(string({ description: 'Without user, password and query.' })),
+    url: optional(string({ description: 'The URL of the attempt, without user, password and query.' })),
     success: optional(boolean()),
     verdict: optional(oneOf(['success', 'temporary', 'permanent'])),
     status: optional(nullable(integer())),
@@ -53,13 +58,22 @@ const LIVE_EVENT = object(
     error: optional(nullable(string())),
     totalMs: optional(number()),
     traceId: optional(nullable(string())),
-    count: optional(integer({ description: 'How many events were dropped, because they came too fast or were read too slowly.' })),
-    accepted: optional(integer({ description: 'Of those dropped, as far as it is known: not of those that other nodes dropped.' })),
-    rejected: optional(integer()),
-    attempts: optional(integer()),
+    count: optional(
+      integer({
+        description: 'The number of events that were left out of the stream, because they came too fast or the client read too slowly.',
+      }),
+    ),
+    accepted: optional(
+      integer({
+        description:
+          'How many of the dropped events are accepted messages. Events that other nodes dropped are not included; the same applies to the next three fields.',
+      }),
+    ),
+    rejected: optional(integer({ description: 'How many of the dropped events are rejected messages.' })),
+    attempts: optional(integer({ description: 'How many of the dropped events are attempts.' })),
     failures: optional(integer({ description: 'How many of the dropped events are failed attempts.' })),
   },
-  { description: 'Events are named accepted, rejected, attempt and dropped; each has some of these fields.' },
+  { description: 'Events have the names `accepted`, `rejected`, `attempt` and `dropped`. Each has some of these fields.' },
 )
 
 export function liveRoutes({ store, live }: ControlParts): Route[] {
@@ -67,7 +81,8 @@ export function liveRoutes({ store, live }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/live',
-      summary: 'A stream of accepted and rejected messages and of attempts, as they happen',
+      summary: 'Stream live events',
+      description: 'Accepted messages, rejected messages and delivery attempts, as they happen.',
       query: LIVE_QUERY,
       status: 200,
       answer: LIVE_EVENT,

@@ -1,4 +1,4 @@
-// Messages as they were accepted, where each one goes, and where it does not and why; and of one, the whole story.
+// Routes for messages: the list, and a single message with its deliveries, the destinations it was not sent to, and its timeline.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
@@ -14,70 +14,82 @@ import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliver
 import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf } from './timeline.ts'
 
 const FILTERS = {
-  sourceId: optional(string({ min: 1, description: 'Of this source.' })),
+  sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
   type: optional(oneOf(SAMPLE_TYPES, { description: 'Only messages of this type.' })),
-  userId: optional(string({ min: 1, description: 'Of this user.' })),
+  userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
   messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
-  from: optional(queryTime({ description: 'Received at this time or later.' })),
-  to: optional(queryTime({ description: 'Received at this time or earlier.' })),
+  from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
+  to: optional(queryTime({ description: 'Only messages received at this time or earlier.' })),
 }
 
 const MESSAGE_FIELDS = {
-  id: string({ description: 'The id that the store gave to the message.' }),
-  messageId: nullable(string({ description: "The sender's id, by which duplicates are known." })),
+  id: string({ description: 'The id of the message in the store.' }),
+  messageId: nullable(string({ description: 'The id that the sender chose. It identifies duplicates.' })),
   sourceId: string(),
   type: nullable(string()),
   userId: nullable(string()),
   anonymousId: nullable(string()),
   event: nullable(string()),
-  receivedAt: time(),
-  timestamp: nullable(string()),
-  ip: nullable(string({ description: "The sender's address." })),
-  browser: boolean({ description: 'Whether the call came from a page in a browser.' }),
-  traceId: nullable(string({ description: "Of the caller's trace, as its traceparent header had it." })),
-  message: nullable(anyObject({ description: 'The message in the form in which it is delivered; null if it was purged.' })),
+  receivedAt: time({ description: 'When the service received the message.' }),
+  timestamp: nullable(string({ description: 'When the event happened, corrected for the clock of the sender.' })),
+  ip: nullable(string({ description: 'The IP address of the sender.' })),
+  browser: boolean({ description: 'Whether the request came from a web page.' }),
+  traceId: nullable(string({ description: 'The trace id of the sender, from its traceparent header.' })),
+  message: nullable(anyObject({ description: 'The message as it is sent to destinations; null if it was purged.' })),
   skips: array(object({ destinationId: nullable(string()), reason: string(), message: string() }), {
-    description: 'Where it does not go, and why; without a destination, why it goes nowhere.',
+    description:
+      'The destinations that the message was not sent to, with the reason. An entry without a destination says why the message is sent to none.',
   }),
 }
 const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: string(), destinationId: string() })) })
-const STORY = array(
+const TIMELINE = array(
   object({
-    at: nullable(time({ description: 'Null for entries that describe the present or are due now.' })),
+    at: nullable(time({ description: 'When it happened or is due; null for entries that describe the present or are due now.' })),
     what: oneOf(TIMELINE_KINDS),
-    sentence: string(),
+    sentence: string({ description: 'What happened, as a sentence for display.' }),
     destinationId: nullable(string()),
     deliveryId: nullable(string()),
   }),
-  { description: 'What happened to it, in order, in sentences to be printed as they are.' },
+  { description: 'The timeline of the message: what happened to it, in order.' },
 )
 const DUPLICATES = nullable(
   object(
     { count: integer(), lastAt: time() },
-    { description: 'How often the same messageId was sent again and dropped as a duplicate; null if never.' },
+    { description: 'How often a message with the same messageId was received again and dropped as a duplicate; null if never.' },
   ),
 )
 const MESSAGE_DETAIL = object({
   ...MESSAGE_FIELDS,
-  sourceName: nullable(string({ description: 'Null when the source was deleted.' })),
-  purged: boolean({ description: 'Whether its content was deleted.' }),
+  sourceName: nullable(string({ description: 'The name of the source; null if it was deleted.' })),
+  purged: boolean({ description: 'Whether the content was deleted by a deletion request.' }),
   duplicates: DUPLICATES,
   deliveries: array(
-    object({ ...DELIVERY_FIELDS, destinationName: nullable(string({ description: 'Null when it was deleted.' })), attempts: ATTEMPTS }),
-    { description: 'With their present state and all attempts.' },
+    object({
+      ...DELIVERY_FIELDS,
+      destinationName: nullable(string({ description: 'The name of the destination; null if it was deleted.' })),
+      attempts: ATTEMPTS,
+    }),
+    { description: 'The deliveries, with their present state and all attempts.' },
   ),
-  story: STORY,
+  story: TIMELINE,
   others: array(
-    object({ id: string(), sourceId: string(), sourceName: nullable(string()), receivedAt: time(), duplicates: DUPLICATES, story: STORY }),
-    { description: 'Older messages of the same messageId: from other sources, or from another day.' },
+    object({
+      id: string(),
+      sourceId: string(),
+      sourceName: nullable(string()),
+      receivedAt: time(),
+      duplicates: DUPLICATES,
+      story: TIMELINE,
+    }),
+    { description: 'Older messages with the same messageId: from other sources, or from another day.' },
   ),
 })
 
 export function messageRoutes({ store, clock, delivery }: ControlParts): Route[] {
-  async function told(trail: MessageTrail) {
+  async function detailsOf(trail: MessageTrail) {
     const { sources, destinations } = store.configuration()
     const found = await Promise.all(trail.deliveries.map(({ id }) => store.history.delivery(id)))
-    // One that retention dropped in between is no longer to be told of.
+    // Retention may have removed a delivery in the meantime.
     const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
     const sourceName = sources.get(trail.content.sourceId)?.name ?? null
     const about: TimelineContext = {
@@ -111,7 +123,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
   }
 
   async function otherView(trail: MessageTrail) {
-    const { deliveries: _, ...rest } = await told(trail)
+    const { deliveries: _, ...rest } = await detailsOf(trail)
     return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: isoTime(trail.content.receivedAtMs), ...rest }
   }
 
@@ -119,7 +131,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
     route({
       method: 'GET',
       path: '/messages',
-      summary: 'Messages, newest first',
+      summary: 'List messages, newest first',
       query: listQuery(FILTERS),
       status: 200,
       answer: listAnswer(MESSAGE),
@@ -136,7 +148,8 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
     route({
       method: 'GET',
       path: '/messages/:id',
-      summary: 'One message by its id or messageId, with its deliveries, or the reason why it has none, and its timeline',
+      summary: 'Retrieve a message by its id or messageId',
+      description: 'Returns the message with its timeline and its deliveries, or the reasons why it was not sent to a destination.',
       status: 200,
       answer: MESSAGE_DETAIL,
       errors: ['message_not_found'],
@@ -144,7 +157,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
         const id = params['id'] ?? ''
         const [newest, ...older] = await store.history.trails(id)
         if (newest === undefined) throw await notFound(id)
-        const { deliveries, ...rest } = await told(newest)
+        const { deliveries, ...rest } = await detailsOf(newest)
         const { destinations } = store.configuration()
         return {
           ...messageView(newest),
@@ -175,7 +188,7 @@ function messageView({ id, index, content, skips }: StoredMessage) {
     event: text(item?.['event']),
     receivedAt: isoTime(content.receivedAtMs),
     timestamp: text(message?.['timestamp']),
-    // Of a purged message, nothing that could lead to its user.
+    // Nothing that identifies the user of a purged message is shown.
     ip: item === null ? null : content.ip,
     browser: content.browser,
     traceId: traceIdOf(content.trace),
@@ -188,7 +201,7 @@ function text(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Whether the start of a rejected message gives this as its messageId. */
+/** Whether the start of a rejected message contains this messageId. */
 function namesMessage(sample: string, id: string): boolean {
   const value = JSON.stringify(id)
   for (let at = sample.indexOf(value); at !== -1; at = sample.indexOf(value, at + 1)) {

@@ -1,16 +1,16 @@
-// The reasons why a delivery was not made, in words. What an attempt came to is attempt-reasons.ts's to say; what ended a
-// delivery without one stands here.
+// The reasons why a delivery failed, expired or was cancelled, as sentences. The reasons of failed attempts are in api/attempt-reasons.ts;
+// here are the reasons that end a delivery without an attempt.
 
 import { describeStatus, REASONS } from '../../api/attempt-reasons.ts'
 
 const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
-  retry_window_over: 'The time for retries was over before it was delivered.',
+  retry_window_over: 'The retry window ended before the message was delivered.',
   destination_deleted: 'The destination was deleted.',
-  message_deleted: 'The message was deleted, as a deletion request asked for.',
+  message_deleted: 'A deletion request deleted the message.',
   message_unreadable: 'The stored message is damaged and cannot be read.',
 }
 
-/** Of `http_503`: 503. */
+/** Returns 503 for `http_503`, and null if the reason is not an HTTP status. */
 export function statusOfReason(reason: string | null): number | null {
   const [, status] = /^http_(\d{3})$/.exec(reason ?? '') ?? []
   return status === undefined ? null : Number(status)
@@ -24,6 +24,6 @@ export function reasonSentence(reason: string | null): string {
   return (
     (Object.hasOwn(known, reason) ? known[reason]?.[1] : undefined) ??
     (Object.hasOwn(WITHOUT_ATTEMPT, reason) ? WITHOUT_ATTEMPT[reason] : undefined) ??
-    `The reason has the code ${reason}.`
+    `Unknown reason: ${reason}.`
   )
 }

@@ -1,5 +1,5 @@
-// What was counted over time, as series on a fixed grid: every step of the period is there, also those in which nothing
-// happened. A source's series says what came in, a destination's what went out, and without either it is all together.
+// Counts over time, as series with fixed steps; steps in which nothing happened are included. The series of a source has the incoming
+// messages, the series of a destination has the deliveries, and the series of the whole installation has both.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
 import {
@@ -32,10 +32,13 @@ const DEFAULT_POINTS = 60
 const STATS_QUERY = object({
   sourceId: optional(string({ max: 100, description: 'Counts of messages from this source.' })),
   destinationId: optional(string({ max: 100, description: 'Counts of deliveries to this destination.' })),
-  from: optional(queryTime({ description: `Default: ${DEFAULT_POINTS} steps before the end.` })),
-  to: optional(queryTime({ description: 'Default: now. The step that begins at it is not included.' })),
+  from: optional(queryTime({ description: `The start of the period. Default: ${DEFAULT_POINTS} steps before the end.` })),
+  to: optional(queryTime({ description: 'The end of the period. Default: now. A step that begins at this time is not included.' })),
   step: withDefault(
-    oneOf(STEPS, { description: 'Minutes are kept as long as messages are, hours and days for 90 days; what is older counts as 0.' }),
+    oneOf(STEPS, {
+      description:
+        'The length of a step. Counts per minute are kept as long as messages, counts per hour and day for 90 days; older steps have the value 0.',
+    }),
     '1m',
   ),
 })
@@ -45,30 +48,30 @@ const PERCENTILES = object({ p50: number(), p95: number(), p99: number() })
 const INCOMING = {
   accepted: optional(integer()),
   duplicates: optional(integer()),
-  rejected: optional(record(integer(), { description: 'Messages, by code.' })),
+  rejected: optional(record(integer(), { description: 'The number of rejected messages, by error code.' })),
   suppressed: optional(integer()),
 }
 const OUTGOING = {
-  attempts: optional(integer({ description: 'Requests that were made.' })),
+  attempts: optional(integer({ description: 'The number of requests that were sent.' })),
   delivered: optional(integer()),
   failed: optional(integer()),
   expired: optional(integer()),
   cancelled: optional(integer()),
-  retried: optional(integer({ description: 'Times that a delivery was put off to another attempt.' })),
+  retried: optional(integer({ description: 'How often a delivery was scheduled for another attempt.' })),
   latencyMs: optional(nullable(PERCENTILES)),
 }
 
 const STATS_ANSWER = object({
   data: array(
     object(
-      { at: time({ description: 'The beginning of the step.' }), ...INCOMING, ...OUTGOING },
-      { description: "What came in is not in a destination's series, nor what went out in a source's." },
+      { at: time({ description: 'The start of the step.' }), ...INCOMING, ...OUTGOING },
+      { description: 'The series of a source has only the counts of messages, the series of a destination only the counts of deliveries.' },
     ),
   ),
   from: time(),
-  to: time({ description: 'Not included.' }),
+  to: time({ description: 'The end of the period, which is not included.' }),
   step: oneOf(STEPS),
-  next: nullable(string({ description: 'Always null: the series is whole.' })),
+  next: nullable(string({ description: 'Always null: the series is complete.' })),
 })
 
 export function statsRoutes({ store, clock, flushStats }: ControlParts): Route[] {
@@ -76,7 +79,9 @@ export function statsRoutes({ store, clock, flushStats }: ControlParts): Route[]
     route({
       method: 'GET',
       path: '/stats',
-      summary: 'Counts over time, of a source, a destination, or all together',
+      summary: 'Retrieve counts over time',
+      description:
+        'Returns a series for one source, for one destination, or for the whole installation. Steps in which nothing happened are included.',
       query: STATS_QUERY,
       status: 200,
       answer: STATS_ANSWER,
@@ -114,12 +119,12 @@ function subjectOf(
   return { kind: 'destination', subject: destinationId }
 }
 
-/** On the grid: from the step that holds the beginning to the end of the step that holds the last moment. */
+/** Rounds the period to whole steps: from the start of its first step to the end of its last. */
 function period(from: number | undefined, to: number, stepMs: number): { fromMs: number; toMs: number } {
   const toMs = Math.ceil(to / stepMs) * stepMs
   const fromMs = from === undefined ? toMs - DEFAULT_POINTS * stepMs : Math.floor(from / stepMs) * stepMs
   if (fromMs >= toMs) throw invalidField('from', 'must be before to')
-  // The grid goes beyond what was asked for, and so beyond the years that can be written.
+  // Rounding can extend the period beyond the range of times that ISO 8601 can express.
   if (parseTime(fromMs) === undefined || parseTime(toMs) === undefined) throw invalidField('to', 'is too far from the present')
   const points = (toMs - fromMs) / stepMs
   if (points > MAX_POINTS)

@@ -1,4 +1,4 @@
-// The story of a message, sentence by sentence: what an operator reads in a terminal or the dashboard.
+// The sentences of the timeline of a message, as an operator reads them in a terminal or in the dashboard.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -94,10 +94,10 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
 }
 
 const sentences = (...given: Parameters<typeof timelineOf>): string[] => timelineOf(...given).map(({ sentence }) => sentence)
-const told = (deliveries: DeliveryDetail[], about: Partial<TimelineContext> = {}): string[] =>
+const deliverySentences = (deliveries: DeliveryDetail[], about: Partial<TimelineContext> = {}): string[] =>
   sentences(trail(), deliveries, { ...ABOUT, ...about }).slice(1)
 
-test('a delivery with a retry is told from its arrival to its end', () => {
+test('a delivery with a retry has entries from its receipt to its end', () => {
   const failed = request({
     status: 503,
     reason: 'http_503',
@@ -115,26 +115,26 @@ test('a delivery with a retry is told from its arrival to its end', () => {
       destinationId: null,
       deliveryId: null,
     },
-    { at: '2026-11-14T09:00:00.000Z', what: 'owed', sentence: 'Owed to "Billing".', destinationId: 'one', deliveryId: '8-0' },
+    { at: '2026-11-14T09:00:00.000Z', what: 'owed', sentence: 'Queued for "Billing".', destinationId: 'one', deliveryId: '8-0' },
     {
       at: '2026-11-14T09:00:00.040Z',
       what: 'attempted',
       sentence:
-        'Attempt 1 at "Billing": POST https://hooks.example/in?… (198.51.100.1) failed after 30 ms (http_503). The receiver answered 503. Its answer began with "busy\\u001b[2J".',
+        'Attempt 1 to "Billing": POST https://hooks.example/in?… (198.51.100.1) failed after 30 ms (http_503). The receiver answered 503. The response began with "busy\\u001b[2J".',
       destinationId: 'one',
       deliveryId: '8-0',
     },
     {
       at: '2026-11-14T09:00:01.000Z',
       what: 'duplicate',
-      sentence: 'Came again, and was dropped as a duplicate.',
+      sentence: 'Received again and dropped as a duplicate.',
       destinationId: null,
       deliveryId: null,
     },
     {
       at: '2026-11-14T09:00:05.012Z',
       what: 'attempted',
-      sentence: 'Attempt 2 at "Billing": POST https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.',
+      sentence: 'Attempt 2 to "Billing": POST https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.',
       destinationId: 'one',
       deliveryId: '8-0',
     },
@@ -148,95 +148,95 @@ test('a delivery with a retry is told from its arrival to its end', () => {
   ])
 })
 
-test('an attempt that others shared says so', () => {
+test('an attempt with several messages is marked as a batch', () => {
   const of = (about: Partial<RequestRecord>): string | undefined =>
-    told([delivery({ state: 'delivered', attempts: 1, atMs: NOW, history: [request(about)] })])[1]
+    deliverySentences([delivery({ state: 'delivered', attempts: 1, atMs: NOW, history: [request(about)] })])[1]
   const rest = 'POST https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.'
-  assert.equal(of({}), `Attempt 1 at "Billing": ${rest}`)
+  assert.equal(of({}), `Attempt 1 to "Billing": ${rest}`)
   for (const about of [{ indexes: [0, 1] }, { gathered: { lead: 1, parts: null } }])
-    assert.equal(of(about), `Attempt 1 at "Billing", in a batch: ${rest}`)
+    assert.equal(of(about), `Attempt 1 to "Billing", in a batch: ${rest}`)
 })
 
-test('a call is told by where it came from: a browser, a trace, a source that is gone', () => {
+test('the first entry says where the message came from: a browser, a trace, a deleted source', () => {
   const [browser] = sentences(trail({}, { browser: true, trace: TRACE, ip: null }), [], ABOUT)
-  assert.equal(browser, 'Received, by a browser, in trace 0af7651916cd43dd8448eb211c80319c, for the source "Shop" (src_1).')
+  assert.equal(browser, 'Received, sent by a browser, in trace 0af7651916cd43dd8448eb211c80319c, for the source "Shop" (src_1).')
   const [gone] = sentences(trail(), [], { ...ABOUT, sourceName: null })
   assert.equal(gone, 'Received from 192.0.2.7, for the source src_1 (deleted).')
 })
 
-test('where it was not sent is told with the reason, for a filter down to the rule', () => {
+test('a skipped destination has an entry with the reason, including the rule of a filter', () => {
   const skips: MessageTrail['skips'] = [
     { destinationId: 'one', reason: 'filtered', rule: 'event_denied' },
     { destinationId: 'gone', reason: 'historical' },
   ]
   assert.deepEqual(sentences(trail({ skips }), [], ABOUT).slice(1), [
     'Not sent to "Billing". The destination\'s filter denies the event "Order Completed".',
-    'Not sent to gone (deleted). The message happened more than 24 h before it was received, and the destination takes no historical messages.',
+    'Not sent to gone (deleted). The timestamp of the message is more than 24 hours before it was received, and the destination does not accept historical messages.',
   ])
   const nowhere = timelineOf(trail({ skips: [{ destinationId: null, reason: 'no_destination' }] }), [], ABOUT)[1]
-  assert.deepEqual([nowhere?.what, nowhere?.sentence], ['skipped', 'Goes nowhere. The source has no destination.'])
+  assert.deepEqual([nowhere?.what, nowhere?.sentence], ['skipped', 'Not sent to any destination. The source has no destination.'])
 })
 
-test('each rule of a filter has its sentence', () => {
+test('each rule of a filter has a sentence', () => {
   const of = (rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed', item: JsonObject | null = ITEM): string =>
     skipSentence({ reason: 'filtered', rule }, item)
   assert.equal(of('type_denied'), "The destination's filter denies messages of type track.")
-  assert.equal(of('type_not_allowed'), "The destination's filter allows some types, and track is not one of them.")
+  assert.equal(of('type_not_allowed'), "The destination's filter allows only some types, and track is not one of them.")
   assert.equal(of('event_denied'), 'The destination\'s filter denies the event "Order Completed".')
-  assert.equal(of('event_not_allowed'), 'The destination\'s filter allows some events, and "Order Completed" is not one of them.')
+  assert.equal(of('event_not_allowed'), 'The destination\'s filter allows only some events, and "Order Completed" is not one of them.')
   assert.doesNotMatch(of('event_denied', { ...ITEM, event: `x\u009b31m${'y'.repeat(500)}` }), /\u009b|y{201}/)
-  assert.equal(of('event_denied', null), "The destination's filter does not let this type or event through.")
-  assert.equal(skipSentence({ reason: 'filtered' }, ITEM), "The destination's filter does not let this type or event through.")
+  assert.equal(of('event_denied', null), "The destination's filter excludes this type or event.")
+  assert.equal(skipSentence({ reason: 'filtered' }, ITEM), "The destination's filter excludes this type or event.")
 })
 
-test('each end has its sentence', () => {
-  const end = (about: Partial<DeliveryDetail>): string | undefined => told([delivery({ atMs: NOW + 1, ...about })]).at(-1)
+test('each final state has a sentence', () => {
+  const end = (about: Partial<DeliveryDetail>): string | undefined => deliverySentences([delivery({ atMs: NOW + 1, ...about })]).at(-1)
   assert.equal(end({ state: 'delivered', attempts: 1 }), 'Delivered to "Billing" at the first attempt.')
   assert.equal(
     end({ state: 'failed', attempts: 1, reason: 'http_400' }),
-    'Failed at "Billing" at the first attempt (http_400). It is not tried again by itself.',
+    'Delivery to "Billing" failed at the first attempt (http_400). It is not retried automatically.',
   )
   assert.equal(
     end({ state: 'expired', attempts: 9, reason: 'timeout' }),
-    'Given up at "Billing" after 9 attempts: the time for retries is over (timeout).',
+    'Delivery to "Billing" expired after 9 attempts: the retry window ended (timeout).',
   )
   assert.equal(
     end({ state: 'cancelled', reason: 'message_deleted' }),
-    'Cancelled at "Billing" without an attempt: the message was deleted.',
+    'Delivery to "Billing" cancelled without an attempt: the message was deleted.',
   )
   assert.equal(
     end({ state: 'cancelled', reason: 'destination_deleted', destinationId: 'gone' }),
-    'Cancelled at gone (deleted) without an attempt: the destination was deleted.',
+    'Delivery to gone (deleted) cancelled without an attempt: the destination was deleted.',
   )
 })
 
-test('an end is never told before the attempt that led to it, whatever the clocks said', () => {
+test('a final state never comes before its last attempt, even if clocks differ', () => {
   const slow = request({ startedAtMs: NOW + 1_000, totalMs: 500 })
-  const story = timelineOf(trail(), [delivery({ state: 'delivered', attempts: 1, atMs: NOW + 900, history: [slow] })], ABOUT)
+  const timeline = timelineOf(trail(), [delivery({ state: 'delivered', attempts: 1, atMs: NOW + 900, history: [slow] })], ABOUT)
   assert.deepEqual(
-    story.map(({ what }) => what),
+    timeline.map(({ what }) => what),
     ['received', 'owed', 'attempted', 'delivered'],
   )
 })
 
-test('what waits says for what, and stands last', () => {
+test('a pending delivery says what it is waiting for, and comes last', () => {
   const waits = (about: Partial<DeliveryDetail>, present: Partial<TimelineContext> = {}): string | undefined =>
-    told([delivery(about), delivery({ id: '9-0', state: 'delivered', attempts: 1, atMs: NOW + 99_000 })], present).at(-1)
-  assert.equal(waits({}), 'Waits for attempt 1 at "Billing", which is due at once.')
-  assert.equal(waits({ attempts: 2, atMs: NOW + 60_000 }), 'Waits for attempt 3 at "Billing", due at 2026-11-14T09:01:00.000Z.')
+    deliverySentences([delivery(about), delivery({ id: '9-0', state: 'delivered', attempts: 1, atMs: NOW + 99_000 })], present).at(-1)
+  assert.equal(waits({}), 'Waiting for attempt 1 to "Billing", due now.')
+  assert.equal(waits({ attempts: 2, atMs: NOW + 60_000 }), 'Waiting for attempt 3 to "Billing", due at 2026-11-14T09:01:00.000Z.')
   assert.equal(
     waits({}, { breaker: () => 'open' }),
-    'Waits for attempt 1 at "Billing", which fails again and again and is probed with one request at a time.',
+    'Waiting for attempt 1 to "Billing". The circuit breaker is open, because recent attempts failed: one probe is sent at a time.',
   )
-  assert.equal(waits({ destinationId: 'off' }), 'Held: "Off" is disabled. It is sent when the destination is enabled again.')
-  assert.equal(waits({ destinationId: 'still' }), 'Held: "Still" is paused. It is sent when the destination is resumed.')
-  assert.equal(waits({ destinationId: 'gone' }), 'Still counted as pending at gone (deleted): it is being cancelled.')
+  assert.equal(waits({ destinationId: 'off' }), 'On hold: "Off" is disabled. The message is sent when the destination is enabled again.')
+  assert.equal(waits({ destinationId: 'still' }), 'On hold: "Still" is paused. The message is sent when the destination is resumed.')
+  assert.equal(waits({ destinationId: 'gone' }), 'Still pending for gone (deleted). The delivery is being cancelled.')
 })
 
-test('a purged message says so, that what is owed of it still counts, and nothing that leads to its user', () => {
-  const story = timelineOf(trail({}, { items: [null] }), [delivery()], ABOUT)
+test('the timeline of a purged message says so, shows pending deliveries, and contains nothing that identifies the user', () => {
+  const timeline = timelineOf(trail({}, { items: [null] }), [delivery()], ABOUT)
   assert.deepEqual(
-    story.map(({ at, what }) => [at, what]),
+    timeline.map(({ at, what }) => [at, what]),
     [
       ['2026-11-14T09:00:00.000Z', 'received'],
       ['2026-11-14T09:00:00.000Z', 'owed'],
@@ -245,27 +245,30 @@ test('a purged message says so, that what is owed of it still counts, and nothin
     ],
   )
   assert.equal(
-    story.at(-1)?.sentence,
-    'Still counted as pending at "Billing", though the message was deleted: it is cancelled when its turn comes.',
+    timeline.at(-1)?.sentence,
+    'Still pending for "Billing", although the message was deleted. The delivery will be cancelled when it is due.',
   )
-  assert.doesNotMatch(JSON.stringify(story), /192\.0\.2\.7|Order/)
+  assert.doesNotMatch(JSON.stringify(timeline), /192\.0\.2\.7|Order/)
 })
 
-test('a replay is told as one, with what it repeats and by which job', () => {
+test('a replay names the delivery that it repeats, and the job', () => {
   const again = delivery({ id: '9-0', replay: true, replayOf: '8-0', owedAtMs: NOW + 1_000 })
-  assert.equal(told([again])[0], 'Owed to "Billing" once more: a replay of the delivery 8-0.')
-  assert.equal(told([{ ...again, replayJobId: 'rpl_1' }])[0], 'Owed to "Billing" once more: a replay of the delivery 8-0 by the job rpl_1.')
-})
-
-test('duplicates are counted', () => {
-  const story = timelineOf(trail({ repeats: { count: 3, lastAtMs: NOW + 5 } }), [], ABOUT)
-  assert.deepEqual(
-    [story[1]?.at, story[1]?.sentence],
-    ['2026-11-14T09:00:00.005Z', 'Came again for the last time of 3. Each time it was dropped as a duplicate.'],
+  assert.equal(deliverySentences([again])[0], 'Queued for "Billing" again, as a replay of the delivery 8-0.')
+  assert.equal(
+    deliverySentences([{ ...again, replayJobId: 'rpl_1' }])[0],
+    'Queued for "Billing" again, as a replay of the delivery 8-0 by the job rpl_1.',
   )
 })
 
-test('what others chose cannot write on a terminal', () => {
+test('the number of duplicates is shown', () => {
+  const timeline = timelineOf(trail({ repeats: { count: 3, lastAtMs: NOW + 5 } }), [], ABOUT)
+  assert.deepEqual(
+    [timeline[1]?.at, timeline[1]?.sentence],
+    ['2026-11-14T09:00:00.005Z', 'Received again 3 times, most recently at this time. Each time it was dropped as a duplicate.'],
+  )
+})
+
+test('text from senders and receivers cannot control a terminal', () => {
   for (const text of ['\u001b[31m', '\u009b31m', '\r\n', '\u007f', '\u202e', '\u2028', '\u200b', '\ud800', '"\\']) {
     assert.match(quoted(text), /^"[\x20-\x7e]*"$/, JSON.stringify(text))
     assert.equal(JSON.parse(quoted(text)), text)

@@ -1,6 +1,6 @@
-// What happened to a message, told in order: entries of a time, a kind and a sentence, which the command line and the
-// dashboard print as they are. Pure. Whatever a sender or receiver chose (event names, answers) is quoted with its control
-// characters written out, because a sentence may end up on a terminal.
+// The timeline of a message: entries with a time, a kind and a sentence, in order. The command line and the dashboard print the sentences
+// unchanged. Pure functions. Text that a sender or receiver chose (event names, responses) is quoted with its control characters escaped,
+// because a sentence may be printed on a terminal.
 
 import { isoTime } from '@switchyard/protocol'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
@@ -23,7 +23,7 @@ export const TIMELINE_KINDS = [
 export type TimelineKind = (typeof TIMELINE_KINDS)[number]
 
 export interface TimelineEntry {
-  /** Null for what holds now or is due at once. */
+  /** Null for an entry that describes the present or is due now. */
   at: string | null
   what: TimelineKind
   sentence: string
@@ -31,14 +31,14 @@ export interface TimelineEntry {
   deliveryId: string | null
 }
 
-/** What the story needs to know of the present. */
+/** The present state of the source and the destinations, which the sentences mention. */
 export interface TimelineContext {
   sourceName: string | null
-  /** Undefined for one that was deleted. */
+  /** Undefined if the destination was deleted. */
   destination: (id: string) => { name: string; enabled: boolean; paused: boolean } | undefined
-  /** Undefined where nothing was attempted since the start. */
+  /** Undefined if there was no attempt since the service started. */
   breaker: (destinationId: string) => DestinationHealth['breaker'] | undefined
-  /** A time of the schedule, as dueAtMs, by the wall clock. */
+  /** Converts a schedule time, such as dueAtMs, to wall time. */
   wallMs: (scheduleMs: number) => number
 }
 
@@ -51,14 +51,15 @@ const SKIPS: Record<Exclude<SkipReason, 'filtered'>, string> = {
   destination_disabled: 'The destination was disabled when the message was accepted.',
   destination_deleted: 'The destination was deleted before the message was accepted.',
   integrations_disabled: "The message's integrations object turns the destination off.",
-  historical: 'The message happened more than 24 h before it was received, and the destination takes no historical messages.',
+  historical:
+    'The timestamp of the message is more than 24 hours before it was received, and the destination does not accept historical messages.',
 }
 
 const FILTERED: Record<FilterRule, (type: string, event: string) => string> = {
   type_denied: (type) => `The destination's filter denies messages of type ${type}.`,
-  type_not_allowed: (type) => `The destination's filter allows some types, and ${type} is not one of them.`,
+  type_not_allowed: (type) => `The destination's filter allows only some types, and ${type} is not one of them.`,
   event_denied: (_type, event) => `The destination's filter denies the event ${event}.`,
-  event_not_allowed: (_type, event) => `The destination's filter allows some events, and ${event} is not one of them.`,
+  event_not_allowed: (_type, event) => `The destination's filter allows only some events, and ${event} is not one of them.`,
 }
 
 const CANCELLED: Readonly<Record<string, string>> = {
@@ -68,10 +69,10 @@ const CANCELLED: Readonly<Record<string, string>> = {
 
 type Skipped = MessageTrail['skips'][number]
 
-/** Why a message is not owed to a destination. `item`: null where it was purged. */
+/** Why a message was not sent to a destination. `item` is null if the message was purged. */
 export function skipSentence({ reason, rule }: Pick<Skipped, 'reason' | 'rule'>, item: Readonly<Record<string, unknown>> | null): string {
   if (reason !== 'filtered') return SKIPS[reason]
-  if (rule === undefined || item === null) return "The destination's filter does not let this type or event through."
+  if (rule === undefined || item === null) return "The destination's filter excludes this type or event."
   return FILTERED[rule](String(item['type']), typeof item['event'] === 'string' ? quoted(item['event']) : 'without a name')
 }
 
@@ -81,7 +82,7 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
   const entries: Entry[] = [received(trail, about)]
   for (const skip of skips) {
     const { destinationId } = skip
-    const where = destinationId === null ? 'Goes nowhere.' : `Not sent to ${nameOf(about, destinationId)}.`
+    const where = destinationId === null ? 'Not sent to any destination.' : `Not sent to ${nameOf(about, destinationId)}.`
     const sentence = `${where} ${skipSentence(skip, item)}`
     entries.push({ atMs: content.receivedAtMs, what: 'skipped', sentence, destinationId, deliveryId: null })
   }
@@ -89,12 +90,12 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
   if (repeats !== null) {
     const sentence =
       repeats.count === 1
-        ? 'Came again, and was dropped as a duplicate.'
-        : `Came again for the last time of ${repeats.count}. Each time it was dropped as a duplicate.`
+        ? 'Received again and dropped as a duplicate.'
+        : `Received again ${repeats.count} times, most recently at this time. Each time it was dropped as a duplicate.`
     entries.push({ atMs: repeats.lastAtMs, what: 'duplicate', sentence, destinationId: null, deliveryId: null })
   }
   if (item === null) {
-    const sentence = 'Its content was deleted, as was asked for its user. What is told here is what was kept beside it.'
+    const sentence = 'The content of the message was deleted by a deletion request. This timeline shows the records that remain.'
     entries.push({ atMs: null, what: 'deleted', sentence, destinationId: null, deliveryId: null })
   }
   return inOrder(entries).map(({ atMs, what, sentence, destinationId, deliveryId }) => {
@@ -102,7 +103,7 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
   })
 }
 
-/** By time; what has none is about now, and what is to come comes last. */
+/** Sorted by time. Entries about the present follow, and pending deliveries come last. */
 function inOrder(entries: readonly Entry[]): Entry[] {
   const rank = ({ what, atMs }: Entry): number => (what === 'waiting' ? 2 : atMs === null ? 1 : 0)
   return [...entries].sort((a, b) => rank(a) - rank(b) || (a.atMs ?? 0) - (b.atMs ?? 0))
@@ -110,9 +111,13 @@ function inOrder(entries: readonly Entry[]): Entry[] {
 
 function received({ content, index }: MessageTrail, { sourceName }: TimelineContext): Entry {
   const { sourceId, browser, trace, receivedAtMs } = content
-  // Of a purged message, nothing that could lead to its user.
+  // Nothing that identifies the user of a purged message is shown.
   const ip = content.items[index] == null ? null : content.ip
-  const from = [ip === null ? '' : ` from ${ip}`, browser ? ', by a browser' : '', trace === null ? '' : `, in trace ${traceIdOf(trace)}`]
+  const from = [
+    ip === null ? '' : ` from ${ip}`,
+    browser ? ', sent by a browser' : '',
+    trace === null ? '' : `, in trace ${traceIdOf(trace)}`,
+  ]
   const source = sourceName === null ? `${sourceId} (deleted)` : `${quoted(sourceName)} (${sourceId})`
   const sentence = `Received${from.join('')}, for the source ${source}.`
   return { atMs: receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
@@ -123,19 +128,19 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
   const name = nameOf(about, destinationId)
   const entry = (atMs: number | null, what: TimelineKind, sentence: string): Entry => ({ atMs, what, sentence, destinationId, deliveryId })
   const origin =
-    replayOf === null ? '' : `: a replay of the delivery ${replayOf}${replayJobId === null ? '' : ` by the job ${replayJobId}`}`
-  const entries = [entry(delivery.owedAtMs, 'owed', `Owed to ${name}${replay ? ` once more${origin}` : ''}.`)]
+    replayOf === null ? '' : `, as a replay of the delivery ${replayOf}${replayJobId === null ? '' : ` by the job ${replayJobId}`}`
+  const entries = [entry(delivery.owedAtMs, 'owed', `Queued for ${name}${replay ? ` again${origin}` : ''}.`)]
   for (const request of history) {
-    // Told when it was over, or a receiver's answer would stand before what happened while it was waited for.
+    // The time is the end of the attempt. With its start, the response would come before entries that happened while it was awaited.
     const atMs = request.startedAtMs + Math.round(request.totalMs)
     const batch = request.indexes.length > 1 || request.gathered !== undefined ? ', in a batch' : ''
-    entries.push(entry(atMs, 'attempted', `Attempt ${request.attempt} at ${name}${batch}: ${attemptSentence(request)}`))
+    entries.push(entry(atMs, 'attempted', `Attempt ${request.attempt} to ${name}${batch}: ${attemptSentence(request)}`))
   }
   if (state === 'pending') {
     const dueMs = delivery.atMs === null ? null : about.wallMs(delivery.atMs)
     entries.push(entry(dueMs, 'waiting', waiting(delivery, name, dueMs, isPurged, about)))
   } else {
-    // Recorded after its last attempt was over, if by another clock.
+    // A delivery ends after its last attempt, even if another clock recorded an earlier time.
     const atMs = Math.max(delivery.atMs ?? 0, ...entries.map((other) => other.atMs ?? 0))
     entries.push(entry(atMs, state, ended(delivery, name)))
   }
@@ -145,7 +150,7 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
 function attemptSentence({ url, status, error, reason, totalMs, address, responseStart }: RequestRecord): string {
   const where = `POST ${shortUrl(url)}${address === null ? '' : ` (${address})`}`
   const ms = `${Math.round(totalMs)} ms`
-  const answer = responseStart === null || responseStart === '' ? '' : ` Its answer began with ${quoted(responseStart)}.`
+  const answer = responseStart === null || responseStart === '' ? '' : ` The response began with ${quoted(responseStart)}.`
   if (reason === null) return `${where} answered ${status} after ${ms}.`
   return `${where} failed after ${ms} (${reason}). ${error ?? ''}`.trimEnd() + answer
 }
@@ -153,9 +158,9 @@ function attemptSentence({ url, status, error, reason, totalMs, address, respons
 function ended({ state, reason, attempts }: DeliveryDetail, name: string): string {
   const after = attempts === 0 ? 'without an attempt' : attempts === 1 ? 'at the first attempt' : `after ${attempts} attempts`
   if (state === 'delivered') return `Delivered to ${name} ${after}.`
-  if (state === 'expired') return `Given up at ${name} ${after}: the time for retries is over${reason === null ? '' : ` (${reason})`}.`
-  if (state === 'cancelled') return `Cancelled at ${name} ${after}: ${CANCELLED[reason ?? ''] ?? `${reason ?? 'for no known reason'}.`}`
-  return `Failed at ${name} ${after}${reason === null ? '' : ` (${reason})`}. It is not tried again by itself.`
+  if (state === 'expired') return `Delivery to ${name} expired ${after}: the retry window ended${reason === null ? '' : ` (${reason})`}.`
+  if (state === 'cancelled') return `Delivery to ${name} cancelled ${after}: ${CANCELLED[reason ?? ''] ?? `${reason ?? 'unknown reason'}.`}`
+  return `Delivery to ${name} failed ${after}${reason === null ? '' : ` (${reason})`}. It is not retried automatically.`
 }
 
 function waiting(
@@ -166,15 +171,15 @@ function waiting(
   about: TimelineContext,
 ): string {
   const destination = about.destination(destinationId)
-  if (isPurged) return `Still counted as pending at ${name}, though the message was deleted: it is cancelled when its turn comes.`
-  if (destination === undefined) return `Still counted as pending at ${name}: it is being cancelled.`
-  if (!destination.enabled) return `Held: ${name} is disabled. It is sent when the destination is enabled again.`
-  if (destination.paused) return `Held: ${name} is paused. It is sent when the destination is resumed.`
+  if (isPurged) return `Still pending for ${name}, although the message was deleted. The delivery will be cancelled when it is due.`
+  if (destination === undefined) return `Still pending for ${name}. The delivery is being cancelled.`
+  if (!destination.enabled) return `On hold: ${name} is disabled. The message is sent when the destination is enabled again.`
+  if (destination.paused) return `On hold: ${name} is paused. The message is sent when the destination is resumed.`
   const breaker = about.breaker(destinationId)
-  const turn = `attempt ${attempts + 1} at ${name}`
+  const next = `Waiting for attempt ${attempts + 1} to ${name}`
   if (breaker === 'open' || breaker === 'probing')
-    return `Waits for ${turn}, which fails again and again and is probed with one request at a time.`
-  return dueMs === null ? `Waits for ${turn}, which is due at once.` : `Waits for ${turn}, due at ${isoTime(dueMs)}.`
+    return `${next}. The circuit breaker is open, because recent attempts failed: one probe is sent at a time.`
+  return dueMs === null ? `${next}, due now.` : `${next}, due at ${isoTime(dueMs)}.`
 }
 
 function nameOf({ destination }: TimelineContext, id: string): string {
@@ -182,13 +187,13 @@ function nameOf({ destination }: TimelineContext, id: string): string {
   return name === undefined ? `${id} (deleted)` : quoted(name)
 }
 
-/** Without its query, which may hold a secret. */
+/** The URL without its query, which may contain a secret. */
 function shortUrl(url: string): string {
   const query = url.indexOf('?')
   return query === -1 ? url : `${url.slice(0, query)}?…`
 }
 
-/** In double quotes, cut, with everything that a terminal would act on written out. */
+/** In double quotes, truncated, with everything escaped that a terminal would interpret. */
 export function quoted(text: string): string {
   const short = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text
   return JSON.stringify(short).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped)

@@ -1,5 +1,5 @@
-// The routes of the control API as operations. Everything comes from the route: names from its path, parameters, bodies
-// and answers from its schemas. What a route can refuse with, beyond what it declares, is said here once for all of them.
+// Converts the routes of the control API to operations of the OpenAPI document. Names come from the path of a route; parameters, bodies
+// and responses come from its schemas. The errors that every route can return are added here, so that routes declare only their own.
 
 import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
@@ -10,14 +10,19 @@ import { tagOf } from './tags.ts'
 
 const PREFIX = '/api'
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const satisfies Record<Method, Operation['method']>
-const STATUSES: Record<Route['status'], string> = { 200: 'Done.', 201: 'Created.', 202: 'Taken; it goes on by itself.', 204: 'Done.' }
+const STATUSES: Record<Route['status'], string> = {
+  200: 'Success.',
+  201: 'Created.',
+  202: 'Accepted. The work continues in the background.',
+  204: 'Success, without a response body.',
+}
 
 const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
   required: false,
   description:
-    'The ETag from an earlier answer. If the resource was changed since then, this request changes nothing and the answer is `changed_since_read`.',
+    'The ETag of an earlier response. If the resource was changed since then, this request changes nothing and fails with `changed_since_read`.',
   schema: { type: 'string' },
 }
 
@@ -34,6 +39,7 @@ export function controlOperations(routes: readonly Route[]): Operation[] {
       id: METHODS[route.method] + nameOf(route.path),
       tag: tagOf(route.path),
       summary: route.summary,
+      ...(route.description === undefined ? {} : { description: route.description }),
       ...(route.public ? { security: 'none' as const } : { security: 'control' as const, role: roleOf(route) }),
       parameters: [...pathParameters(route.path), ...queryParameters(route), ...(takesIfMatch(route) ? [IF_MATCH] : [])],
       ...(body === undefined ? {} : { body }),
@@ -43,7 +49,7 @@ export function controlOperations(routes: readonly Route[]): Operation[] {
   })
 }
 
-/** Everything that a route can refuse with. */
+/** All errors that a route can return. */
 export function errorsOf(route: Route): ApiErrorCode[] {
   const takesBody = route.method !== 'GET'
   return [
@@ -69,16 +75,15 @@ function bodyOf({ method, path, body }: Route): Operation['body'] {
   return { type: 'application/json', required, schema, ...(example === undefined ? {} : { example }) }
 }
 
-function answerOf({ status, answer, stream, bytes, summary }: Route): Answer {
+function answerOf({ status, answer, stream, bytes }: Route): Answer {
   const description = STATUSES[status]
-  if (bytes !== undefined)
-    return { status, description: `${summary}.`, type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } }
+  if (bytes !== undefined) return { status, description, type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } }
   const schema = answer?.toJsonSchema()
   if (schema === undefined) return { status, description }
-  if (stream === undefined) return { status, description: status === 200 ? `${summary}.` : description, type: 'application/json', schema }
+  if (stream === undefined) return { status, description, type: 'application/json', schema }
   return {
     status,
-    description: 'Server-sent events, until either side ends the connection.',
+    description: 'Server-sent events, until either side closes the connection.',
     type: 'text/event-stream',
     schema: { type: 'string' },
     event: schema,
@@ -107,7 +112,7 @@ function pathParameters(path: string): Parameter[] {
   })
 }
 
-/** /sources/:id/write-keys → SourceWriteKeys: one of many where a parameter says which. */
+/** /sources/:id/write-keys → SourceWriteKeys. A part is in the singular if a parameter follows it. */
 function nameOf(path: string): string {
   const parts = path.split('/').filter((part) => part !== '')
   return parts

@@ -1,5 +1,5 @@
-// Operations as one OpenAPI 3.1 document. A schema that has a title is written once, under components, and referred to by
-// that name wherever it is used. Knows nothing of what is described: names, sentences and codes are given.
+// Converts operations to an OpenAPI 3.1 document. A schema with a title is written once, under components, and referenced by this name
+// wherever it is used. This file knows nothing about the API itself: names, sentences and codes are passed in.
 
 import { REFUSALS } from '@switchyard/protocol'
 import type { JsonSchema } from '../../api/schema.ts'
@@ -27,7 +27,7 @@ export interface Described {
   description: string
   tags: readonly Tag[]
   securitySchemes: Readonly<Record<string, JsonSchema>>
-  /** Which of the schemes, any one of them, opens a kind of operation. */
+  /** The security schemes that each kind of operation accepts; one of them is enough. */
   security: Readonly<Record<Security, readonly string[]>>
   operations: readonly Operation[]
 }
@@ -38,10 +38,13 @@ const ERROR: JsonSchema = {
   description: 'The shape of all errors.',
   properties: {
     success: { type: 'boolean', const: false },
-    error: { type: 'string', description: 'The same as `code`. Public clients read one or the other.' },
-    code: { type: 'string', description: 'Stable, for programs.' },
-    message: { type: 'string', description: 'A sentence, for people.' },
-    field: { type: 'string', description: 'The field or parameter that is wrong, such as `urls[0]`; only if the error is about one.' },
+    error: { type: 'string', description: 'The same as `code`. Public client libraries read one or the other.' },
+    code: { type: 'string', description: 'The error code. It is stable, so programs can rely on it.' },
+    message: { type: 'string', description: 'What is wrong and what to do, for people. The text may change.' },
+    field: {
+      type: 'string',
+      description: 'The field or parameter that the error is about, such as `urls[0]`. Left out if the error is not about a field.',
+    },
   },
   required: ['success', 'error', 'code', 'message'],
 }
@@ -53,16 +56,16 @@ export function openApiDocument(described: Described): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {}
   for (const operation of described.operations) {
     const path = (paths[operation.path] ??= {})
-    if (path[operation.method] !== undefined) throw new Error(`${operation.method} ${operation.path} is described twice`)
+    if (path[operation.method] !== undefined) throw new Error(`${operation.method} ${operation.path} has two descriptions`)
     path[operation.method] = withNames(operationObject(operation, described, responses), schemas)
   }
-  // Before the schemas are sorted: it may name some.
+  // Must come before the schemas are sorted, because it can add some.
   const namedResponses = withNames(sorted(responses), schemas)
   const used = new Set(described.operations.map(({ tag }) => tag))
   return {
     openapi: '3.1.0',
     info: { title, version, summary, description, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
-    servers: [{ url: '/', description: 'The service that gave out this document.' }],
+    servers: [{ url: '/', description: 'The service that served this document.' }],
     tags: described.tags.filter(({ name }) => used.has(name)),
     paths,
     components: {
@@ -94,7 +97,7 @@ function operationObject(operation: Operation, { security }: Described, shared: 
   }
 }
 
-/** An answer with one code is the same wherever it is given, and stands once. */
+/** A response with a single error code is the same for all operations, so it is written once and referenced. */
 function responsesOf({ answers, errors }: Operation, shared: Map<string, JsonSchema>): JsonSchema {
   const responses: Record<string, JsonSchema> = {}
   for (const answer of answers) responses[answer.status] = answerObject(answer)
@@ -128,7 +131,7 @@ function errorObject(codes: readonly string[]): JsonSchema {
   return { description: codes.map((code) => `\`${code}\`: ${sentenceOf(code)}`).join('\n\n'), content: { 'application/json': { schema } } }
 }
 
-/** What is wrong with a single message is told with 400, as the code is of the protocol's own table. */
+/** Codes of single messages are in the table of the protocol package and have the status 400. */
 export function statusOf(code: string): number {
   return Object.hasOwn(API_ERRORS, code) ? API_ERRORS[code as keyof typeof API_ERRORS][0] : 400
 }
@@ -136,15 +139,15 @@ export function statusOf(code: string): number {
 export function sentenceOf(code: string): string {
   if (Object.hasOwn(API_ERRORS, code)) return API_ERRORS[code as keyof typeof API_ERRORS][1]
   if (Object.hasOwn(REFUSALS, code)) return REFUSALS[code as keyof typeof REFUSALS]
-  throw new Error(`The code ${code} is in no table`)
+  throw new Error(`Unknown error code: ${code}`)
 }
 
 // ── Names ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Keywords whose value is data, in which a title would be just a word. */
+/** Keywords whose value is data. A field called `title` in it is not the title of a schema. */
 const DATA = new Set(['default', 'example', 'examples', 'enum', 'const'])
 
-/** A copy in which every schema with a title is a reference; the schemas themselves go into the map. */
+/** Returns a copy in which every schema with a title is replaced by a reference, and adds these schemas to the map. */
 function withNames<T>(node: T, schemas: Map<string, JsonSchema>): T {
   if (Array.isArray(node)) return node.map((entry: unknown) => withNames(entry, schemas)) as T
   if (typeof node !== 'object' || node === null) return node
@@ -154,7 +157,8 @@ function withNames<T>(node: T, schemas: Map<string, JsonSchema>): T {
   const whole = nullable ? { ...rest, type: (rest['type'] as string[])[0] } : rest
   const schema = { title, ...copied(whole, schemas) }
   const other = schemas.get(title)
-  if (other !== undefined && JSON.stringify(other) !== JSON.stringify(schema)) throw new Error(`Two schemas have the name ${title}`)
+  if (other !== undefined && JSON.stringify(other) !== JSON.stringify(schema))
+    throw new Error(`Two different schemas have the title ${title}`)
   schemas.set(title, schema)
   const reference = { $ref: `#/components/schemas/${title}` }
   return {

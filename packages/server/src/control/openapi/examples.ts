@@ -1,7 +1,7 @@
-// Bodies that work when pasted, by method and path of the route; words in capitals stand for what the reader has. A test
-// holds each against its route's own schema.
+// Example request bodies, by method and path of the route. Words in capitals are placeholders for values of the reader. A test checks each
+// example against the schema of its route.
 
-/** Of a key that nobody has the other half of. */
+/** Nobody has the private key for this public key. */
 const PUBLIC_KEY = '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n'
 
 export const EXAMPLES: Readonly<Record<string, unknown>> = {
@@ -13,7 +13,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
     name: 'Warehouse',
     sourceIds: ['SOURCE_ID'],
     urls: ['https://example.com/webhook'],
-    sharedSecret: 'a long random text',
+    sharedSecret: 'a long random string',
   },
   'PATCH /destinations/:id': { paused: true, batch: { size: 100 } },
   'POST /destinations/:id/test': { type: 'track' },

@@ -1,11 +1,11 @@
-// The route that serves the OpenAPI document, which describes this route too. It needs a token like everything under /api;
+// The route that serves the OpenAPI document, which includes this route itself. It requires a token, like everything under /api;
 // /docs/openapi.json serves the same document without one.
 
 import { anyObject } from '../../api/schema.ts'
 import { type Route, route } from '../route.ts'
 import { apiDocument, type OpenApiDocument } from './api-document.ts'
 
-/** All routes, with one more that describes them. */
+/** Returns the routes, plus the route that serves their OpenAPI document. */
 export function withDescription(routes: readonly Route[]): Route[] {
   let document: OpenApiDocument | undefined
   const all: Route[] = [
@@ -13,7 +13,8 @@ export function withDescription(routes: readonly Route[]): Route[] {
     route({
       method: 'GET',
       path: '/openapi.json',
-      summary: 'The OpenAPI 3.1 document of the whole API',
+      summary: 'Retrieve the OpenAPI document',
+      description: 'OpenAPI 3.1, for both the tracking API and the control API.',
       status: 200,
       answer: anyObject(),
       handle: () => (document ??= apiDocument(all)),

@@ -37,11 +37,11 @@ function described(schema: Operation['answers'][number]['schema']): ReturnType<t
   })
 }
 
-test('the document keeps the rules of OpenAPI 3.1', () => {
+test('the document follows the rules of OpenAPI 3.1', () => {
   assert.deepEqual(documentProblems(document), [])
 })
 
-test('every route is described, with its status, its role and every code it declares', () => {
+test('every route is in the document, with its status, its role and every error code it declares', () => {
   for (const { method, path, status, role, errors = [] } of routes) {
     const where = `${method} ${path}`
     const operation = document.paths[`/api${path.replaceAll(/:(\w+)/g, '{$1}')}`]?.[method.toLowerCase()]
@@ -55,7 +55,7 @@ test('every route is described, with its status, its role and every code it decl
   }
 })
 
-test('the role that an operation names is the one that it takes', async (t) => {
+test('the role in the document is the role that the route requires', async (t) => {
   const { call } = await startControl(t)
   const { token } = (await call('POST', '/api/tokens', { name: 'looks', role: 'viewer' })).body as { token: string }
   for (const { method, path } of routes) {
@@ -67,7 +67,7 @@ test('the role that an operation names is the one that it takes', async (t) => {
   }
 })
 
-test('the document is given out under /api with the token, and is the one that is checked here', async (t) => {
+test('the service serves the same document under /api, with a token', async (t) => {
   const { call } = await startControl(t)
   const { status, body, headers } = await call('GET', '/api/openapi.json')
   assert.equal(status, 200)
@@ -76,7 +76,7 @@ test('the document is given out under /api with the token, and is the one that i
   assert.equal((await call('GET', '/api/openapi.json', undefined, { headers: { authorization: '' } })).status, 401)
 })
 
-test('every route that takes a body has an example, and takes it', () => {
+test('every route with a body has an example, which its schema accepts', () => {
   for (const { method, path, body } of routes) if (body !== undefined) assert.ok(`${method} ${path}` in EXAMPLES, `${method} ${path}`)
   for (const [name, example] of Object.entries(EXAMPLES)) {
     const route = routes.find(({ method, path }) => `${method} ${path}` === name)
@@ -85,7 +85,7 @@ test('every route that takes a body has an example, and takes it', () => {
   }
 })
 
-test('answers of the control API are what the document says', async (t) => {
+test('responses of the control API match the document', async (t) => {
   const { call } = await startControl(t)
   const source = (await call('POST', '/api/sources', { name: 'a' })).body
   const destination = (await call('POST', '/api/destinations', { name: 'b', sourceIds: [source.id], urls: ['https://example.com/'] })).body
@@ -115,7 +115,7 @@ test('answers of the control API are what the document says', async (t) => {
   }
 })
 
-test('a schema with a name stands once, also where it may be null or has a default', () => {
+test('a schema with a title is written once, even if it is nullable or has a default', () => {
   const thing = object({ name: string() }, { title: 'Thing', description: 'A thing.' })
   const { components, paths } = described(
     object({ one: thing, maybe: nullable(thing), usual: withDefault(thing, { name: 'x' }) }).toJsonSchema(),
@@ -130,18 +130,18 @@ test('a schema with a name stands once, also where it may be null or has a defau
   )
 })
 
-test('two schemas of one name are a mistake that is told', () => {
+test('two different schemas with the same title are an error', () => {
   const schema = object({ a: object({ a: string() }, { title: 'Thing' }), b: object({ b: string() }, { title: 'Thing' }) }).toJsonSchema()
-  assert.throws(() => described(schema), /Two schemas have the name Thing/)
+  assert.throws(() => described(schema), /Two different schemas have the title Thing/)
 })
 
-test('a field that happens to be called title or default is a field', () => {
+test('a field called title or default is an ordinary field', () => {
   const schema = object({ title: string(), default: string() }).toJsonSchema()
   const { paths } = described(schema)
   assert.ok(JSON.stringify(paths).includes(JSON.stringify(schema)))
 })
 
-test('the checker finds what is wrong with a document', () => {
+test('the checker reports problems of a document', () => {
   const good = described({ type: 'string' })
   assert.deepEqual(documentProblems(good), [])
   // oxlint-disable-next-line typescript/no-explicit-any -- broken on purpose, wherever

@@ -1,5 +1,5 @@
-// What the description of the API knows of one thing that can be asked: data, whoever serves it. document.ts writes it as
-// OpenAPI. Routes of the control API become these in control-operations.ts; the others are declared beside that.
+// An operation of the API as data, independent of the code that serves it. document.ts writes operations as OpenAPI. control-operations.ts
+// converts the routes of the control API to operations; the others are declared in tracking-operations.ts and service-operations.ts.
 
 import type { RefusalCode } from '@switchyard/protocol'
 import type { JsonSchema } from '../../api/schema.ts'
@@ -14,18 +14,18 @@ export interface Parameter {
   required: boolean
   description: string
   schema: JsonSchema
-  /** What stands for the value in an example. */
+  /** A placeholder for the value in examples. */
   example?: string
 }
 
 export interface Answer {
   status: number
   description: string
-  /** Absent: without a body. */
+  /** The media type. Absent if the response has no body. */
   type?: string
   schema?: JsonSchema
   example?: unknown
-  /** Of server-sent events: the form of the data of each. */
+  /** For server-sent events: the schema of the data of each event. */
   event?: JsonSchema
 }
 
@@ -37,13 +37,13 @@ export interface Operation {
   tag: string
   summary: string
   description?: string
-  /** The path that this one is another name of. */
+  /** If this operation is an alias: the path of the original operation. */
   aliasOf?: string
   security: Security
   role?: Role
   parameters: readonly Parameter[]
   body?: { type: string; required: boolean; schema: JsonSchema; example?: unknown }
   answers: readonly Answer[]
-  /** In the one shape of every error; what an operation refuses in a shape of its own is among the answers. */
+  /** Errors in the common shape. Errors in another shape are among the answers. */
   errors: readonly (ApiErrorCode | RefusalCode)[]
 }

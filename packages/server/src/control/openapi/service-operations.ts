@@ -1,9 +1,9 @@
-// What the process answers besides the two APIs: whether it is well, its metrics, its reference, and access tokens. Served
-// by app.ts and by stages without routes of this kind; e2e/api-description.test.ts holds the two together.
+// The operations besides the two APIs: health checks, metrics, the OpenAPI document and access tokens. They are served by app.ts and by
+// stages without control routes, so they are described here by hand; e2e/api-description.test.ts compares the two.
 
 import type { JsonSchema } from '../../api/schema.ts'
 import type { Answer, Operation } from './operation.ts'
-import { OAUTH, SERVICE } from './tags.ts'
+import { OAUTH, OPENAPI, SERVICE } from './tags.ts'
 
 const OK: JsonSchema = {
   title: 'Success',
@@ -15,25 +15,35 @@ const OK: JsonSchema = {
 export function serviceOperations(): Operation[] {
   return [
     tokenOperation(),
-    get('/healthz', 'getHealthz', 'Whether the process is alive', { description: 'It is.', type: 'application/json', schema: OK }),
+    get('/healthz', 'getHealthz', 'Check whether the process is alive', { description: 'Success.', type: 'application/json', schema: OK }),
     {
-      ...get('/readyz', 'getReadyz', 'Whether the store can be used', { description: 'It can.', type: 'application/json', schema: OK }),
+      ...get('/readyz', 'getReadyz', 'Check whether the service can accept messages', {
+        description: 'Success.',
+        type: 'application/json',
+        schema: OK,
+      }),
+      description: 'Checks whether the store can commit a transaction.',
       errors: ['store_unavailable'],
     },
     {
-      ...get('/metrics', 'getMetrics', 'Metrics for Prometheus', {
-        description: 'In the text format of Prometheus; docs/reference/metrics.md names them all.',
+      ...get('/metrics', 'getMetrics', 'Retrieve metrics for Prometheus', {
+        description: 'The metrics, in the text format of Prometheus. The reference of metrics lists all of them.',
         type: 'text/plain',
         schema: { type: 'string' },
       }),
-      description: 'SWITCHYARD_METRICS says who may read it: everybody, who has a control token, or nobody.',
+      description:
+        'The setting SWITCHYARD_METRICS determines who may read the metrics: everybody, callers with a control token, or nobody.',
       errors: ['unauthorized'],
     },
-    get('/docs/openapi.json', 'getDocsOpenapiJson', 'The OpenAPI document: the same as /api/openapi.json, without a token', {
-      description: 'OpenAPI 3.1.',
-      type: 'application/json',
-      schema: { type: 'object', additionalProperties: true },
-    }),
+    {
+      ...get('/docs/openapi.json', 'getDocsOpenapiJson', 'Retrieve the OpenAPI document without a token', {
+        description: 'Success.',
+        type: 'application/json',
+        schema: { type: 'object', additionalProperties: true },
+      }),
+      tag: OPENAPI,
+      description: 'The same document as `GET /api/openapi.json`.',
+    },
   ]
 }
 
@@ -51,7 +61,7 @@ function get(path: string, id: string, summary: string, answer: Omit<Answer, 'st
   }
 }
 
-/** Errors are those of RFC 6749, in its own shape. */
+/** Its errors have the codes and the shape that RFC 6749 defines. */
 function tokenOperation(): Operation {
   const constant = (value: string): JsonSchema => ({ type: 'string', const: value })
   const schema: JsonSchema = {
@@ -62,10 +72,10 @@ function tokenOperation(): Operation {
       client_assertion: {
         type: 'string',
         description:
-          'A JWT (RS256, ES256 or EdDSA) that lives at most 5 minutes and is good once. Header: `kid`. Claims: `sub` and `iss` the application’s id, `aud` the address of this authorization server, `iat`, `exp`, `jti`.',
+          'A signed JWT (RS256, ES256 or EdDSA) that is valid for at most 5 minutes and can be used once. Header: `kid`, the id of the key. Claims: `sub` and `iss` (the id of the application), `aud` (the address of this authorization server), `iat`, `exp` and `jti`.',
       },
-      client_id: { type: 'string', description: 'May be left out: the assertion says who it is.' },
-      scope: { ...constant('tracking_api:write'), description: 'May be left out.' },
+      client_id: { type: 'string', description: 'Optional, because the assertion identifies the application.' },
+      scope: { ...constant('tracking_api:write'), description: 'Optional.' },
     },
     required: ['grant_type', 'client_assertion_type', 'client_assertion'],
   }
@@ -75,20 +85,20 @@ function tokenOperation(): Operation {
     properties: { error: { type: 'string' }, error_description: { type: 'string' } },
     required: ['error'],
   }
-  const refusal = (status: number, description: string): Answer => ({ status, description, type: 'application/json', schema: failed })
+  const oauthError = (status: number, description: string): Answer => ({ status, description, type: 'application/json', schema: failed })
   return {
     method: 'post',
     path: '/oauth2/token',
     id: 'postOauth2Token',
     tag: OAUTH,
-    summary: 'Issues an access token for the tracking API',
+    summary: 'Request an access token for the tracking API',
     security: 'none',
     parameters: [],
     body: { type: 'application/x-www-form-urlencoded', required: true, schema },
     answers: [
       {
         status: 200,
-        description: 'To be sent as Authorization: Bearer, with `writeKey` in the body of the call.',
+        description: 'The access token. Send it as `Authorization: Bearer <token>`, with `writeKey` in the body of the request.',
         type: 'application/json',
         schema: {
           title: 'AccessToken',
@@ -96,18 +106,18 @@ function tokenOperation(): Operation {
           properties: {
             access_token: { type: 'string' },
             token_type: constant('Bearer'),
-            expires_in: { type: 'integer', description: 'Seconds.' },
+            expires_in: { type: 'integer', description: 'How long the token is valid, in seconds.' },
             scope: { type: 'string' },
           },
           required: ['access_token', 'token_type', 'expires_in'],
         },
       },
-      refusal(400, '`invalid_request`, `unsupported_grant_type`, `invalid_scope`'),
-      refusal(401, '`invalid_client`: the assertion is not valid or was used before, or its application does not exist.'),
-      refusal(413, '`invalid_request`: the body is too large.'),
-      refusal(415, '`invalid_request`: the body is not a form, or is compressed.'),
-      refusal(500, '`server_error`: the service failed unexpectedly. Its log has the details.'),
-      refusal(
+      oauthError(400, '`invalid_request`, `unsupported_grant_type` or `invalid_scope`: a parameter of the request is not valid.'),
+      oauthError(401, '`invalid_client`: the assertion is not valid or was used before, or its application does not exist.'),
+      oauthError(413, '`invalid_request`: the body is too large.'),
+      oauthError(415, '`invalid_request`: the body is not a form, or is compressed.'),
+      oauthError(500, '`server_error`: the service failed unexpectedly. Its log has the details.'),
+      oauthError(
         503,
         '`temporarily_unavailable`: the store is unavailable. Wait for the number of seconds in the Retry-After header, then try again.',
       ),

@@ -1,34 +1,55 @@
-// The parts of the API in the order in which a newcomer meets them: the headings of the reference.
+// The tags of the OpenAPI document, in the order in which a newcomer meets them. The reference has one page per tag.
 
 import type { Tag } from './document.ts'
 
 export const TRACKING = 'Tracking'
 export const OAUTH = 'OAuth 2.0'
-export const SERVICE = 'Service'
+export const SERVICE = 'Health and metrics'
+export const OPENAPI = 'OpenAPI document'
 
-/** Of the control API by the first word of a path. */
+/** The tags of the control API, by the first word of a path. */
 const RESOURCES: Readonly<Record<string, Tag>> = {
-  sources: { name: 'Sources', description: 'Where messages come from. A source has write keys, several while one is being replaced.' },
-  destinations: { name: 'Destinations', description: 'Webhooks: where messages go, with which settings, and how each of them does.' },
-  messages: { name: 'Messages', description: 'What was accepted, where it went, and where not and why.' },
-  deliveries: { name: 'Deliveries', description: 'One message owed to one destination: its state and every attempt.' },
-  replays: { name: 'Replays', description: 'Sending many deliveries again, as a job that survives a restart.' },
-  deletions: { name: 'Deletions', description: 'Deletion requests for users: purged here, and told to the webhooks.' },
-  suppressions: { name: 'Suppressions', description: 'Users whose new messages are dropped.' },
-  'oauth-apps': { name: 'OAuth applications', description: 'Who may ask for access tokens, with which public keys, for which sources.' },
-  tokens: { name: 'Tokens', description: 'Tokens of the control API. A token is shown once, when it is made.' },
-  login: { name: 'Session', description: 'Logging in to the dashboard with a control token.' },
-  audit: { name: 'Audit', description: 'The audit log: who changed what, when, with the values before and after.' },
-  ledger: { name: 'Books', description: 'Counts of deliveries per destination, of messages per source, and of rejected messages.' },
-  diagnostics: {
-    name: 'Operating',
-    description: 'Checks of the whole installation, its nodes, copies of the store, and configuration as a file.',
+  sources: {
+    name: 'Sources',
+    description:
+      'A source is an application or website that sends messages. It has one or more write keys, with which senders identify it.',
   },
-  live: { name: 'Live', description: 'Live events of the service, as server-sent events.' },
-  openapi: { name: 'Description', description: 'The OpenAPI document of this API.' },
+  destinations: {
+    name: 'Destinations',
+    description: 'A destination is a webhook that receives messages. These operations manage its settings, test it and show its health.',
+  },
+  messages: {
+    name: 'Messages',
+    description:
+      'Messages that were accepted, with the destinations that they were sent to, and the reasons why they were not sent to others.',
+  },
+  deliveries: { name: 'Deliveries', description: 'A delivery is one message for one destination. It has a state and a list of attempts.' },
+  replays: { name: 'Replays', description: 'A replay job sends many deliveries again. It continues after a restart of the service.' },
+  deletions: {
+    name: 'Deletions',
+    description: 'A deletion request deletes the stored messages of users and sends a `delete` message to the destinations.',
+  },
+  suppressions: { name: 'Suppressions', description: 'The new messages of a suppressed user are dropped.' },
+  'oauth-apps': {
+    name: 'OAuth applications',
+    description: 'An OAuth application can request access tokens for its sources. It authenticates with its public keys.',
+  },
+  tokens: { name: 'Control tokens', description: 'Tokens for the control API. A token is shown only once, when it is created.' },
+  login: { name: 'Sessions', description: 'Log in to the dashboard with a control token, and log out.' },
+  audit: { name: 'Audit log', description: 'Who changed what and when, with the values before and after the change.' },
+  ledger: {
+    name: 'Ledger and statistics',
+    description: 'Counts of deliveries per destination, of messages per source, and of rejected messages.',
+  },
+  diagnostics: {
+    name: 'Operations',
+    description: 'Diagnostics, nodes, backups of the store, and the configuration as a file.',
+  },
+  live: { name: 'Live events', description: 'Events of the service as they happen, as server-sent events.' },
+  openapi: { name: OPENAPI, description: 'The OpenAPI document of this API, from which this reference is generated.' },
 }
 
-const SAME: Readonly<Record<string, string>> = {
+const ALIASES: Readonly<Record<string, string>> = {
   rejections: 'ledger',
   stats: 'ledger',
   nodes: 'diagnostics',
@@ -43,15 +64,16 @@ const SAME: Readonly<Record<string, string>> = {
 export const TAGS: readonly Tag[] = [
   {
     name: TRACKING,
-    description: 'Sending messages. One call, a batch of them, or a pixel; Segment’s clients work with only the host changed.',
+    description:
+      'Send messages: a single call, a batch, or a tracking pixel. The API is compatible with Segment: its client libraries work if you change the host.',
   },
-  { name: OAUTH, description: 'Access tokens for sources that require them.' },
+  { name: OAUTH, description: 'Get access tokens for sources that require OAuth 2.0.' },
   ...Object.values(RESOURCES),
-  { name: SERVICE, description: 'Health checks, metrics, and the OpenAPI document without a token.' },
+  { name: SERVICE, description: 'Health checks for load balancers, and metrics for Prometheus.' },
 ]
 
 export function tagOf(path: string): string {
   const [, word = ''] = /^\/([a-z-]+)/.exec(path) ?? []
-  // A test finds a tag that is not in the list above; a service that runs must not stop for it.
-  return RESOURCES[SAME[word] ?? word]?.name ?? word
+  // A test fails for a path without a tag. A running service falls back to the word, because it must not fail for this.
+  return RESOURCES[ALIASES[word] ?? word]?.name ?? word
 }

@@ -1,5 +1,5 @@
-// The tracking API as operations. It is served by another stage, which writes straight to the socket and has no schemas of
-// its own; so it is described here, and e2e/api-description.test.ts holds the description against what is served.
+// The operations of the tracking API. The stage that serves it (ingest/) writes directly to the socket and has no schemas, so the API is
+// described here by hand; e2e/api-description.test.ts compares this description with the service.
 
 import { MAX_BATCH_MESSAGES, MAX_MESSAGE_ID_LENGTH, MESSAGE_TYPES, type MessageType, type RefusalCode } from '@switchyard/protocol'
 import type { JsonSchema } from '../../api/schema.ts'
@@ -12,7 +12,7 @@ interface Call {
   summary: string
   fields: Readonly<Record<string, JsonSchema>>
   required: readonly string[]
-  refusals: readonly RefusalCode[]
+  errors: readonly RefusalCode[]
   example: object
 }
 
@@ -20,79 +20,83 @@ const text = (description: string): JsonSchema => ({ type: ['string', 'null'], d
 const anything = (description: string): JsonSchema => ({ type: ['object', 'null'], additionalProperties: true, description })
 
 const CONTEXT = anything(
-  'Information about the circumstances of the call: `ip`, `userAgent`, `page`, `campaign`, `library` … `direct: true` fills `ip` from the connection.',
+  'Information about the context of the call, such as `ip`, `userAgent`, `page`, `campaign` and `library`. With `direct: true`, the service sets `ip` to the address of the sender.',
 )
-const INTEGRATIONS = anything('Destination name to on or off. `Webhooks` stands for every webhook, `All` (or `all`) for what is not named.')
-const WRITE_KEY = { type: 'string', description: 'Instead of Basic authentication.' }
+const INTEGRATIONS = anything(
+  'Turns destinations on or off by name: `true` or `false`. `Webhooks` stands for every webhook, `All` (or `all`) for all destinations that are not named.',
+)
+const WRITE_KEY = { type: 'string', description: 'A write key of the source, instead of Basic authentication.' }
 const COMMON_FIELDS = {
-  userId: text('The user in your database.'),
-  anonymousId: text('A user you do not know yet. One of the two ids is required, except for alias.'),
+  userId: text('The id of the user in your database.'),
+  anonymousId: text('An id for a user that you do not know yet. Either `userId` or `anonymousId` is required, except for `alias`.'),
   messageId: {
     type: ['string', 'null'],
     minLength: 1,
     maxLength: MAX_MESSAGE_ID_LENGTH,
-    description: 'Identifies duplicates: within 24 hours, a source accepts each messageId once. Generated if absent.',
+    description: 'Identifies duplicates: within 24 hours, a source accepts each messageId once. Generated if left out.',
   },
-  timestamp: text('When it happened, ISO 8601. A time long past is a historical import.'),
+  timestamp: text(
+    'When the event happened, in ISO 8601. Defaults to the time of receipt. A message more than 24 hours old counts as historical.',
+  ),
   context: CONTEXT,
   integrations: INTEGRATIONS,
 }
-const COMMON_REFUSALS: readonly RefusalCode[] = ['message_id_invalid', 'id_not_string', 'context_not_object', 'integrations_not_object']
-const PROPERTIES = anything('Free-form.')
+const COMMON_ERRORS: readonly RefusalCode[] = ['message_id_invalid', 'id_not_string', 'context_not_object', 'integrations_not_object']
+const PROPERTIES = anything('Free-form properties of the event.')
 
 const CALLS: Readonly<Record<MessageType, Call>> = {
   identify: {
     short: 'i',
-    summary: 'Says who a user is',
-    fields: { traits: anything('What is known of the user.') },
+    summary: 'Identify a user, with their traits',
+    fields: { traits: anything('What you know about the user, such as `name` and `email`.') },
     required: [],
-    refusals: ['no_user_anon_id', 'traits_not_object'],
+    errors: ['no_user_anon_id', 'traits_not_object'],
     example: { userId: 'u-1', traits: { name: 'Ada', email: 'ada@example.com' } },
   },
   track: {
     short: 't',
-    summary: 'Says what a user did',
-    fields: { event: { type: 'string', minLength: 1, description: 'What happened.' }, properties: PROPERTIES },
+    summary: 'Track an event: something that a user did',
+    fields: { event: { type: 'string', minLength: 1, description: 'The name of the event.' }, properties: PROPERTIES },
     required: ['event'],
-    refusals: ['no_user_anon_id', 'event_required', 'properties_not_object'],
+    errors: ['no_user_anon_id', 'event_required', 'properties_not_object'],
     example: { userId: 'u-1', event: 'Order Completed', properties: { total: 49.9 } },
   },
   page: {
     short: 'p',
-    summary: 'Says which page a user looked at',
-    fields: { name: text('Of the page.'), category: text('Of the page.'), properties: PROPERTIES },
+    summary: 'Record a page view',
+    fields: { name: text('The name of the page.'), category: text('The category of the page.'), properties: PROPERTIES },
     required: [],
-    refusals: ['no_user_anon_id', 'name_not_string', 'category_not_string', 'properties_not_object'],
+    errors: ['no_user_anon_id', 'name_not_string', 'category_not_string', 'properties_not_object'],
     example: { anonymousId: 'a-1', name: 'Pricing', properties: { path: '/pricing' } },
   },
   screen: {
     short: 's',
-    summary: 'Says which screen of an app a user looked at',
-    fields: { name: text('Of the screen.'), category: text('Of the screen.'), properties: PROPERTIES },
+    summary: 'Record a screen view in an app',
+    fields: { name: text('The name of the screen.'), category: text('The category of the screen.'), properties: PROPERTIES },
     required: [],
-    refusals: ['no_user_anon_id', 'name_not_string', 'category_not_string', 'properties_not_object'],
+    errors: ['no_user_anon_id', 'name_not_string', 'category_not_string', 'properties_not_object'],
     example: { userId: 'u-1', name: 'Welcome' },
   },
   group: {
     short: 'g',
-    summary: 'Says to which group a user belongs',
+    summary: 'Associate a user with a group',
     fields: {
-      groupId: { type: 'string', minLength: 1, description: 'The group in your database.' },
-      traits: anything('What is known of the group.'),
+      groupId: { type: 'string', minLength: 1, description: 'The id of the group in your database.' },
+      traits: anything('What you know about the group.'),
     },
     required: ['groupId'],
-    refusals: ['no_user_anon_id', 'group_id_required', 'traits_not_object'],
+    errors: ['no_user_anon_id', 'group_id_required', 'traits_not_object'],
     example: { userId: 'u-1', groupId: 'g-7', traits: { name: 'Analytical Engines' } },
   },
   alias: {
     short: 'a',
-    summary: 'Says that two ids are one user',
+    summary: 'Merge two ids of one user',
     fields: {
-      userId: { type: 'string', minLength: 1, description: 'The id from now on.' },
-      previousId: { type: 'string', minLength: 1, description: 'The id until now.' },
+      userId: { type: 'string', minLength: 1, description: 'The new id of the user.' },
+      previousId: { type: 'string', minLength: 1, description: 'The former id of the user.' },
     },
     required: ['userId', 'previousId'],
-    refusals: ['user_id_required', 'previous_id_required'],
+    errors: ['user_id_required', 'previous_id_required'],
     example: { userId: 'u-1', previousId: 'a-1' },
   },
 }
@@ -115,7 +119,7 @@ const REQUEST_ERRORS: readonly ApiErrorCode[] = [
   'store_unavailable',
   'internal_error',
 ]
-const EVERY_REFUSAL = [...new Set([...COMMON_REFUSALS, ...Object.values(CALLS).flatMap(({ refusals }) => refusals)])]
+const MESSAGE_ERRORS = [...new Set([...COMMON_ERRORS, ...Object.values(CALLS).flatMap(({ errors }) => errors)])]
 
 const SUCCESS: JsonSchema = {
   title: 'Success',
@@ -123,9 +127,9 @@ const SUCCESS: JsonSchema = {
   properties: { success: { type: 'boolean', const: true } },
   required: ['success'],
 }
-const TAKEN: Answer = {
+const ACCEPTED: Answer = {
   status: 200,
-  description: 'Stored, and it will be delivered. Said only after the message is durable.',
+  description: 'The message is stored durably and will be delivered.',
   type: 'application/json',
   schema: SUCCESS,
   example: { success: true },
@@ -134,24 +138,24 @@ const REJECTED: JsonSchema = {
   title: 'RejectedMessage',
   type: 'object',
   properties: {
-    index: { type: 'integer', description: 'Its place in the batch.' },
+    index: { type: 'integer', description: 'The index of the message in the batch, from 0.' },
     messageId: { type: ['string', 'null'] },
-    code: { type: 'string', enum: ['invalid_request', 'unknown_type', ...EVERY_REFUSAL] },
+    code: { type: 'string', enum: ['invalid_request', 'unknown_type', ...MESSAGE_ERRORS] },
     message: { type: 'string' },
   },
   required: ['index', 'messageId', 'code', 'message'],
 }
-const BATCH_TAKEN: Answer = {
-  ...TAKEN,
+const BATCH_ACCEPTED: Answer = {
+  ...ACCEPTED,
   description:
-    'Stored, and it will be delivered. Messages that were not good are named; the others are taken. When none was good it is 400.',
+    'The valid messages are stored durably and will be delivered. The response lists the invalid ones. If no message is valid, the status is 400.',
   schema: {
     title: 'BatchAnswer',
     type: 'object',
     properties: {
       success: { type: 'boolean', const: true },
-      accepted: { type: 'integer', description: 'Only there when some were rejected.' },
-      rejected: { type: 'array', items: REJECTED, description: 'Only there when some were rejected.' },
+      accepted: { type: 'integer', description: 'The number of accepted messages. Present only if some were rejected.' },
+      rejected: { type: 'array', items: REJECTED, description: 'The rejected messages. Present only if some were rejected.' },
     },
     required: ['success'],
   },
@@ -165,9 +169,14 @@ const BATCH_EXAMPLE = {
 
 export function trackingOperations(): Operation[] {
   return [
-    batchOperation('batch', 'postBatch', 'Sends many messages at once'),
-    batchOperation('import', 'postImport', 'The same as /v1/batch, by the name that clients use for historical imports', '/v1/batch'),
-    batchOperation('b', 'postB', 'The short form of /v1/batch, of the browser client', '/v1/batch'),
+    batchOperation('batch', 'postBatch', 'Send a batch of messages'),
+    batchOperation(
+      'import',
+      'postImport',
+      'The same as /v1/batch, under the name that client libraries use for historical imports',
+      '/v1/batch',
+    ),
+    batchOperation('b', 'postB', 'Short form of /v1/batch, used by the browser client', '/v1/batch'),
     ...MESSAGE_TYPES.map((type) => callOperation(type, type)),
     ...MESSAGE_TYPES.map((type) => callOperation(type, CALLS[type].short)),
     pixelOperation(),
@@ -180,23 +189,25 @@ export function trackingOperations(): Operation[] {
 
 function batchOperation(name: string, id: string, summary: string, aliasOf?: string): Operation {
   const properties = {
-    batch: { type: 'array', maxItems: MAX_BATCH_MESSAGES, items: messageSchema(), description: 'Messages, each with its `type`.' },
+    batch: { type: 'array', maxItems: MAX_BATCH_MESSAGES, items: messageSchema(), description: 'The messages, each with its `type`.' },
     writeKey: WRITE_KEY,
-    sentAt: text('When the batch was sent, by the sender’s clock. With it, times are corrected for clocks that are wrong.'),
-    context: anything('Applies to all messages. Values in a message take precedence.'),
-    integrations: anything('Applies to all messages. Values in a message take precedence.'),
+    sentAt: text(
+      'When the batch was sent, according to the clock of the sender. The service uses it to correct timestamps if that clock is wrong.',
+    ),
+    context: anything('Applies to all messages of the batch. Values in a message take precedence.'),
+    integrations: anything('Applies to all messages of the batch. Values in a message take precedence.'),
   }
   const schema = { title: 'Batch', type: 'object', properties, required: ['batch'] }
   return {
     ...posted(name, id, summary, schema, BATCH_EXAMPLE),
     ...(aliasOf === undefined ? {} : { aliasOf }),
-    answers: [BATCH_TAKEN],
-    errors: [...REQUEST_ERRORS, 'batch_too_large', 'too_many_messages', 'unknown_type', ...EVERY_REFUSAL],
+    answers: [BATCH_ACCEPTED],
+    errors: [...REQUEST_ERRORS, 'batch_too_large', 'too_many_messages', 'unknown_type', ...MESSAGE_ERRORS],
   }
 }
 
 function callOperation(type: MessageType, name: string): Operation {
-  const { summary, refusals, example } = CALLS[type]
+  const { summary, errors, example } = CALLS[type]
   const isShort = name !== type
   const { properties, required } = callSchema(type)
   const schema = {
@@ -206,10 +217,10 @@ function callOperation(type: MessageType, name: string): Operation {
     ...(required === undefined ? {} : { required }),
   }
   return {
-    ...posted(name, `post${titled(name)}`, isShort ? `The short form of /v1/${type}, of the browser client` : summary, schema, example),
+    ...posted(name, `post${titled(name)}`, isShort ? `Short form of /v1/${type}, used by the browser client` : summary, schema, example),
     ...(isShort ? { aliasOf: `/v1/${type}` } : {}),
-    answers: [TAKEN],
-    errors: [...REQUEST_ERRORS, ...COMMON_REFUSALS, ...refusals],
+    answers: [ACCEPTED],
+    errors: [...REQUEST_ERRORS, ...COMMON_ERRORS, ...errors],
   }
 }
 
@@ -244,7 +255,7 @@ function pixelOperation(): Operation {
       name: 'type',
       in: 'path',
       required: true,
-      description: 'The type of the call, or its short form.',
+      description: 'The type of the message, or its short form.',
       schema: { type: 'string', enum: [...MESSAGE_TYPES, ...MESSAGE_TYPES.map((type) => CALLS[type].short)] },
       example: 'track',
     },
@@ -252,7 +263,7 @@ function pixelOperation(): Operation {
       name: 'data',
       in: 'query',
       required: false,
-      description: 'The call as JSON with `writeKey` in it, in base64.',
+      description: 'The call as base64-encoded JSON, including `writeKey`.',
       schema: { type: 'string', contentEncoding: 'base64', contentMediaType: 'application/json' },
     },
   ]
@@ -261,12 +272,12 @@ function pixelOperation(): Operation {
     path: '/v1/pixel/{type}',
     id: 'getPixel',
     tag: TRACKING,
-    summary: 'Accepts a call as the URL of an image, for e-mails',
-    description: 'Always answers with the image. What was wrong with a call is counted and shown by `GET /api/rejections`.',
+    summary: 'Send a message as the URL of an image, for e-mails',
+    description: 'The response is always the image, even if the call is not valid. `GET /api/rejections` shows rejected calls.',
     security: 'none',
     parameters,
     answers: [
-      { status: 200, description: 'An image of one transparent pixel.', type: 'image/gif', schema: { type: 'string', format: 'binary' } },
+      { status: 200, description: 'A transparent image of one pixel.', type: 'image/gif', schema: { type: 'string', format: 'binary' } },
     ],
     errors: [],
   }
@@ -278,7 +289,7 @@ function settingsOperation(): Operation {
     path: '/v1/projects/{writeKey}/settings',
     id: 'getProjectSettings',
     tag: TRACKING,
-    summary: 'The settings that the browser client loads when it starts',
+    summary: 'Retrieve the settings that the browser client loads when it starts',
     security: 'none',
     parameters: [
       {
@@ -293,7 +304,7 @@ function settingsOperation(): Operation {
     answers: [
       {
         status: 200,
-        description: 'Settings in the form that the browser client reads; they name this service as the place to send to.',
+        description: 'The settings, in the format of the browser client. They tell it to send messages to this service.',
         type: 'application/json',
         schema: {
           type: 'object',
@@ -302,7 +313,7 @@ function settingsOperation(): Operation {
           additionalProperties: true,
         },
       },
-      { status: 304, description: 'They are still those of the `ETag` in `If-None-Match`. Caches may keep them for five minutes.' },
+      { status: 304, description: 'The settings still have the `ETag` in `If-None-Match`. Caches may keep them for five minutes.' },
     ],
     errors: ['not_found', 'invalid_request'],
   }
@@ -312,7 +323,7 @@ function beaconOperation(): Operation {
   const batch = batchOperation(
     'batch',
     'postBeacon',
-    'The same as /v1/batch for sendBeacon, which has no headers, of RudderStack’s browser client',
+    'The same as /v1/batch, for RudderStack’s browser client, whose sendBeacon calls cannot set headers',
   )
   return {
     ...batch,
@@ -323,7 +334,7 @@ function beaconOperation(): Operation {
         name: 'writeKey',
         in: 'query',
         required: false,
-        description: 'A write key of the source, where the body has none.',
+        description: 'A write key of the source, if the body has none.',
         schema: { type: 'string' },
         example: 'WRITE_KEY',
       },
@@ -337,14 +348,14 @@ function sourceConfigOperation(): Operation {
     path: '/v1/sourceConfig',
     id: 'getSourceConfig',
     tag: TRACKING,
-    summary: 'The settings that RudderStack’s browser client loads when it starts, if its `configUrl` is /v1 of this service',
+    summary: 'Retrieve the settings that RudderStack’s browser client loads when it starts, if its `configUrl` is /v1 of this service',
     security: 'none',
     parameters: [
       {
         name: 'writeKey',
         in: 'query',
         required: false,
-        description: 'A write key of the source, where it does not come as Basic authentication.',
+        description: 'A write key of the source, if it is not sent as Basic authentication.',
         schema: { type: 'string' },
         example: 'WRITE_KEY',
       },
@@ -352,7 +363,7 @@ function sourceConfigOperation(): Operation {
     answers: [
       {
         status: 200,
-        description: 'A source without destinations of its own: everything goes to this service.',
+        description: 'A source without client-side destinations: the client sends everything to this service.',
         type: 'application/json',
         schema: {
           type: 'object',
@@ -372,10 +383,10 @@ function metricsOperation(): Operation {
     path: '/v1/m',
     id: 'postM',
     tag: TRACKING,
-    summary: 'Accepts the metrics that the browser client sends about itself, and drops them',
+    summary: 'Accept and discard the metrics that the browser client sends about itself',
     security: 'none',
     parameters: [],
-    answers: [{ ...TAKEN, description: 'Read and dropped.' }],
+    answers: [{ ...ACCEPTED, description: 'The request was read and discarded.' }],
     errors: ['request_timeout'],
   }
 }

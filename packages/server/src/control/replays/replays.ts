@@ -1,5 +1,5 @@
-// Replays of many deliveries as jobs: what they are made for, how far they have come, and stopping and going on. The
-// store keeps a job and makes its steps; when they are made is the runner's knowledge (replay-runner.ts).
+// Routes for replay jobs, which send many deliveries again: create, show progress, pause, resume and cancel. The store keeps the jobs and
+// executes their steps; the runner decides when (replaying/replay-runner.ts).
 
 import { isoTime } from '@switchyard/protocol'
 import {
@@ -25,45 +25,53 @@ import { type ControlParts, type Route, route } from '../route.ts'
 
 const JOB_STATES = ['running', 'paused', 'finished', 'cancelled'] as const satisfies readonly ReplayJobState[]
 const STATES = ['failed', 'expired', 'cancelled', 'delivered'] as const satisfies readonly FinalStateName[]
-const USUAL_STATES = ['failed', 'expired'] as const
-const MAX_NAMED = 1_000
+const DEFAULT_STATES = ['failed', 'expired'] as const
+const MAX_DELIVERY_IDS = 1_000
 
 const RATE = nullable(
-  integer({ min: 1, max: 100_000, description: 'Most deliveries per second; null: as fast as the destinations take them.' }),
+  integer({
+    min: 1,
+    max: 100_000,
+    description: 'The maximum number of deliveries per second; null for as fast as the destinations accept them.',
+  }),
 )
 
 const NEW_REPLAY = object({
-  destinationId: optional(string({ min: 1, max: 100, description: 'Only of this destination; of all when left out.' })),
+  destinationId: optional(
+    string({ min: 1, max: 100, description: 'Only deliveries to this destination. If left out, deliveries to all destinations.' }),
+  ),
   states: optional(
     array(oneOf(STATES), {
       min: 1,
       identity: (state) => state,
-      description: 'The states of the deliveries. Failed and expired if left out.',
+      description: 'Only deliveries in one of these states. If left out: failed and expired.',
     }),
   ),
-  reason: optional(string({ min: 1, max: 100, description: 'Only those with this reason.' })),
-  from: optional(queryTime({ description: 'Came to their state at this time or later.' })),
-  to: optional(queryTime({ description: 'Came to their state at this time or earlier.' })),
+  reason: optional(string({ min: 1, max: 100, description: 'Only deliveries with this reason, such as `timeout`.' })),
+  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
+  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
   deliveryIds: optional(
     array(string({ min: 1, max: 100 }), {
       min: 1,
-      max: MAX_NAMED,
+      max: MAX_DELIVERY_IDS,
       identity: (id) => id,
-      description: 'Just these deliveries, instead of all that match the fields above.',
+      description: 'The ids of the deliveries. Cannot be combined with the filters above.',
     }),
   ),
   ratePerSecond: optional(RATE),
-  dryRun: withDefault(boolean({ description: 'Whether only to count the deliveries that the job would have.' }), false),
+  dryRun: withDefault(boolean({ description: 'If true, counts the deliveries that the job would have and creates no job.' }), false),
 })
 const REPLAY_PATCH = object({
-  state: optional(oneOf(['running', 'paused', 'cancelled'])),
+  state: optional(oneOf(['running', 'paused', 'cancelled'], { description: 'The new state. A cancelled job cannot be resumed.' })),
   ratePerSecond: optional(RATE),
 })
 
 const SKIPS = {
-  already_replayed: optional(integer({ description: 'The message is pending at the destination again, or was delivered there since.' })),
+  already_replayed: optional(
+    integer({ description: 'The message is already pending again for the destination, or has been delivered to it since.' }),
+  ),
   not_found: optional(integer({ description: 'There is no delivery with this id.' })),
-  still_pending: optional(integer({ description: 'The delivery has not come to an end.' })),
+  still_pending: optional(integer({ description: 'The delivery is still pending.' })),
   message_gone: optional(integer({ description: 'The message is no longer stored.' })),
   destination_gone: optional(integer({ description: 'The destination was deleted.' })),
 } satisfies Record<ReplaySkipReason, unknown>
@@ -71,16 +79,16 @@ const SKIPS = {
 const JOB_FIELDS = {
   id: string(),
   state: oneOf(JOB_STATES, {
-    description: '`finished` when each delivery was replayed or skipped; `outcomes` has the states of the replays.',
+    description: '`finished` means that every delivery was replayed or skipped. `outcomes` shows the states of the replays.',
   }),
   total: integer({ description: 'The number of deliveries in the job. Deliveries that reach one of the states later are not part of it.' }),
-  done: integer({ description: 'Replayed and skipped.' }),
-  replayed: integer({ description: 'Deliveries that were queued for their destinations again.' }),
-  skipped: integer(),
+  done: integer({ description: 'The number of deliveries that were replayed or skipped so far.' }),
+  replayed: integer({ description: 'The number of deliveries that were queued again.' }),
+  skipped: integer({ description: 'The number of deliveries that were skipped.' }),
   skippedReasons: object(SKIPS, { description: 'The number of skipped deliveries, by reason.' }),
   outcomes: object(
     { pending: integer(), delivered: integer(), failed: integer(), expired: integer(), cancelled: integer() },
-    { description: 'The states of the replays.' },
+    { description: 'The number of replays in each state.' },
   ),
   ratePerSecond: nullable(integer()),
   destinationId: nullable(string({ description: 'Null if the job is for all destinations, or for deliveries selected by id.' })),
@@ -89,8 +97,8 @@ const JOB_FIELDS = {
   from: nullable(time()),
   to: nullable(time()),
   createdAt: time(),
-  finishedAt: nullable(time({ description: 'When it finished or was cancelled.' })),
-  createdBy: nullable(object({ id: string(), name: string() })),
+  finishedAt: nullable(time({ description: 'When the job finished or was cancelled.' })),
+  createdBy: nullable(object({ id: string(), name: string() }, { description: 'The control token that created the job.' })),
 }
 const JOB_SUMMARY = object(JOB_FIELDS)
 const JOB = object({
@@ -99,14 +107,14 @@ const JOB = object({
 })
 const DRY_RUN = object({
   dryRun: boolean(),
-  total: integer({ description: 'Deliveries that a job would be made for.' }),
+  total: integer({ description: 'The number of deliveries that the job would have.' }),
   alreadyReplayed: integer({
     description:
-      'Of those, how many would be skipped: pending again, delivered since, or failed again since, which is then what is repeated.',
+      'The number of these deliveries that would be skipped, because the message is pending again, was delivered since, or has a later failed delivery, which would be replayed instead.',
   }),
   byDestination: array(object({ destinationId: string(), total: integer(), alreadyReplayed: integer() })),
 })
-/** 200 for both: a dry run creates nothing, and one path has one status. */
+/** The status is 200 for both, because a route has one status and a dry run creates nothing. */
 const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
   parse: (value, path) =>
     (value as { dryRun?: unknown } | null)?.dryRun === undefined ? JOB.parse(value, path) : DRY_RUN.parse(value, path),
@@ -127,7 +135,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     if (from !== undefined && to !== undefined && to < from) throw invalidField('to', 'must not be before from')
     return {
       destinationId: destinationId ?? null,
-      states: states ?? [...USUAL_STATES],
+      states: states ?? [...DEFAULT_STATES],
       reason: reason ?? null,
       fromMs: from ?? null,
       toMs: to ?? null,
@@ -138,8 +146,8 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/replays',
-      summary: 'Replay jobs, newest first',
-      query: listQuery({ state: optional(oneOf(JOB_STATES, { description: 'In this state.' })) }),
+      summary: 'List replay jobs, newest first',
+      query: listQuery({ state: optional(oneOf(JOB_STATES, { description: 'Only jobs in this state.' })) }),
       status: 200,
       answer: listAnswer(JOB_SUMMARY),
       errors: ['invalid_cursor'],
@@ -149,7 +157,8 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/replays',
-      summary: 'Creates a job that sends many deliveries again; with dryRun, only counts them',
+      summary: 'Create a replay job',
+      description: 'Sends the selected deliveries again, in the background. With `dryRun`, only counts them and creates no job.',
       body: NEW_REPLAY,
       status: 200,
       answer: JOB_OR_COUNT,
@@ -167,7 +176,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/replays/:id',
-      summary: 'One replay job, with its progress',
+      summary: 'Retrieve a replay job, with its progress',
       status: 200,
       answer: JOB,
       errors: ['replay_not_found'],
@@ -180,7 +189,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     route({
       method: 'PATCH',
       path: '/replays/:id',
-      summary: 'Pauses, resumes or cancels a replay job, or changes its rate',
+      summary: 'Pause, resume or cancel a replay job, or change its rate',
       body: REPLAY_PATCH,
       status: 200,
       answer: JOB,
@@ -228,7 +237,7 @@ function countView({ total, alreadyReplayed, byDestination }: ReplayCount) {
   return { dryRun: true, total, alreadyReplayed, byDestination }
 }
 
-/** What a person decided, and not how far it had come just then. */
+/** For the audit log: what a person decided, without the progress at that time. */
 function auditView(job: ReplayJob) {
   const { id, state, total, ratePerSecond, destinationId, states, reason, from, to, deliveryIds } = jobView(job)
   return { id, state, total, ratePerSecond, ...(deliveryIds === null ? { destinationId, states, reason, from, to } : { deliveryIds }) }

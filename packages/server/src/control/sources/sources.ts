@@ -1,4 +1,4 @@
-// Sources and their write keys. Reads come from the configuration in memory; changes are checked against what is stored.
+// Routes for sources and their write keys. Reads come from the configuration in memory; changes are checked against the stored configuration.
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
@@ -10,41 +10,42 @@ import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 
-/** As in a URL's path without escapes, and as a Basic authentication's user name: no colon. */
+/** A write key must work unescaped in the path of a URL, and as the user name of Basic authentication, which must not contain a colon. */
 const WRITE_KEY = string({
   min: 1,
   max: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
+  description: 'A write key.',
   check: (key) =>
     /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(key)
       ? null
       : 'must start with a letter or digit and contain only letters, digits and the characters . _ ~ -',
 })
 const MAX_WRITE_KEYS = 100
-const WRITE_KEYS = array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (key) => key })
+const writeKeys = (description: string) => array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (key) => key, description })
 
 const SOURCE_FIELDS = {
-  name: string({ min: 1, max: 100, description: 'For people.', check: nameProblem }),
-  enabled: withDefault(boolean({ description: 'Whether its messages are accepted.' }), true),
+  name: string({ min: 1, max: 100, description: 'The name for people.', check: nameProblem }),
+  enabled: withDefault(boolean({ description: 'Whether messages with a write key of the source are accepted.' }), true),
   requireOAuth: withDefault(boolean({ description: 'Whether requests need an access token in addition to the write key.' }), false),
 }
-const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(WRITE_KEYS) })
-const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: WRITE_KEYS }))
+const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(writeKeys('The write keys. If left out, one is generated.')) })
+const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: writeKeys('The write keys, which replace all present ones.') }))
 const NEW_WRITE_KEY = object({ key: optional(WRITE_KEY) })
 
 const SOURCE_VIEW_FIELDS = {
   id: string(),
   name: string(),
-  enabled: boolean(),
-  writeKeys: array(string()),
-  requireOAuth: boolean(),
+  enabled: boolean({ description: 'Whether messages with a write key of the source are accepted.' }),
+  writeKeys: array(string(), { description: 'The write keys with which senders identify the source.' }),
+  requireOAuth: boolean({ description: 'Whether requests need an access token in addition to the write key.' }),
   createdAt: time(),
 }
-export const SOURCE = object(SOURCE_VIEW_FIELDS, { title: 'Source', description: 'Where messages come from.' })
+export const SOURCE = object(SOURCE_VIEW_FIELDS, { title: 'Source', description: 'An application or website that sends messages.' })
 const SOURCE_WITH_KEY = object({ ...SOURCE_VIEW_FIELDS, key: string({ description: 'The key that was added.' }) })
 
 export function generateWriteKey(): string {
-  // A first character that the form above allows: base64url may begin with - or _.
+  // base64url can start with - or _, which a write key must not.
   for (;;) {
     const key = randomBytes(24).toString('base64url')
     if (/^[A-Za-z0-9]/.test(key)) return key
@@ -65,7 +66,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/sources',
-      summary: 'Sources, oldest first',
+      summary: 'List sources, oldest first',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(SOURCE),
@@ -76,7 +77,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/sources',
-      summary: 'Creates a source, with a write key of its own unless some are given',
+      summary: 'Create a source',
+      description: 'If the request has no write keys, one is generated.',
       query: CREATION_QUERY,
       body: NEW_SOURCE,
       status: 201,
@@ -95,7 +97,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'GET',
       path: '/sources/:id',
-      summary: 'One source',
+      summary: 'Retrieve a source',
       status: 200,
       answer: SOURCE,
       tagged: true,
@@ -105,7 +107,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'PATCH',
       path: '/sources/:id',
-      summary: 'Changes the fields that are given',
+      summary: 'Update a source',
+      description: 'Changes only the fields that the request has. `writeKeys` replaces all write keys.',
       body: SOURCE_PATCH,
       status: 200,
       answer: SOURCE,
@@ -122,7 +125,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/sources/:id',
-      summary: 'Deletes a source; its write keys are rejected from now on',
+      summary: 'Delete a source',
+      description: 'Requests with its write keys are rejected from then on. Messages that were accepted before are still delivered.',
       status: 204,
       tagged: true,
       errors: ['source_not_found'],
@@ -135,7 +139,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'POST',
       path: '/sources/:id/write-keys',
-      summary: 'Adds a write key: a new one unless one is given',
+      summary: 'Add a write key to a source',
+      description: 'If the request has no key, one is generated.',
       body: NEW_WRITE_KEY,
       status: 201,
       answer: SOURCE_WITH_KEY,
@@ -157,7 +162,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     route({
       method: 'DELETE',
       path: '/sources/:id/write-keys/:key',
-      summary: 'Removes a write key; the last one cannot be removed',
+      summary: 'Remove a write key from a source',
+      description: 'Requests with the key are rejected from then on. The last write key of a source cannot be removed.',
       status: 204,
       errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
       async handle({ params, actor }) {
@@ -173,7 +179,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
   ]
 }
 
-/** Throws if one of these ids is not the id of a source. */
+/** Throws invalid_field if one of the ids is not the id of a source. */
 export function checkSources({ sources }: Configuration, sourceIds: readonly string[] = []): void {
   for (const [index, id] of sourceIds.entries()) {
     if (!sources.has(id)) throw invalidField(`sourceIds[${index}]`, 'is not the id of a source. GET /api/sources lists all sources')
