@@ -12,7 +12,7 @@ const CREATED = [
 ]
 
 const translate = createTranslation({
-  secrets: { seal: (text, context) => `${text} sealed for ${context}`, reseal: (sealed, context) => `${sealed} of ${context}` },
+  secrets: { encrypt: (text, context) => `${text} sealed for ${context}`, reencrypt: (encrypted, context) => `${encrypted} of ${context}` },
   bodyBytes: (segment) => (segment === ROW ? 100 : 2 ** 31),
   deletions: CREATED,
   replayJobs: CREATED,
@@ -109,16 +109,16 @@ test('secrets are re-encrypted with their context, and those of deleted destinat
     return JSON.parse(row?.['doc'] as string) as object
   }
   const sealed = { sealedUrls: ['u'], sealedHeaders: { H: 'h' } }
-  const resealed = { id: 'dst_1', type: 'webhook', sharedSecret: 's of dst_1', signingSecrets: ['a of dst_1', 'b of dst_1'] }
+  const reencrypted = { id: 'dst_1', type: 'webhook', sharedSecret: 's of dst_1', signingSecrets: ['a of dst_1', 'b of dst_1'] }
   assert.deepEqual(docOf(sealed), {
-    ...resealed,
+    ...reencrypted,
     sealedUrls: ['u of dst_1.urls.0'],
     sealedHeaders: { H: 'h of dst_1.headers.H' },
   })
   const plain = { urls: ['u'], headers: { H: 'h' } }
   assert.deepEqual(
     docOf(plain),
-    { ...resealed, sealedUrls: ['u sealed for dst_1.urls.0'], sealedHeaders: { H: 'h sealed for dst_1.headers.H' } },
+    { ...reencrypted, sealedUrls: ['u sealed for dst_1.urls.0'], sealedHeaders: { H: 'h sealed for dst_1.headers.H' } },
     'stored in plain text by an earlier version',
   )
   const emptied = { id: 'dst_1', type: 'webhook', sharedSecret: null, signingSecrets: [], sealedUrls: [], sealedHeaders: {} }

@@ -22,7 +22,7 @@ import { msOfRowId } from '../store/sqlite/schema/row-ids.ts'
 import type { SecretReencryption } from './reencrypt-secrets.ts'
 
 export interface Translation {
-  secrets: Pick<SecretReencryption, 'seal' | 'reseal'>
+  secrets: Pick<SecretReencryption, 'encrypt' | 'reencrypt'>
   bodyBytes: (segment: number) => number
   /** Every deletion and replay job, ordered by num. */
   deletions: readonly { num: number; created_at: number }[]
@@ -54,7 +54,7 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
       if (key === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(text) as Seed) }
       // PostgreSQL compares it as an integer.
       if (key === SCHEDULE) return { name: key, value: String(Math.floor(Number(text))) }
-      return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? secrets.reseal(text, key) : writeText(text) }
+      return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? secrets.reencrypt(text, key) : writeText(text) }
     },
     sources: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
     destinations: (row) => {

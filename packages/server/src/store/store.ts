@@ -1,7 +1,7 @@
-// The store's port, through which all stages use the store, with one field per topic. An adapter keeps the invariants:
-// what accept() resolved with is durable together with the work it owes; for each destination
-// owed = delivered + pending + failed + expired + cancelled at every commit; a shipment that another has claimed cannot
-// be settled. No SQL, no HTTP and no policy here: when to retry and whether to give up is delivery's knowledge.
+// The port of the store, which all stages use, with one field per topic. Every adapter keeps these invariants: when accept() resolves, the
+// messages and their pending deliveries are durable; for each destination, owed = delivered + pending + failed + expired + cancelled after
+// every commit; a shipment can be settled only under its current claim. No SQL, no HTTP and no policy here: delivery decides when to retry and
+// when to stop.
 
 import type { BooksStore } from './port/books.ts'
 import type { ConfigurationStore } from './port/configuration.ts'
@@ -30,13 +30,13 @@ export * from './port/replays.ts'
 export * from './port/secrets.ts'
 
 export interface Store {
-  /** As of the last commit that this process knows of. */
+  /** The configuration as of the last commit that this process knows about. */
   configuration(): Configuration
-  /** Called after every change, and not for the state at the start. */
+  /** The listener is called after every change. It is not called for the initial configuration. */
   onConfiguration(listener: (configuration: Configuration) => void): void
   ingest: IngestStore
   delivery: DeliveryStore
-  /** Changes of the configuration, and small values stored beside it. */
+  /** Changes the configuration, and small values that are stored beside it. */
   settings: ConfigurationStore
   history: HistoryStore
   books: BooksStore
@@ -44,15 +44,15 @@ export interface Store {
   deletions: DeletionStore
   oauth: OAuthStore
   secrets: SecretStore
-  /** Only where several processes share the store. */
+  /** Only if several processes can share the store. */
   nodes?: Nodes
   channel?: Channel
-  /** Only where the store is a server of its own. */
+  /** Only if the store is a database server. */
   serverFacts?(): Promise<ServerFacts>
-  /** Whether a commit can be made now, tried by making one; what /readyz answers. */
+  /** Makes a commit to find out whether that is possible now. Used by /readyz. */
   check(): Promise<{ ok: true } | { ok: false; message: string }>
-  /** Drops whole days that are older than retention, in small steps. Called by a timer of the app, or by a test. */
+  /** Drops whole days that are older than the retention time, in small steps. Called by a timer of the app, or by a test. */
   dropExpired(nowMs: number): Promise<void>
-  /** Commits what was given before and closes. */
+  /** Commits all earlier writes and closes the store. */
   close(): Promise<void>
 }

@@ -55,9 +55,9 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
     return this.#changes.change(async (change) => {
       let secrets = 0
       for (const { name, value } of await change.secrets()) {
-        const sealed = removed.has(name) ? null : box.seal(change.secretBox.open(value, name), name)
-        if (sealed !== null) secrets++
-        await change.setSecret(name, sealed)
+        const encrypted = removed.has(name) ? null : box.seal(change.secretBox.open(value, name), name)
+        if (encrypted !== null) secrets++
+        await change.setSecret(name, encrypted)
       }
       const destinations = [...change.configuration.destinations.values()].map((destination) => encryptDestination(destination, box))
       for (const destination of destinations) secrets += secretCount(destination)
@@ -74,21 +74,21 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
       this.#changes.change(async (change) => {
         const fields = resolve(wanted, change.configuration)
         const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Resources[K]
-        refuseTakenKeys(change.configuration, created, null)
+        rejectTakenWriteKeys(change.configuration, created, null)
         await change.create(kind, created)
         await change.note(audit?.(created, null))
         return created
       })
   }
 
-  /** Undefined if there is no resource with this id. Writes nothing if nothing changes. */
+  /** Returns undefined if there is no resource with this id. Writes nothing if nothing changes. */
   #updating<K extends ResourceKind>(kind: K) {
     return (id: string, wanted: ChangeOf<Resources[K], New<K>>, audit?: Audit<Resources[K]>): Promise<Resources[K] | undefined> =>
       this.#changes.change(async (change) => {
         const before = stored(change.configuration, kind).get(id)
         if (before === undefined) return undefined
         const fields = resolve(wanted, before, change.configuration)
-        refuseTakenKeys(change.configuration, fields, id)
+        rejectTakenWriteKeys(change.configuration, fields, id)
         const updated: Resources[K] = { ...before, ...fields }
         if (isDeepStrictEqual(updated, before)) return before
         await change.update(kind, updated)
@@ -119,7 +119,7 @@ function stored<K extends ResourceKind>(configuration: Configuration, kind: K): 
 }
 
 /** A write key belongs to one source only. Other kinds of resources have no write keys. */
-function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: string | null): void {
+function rejectTakenWriteKeys({ sources }: Configuration, fields: object, exceptId: string | null): void {
   const { writeKeys } = fields as Partial<Source>
   if (writeKeys === undefined) return
   for (const source of sources.values()) {
@@ -127,7 +127,7 @@ function refuseTakenKeys({ sources }: Configuration, fields: object, exceptId: s
   }
 }
 
-/** The resources that are attached to the source, without it. */
+/** The resources that are attached to the source, with the source removed. */
 function detachedFrom<T extends { sourceIds: readonly string[] }>(sourceId: string, resources: ReadonlyMap<string, T>): T[] {
   const detached: T[] = []
   for (const resource of resources.values()) {

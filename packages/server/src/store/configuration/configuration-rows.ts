@@ -1,5 +1,5 @@
-// The row port of configuration changes: an adapter makes one change at a time and writes its rows. Which changes there are, and when one is
-// refused, is in common-configuration-store.ts. Secrets are in plain text here; an adapter encrypts them (see resource-rows.ts).
+// The row port of configuration changes: an adapter makes one change at a time and writes its rows. common-configuration-store.ts defines the
+// changes and when one is rejected. Secrets are in plain text here; an adapter encrypts them (see resource-rows.ts).
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
@@ -30,17 +30,17 @@ export interface ConfigurationChange {
 
   create<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
   update<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
-  /** Other rows may refer to a source or a destination, so its row is kept with the content that `docOfDeleted` returns. */
+  /** Other rows may refer to a source or a destination, so its row is kept with the doc that `docOfDeleted` returns. */
   delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
 
   /** Writes nothing for users who are already suppressed. See suppressions.ts. */
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Awaitable<void>
   unsuppress(sourceIds: readonly string[], userId: string): Awaitable<void>
 
-  /** Sealed, by the names of their settings. */
+  /** The encrypted secrets, each with the name of its setting. */
   secrets(): Awaitable<{ name: string; value: string }[]>
   /** Null removes the secret. */
-  setSecret(name: string, sealed: string | null): Awaitable<void>
+  setSecret(name: string, encrypted: string | null): Awaitable<void>
   /** After the commit, secrets are encrypted with this key. `destinations` are already encrypted with it. */
   useKey(box: SecretBox, destinations: readonly StoredDestination[]): Awaitable<void>
 

@@ -1,4 +1,4 @@
-// Which keys stored secrets are sealed with, told from the texts that hold them. Sealed as secret-box.ts does it.
+// Finds the ids of the keys with which secrets are encrypted, in texts that contain encrypted secrets. See secret-box.ts for the format.
 
 export function encryptionKeyIds(texts: Iterable<string>): string[] {
   const found = new Set<string>()

@@ -1,4 +1,4 @@
-// Ids that the world knows resources by: a prefix that tells what it is, and letters that cannot be guessed.
+// Public ids of resources: a prefix for the kind, and random characters that cannot be guessed.
 
 import { randomBytes } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-// Sources, destinations, OAuth applications and tokens as rows, the same in both adapters, and what is kept of one that is deleted.
+// Sources, destinations, OAuth applications and tokens as rows, which are the same in both adapters, and what remains of deleted ones.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Source } from '../port/model.ts'
@@ -13,7 +13,7 @@ export interface Resources {
 
 export type ResourceKind = keyof Resources
 
-/** Settings of these names hold sealed secrets. */
+/** Settings whose names begin with this are encrypted secrets. */
 export const SECRET_PREFIX = 'secret.'
 
 export const EMPTY_CONFIGURATION: Configuration = {
@@ -35,7 +35,7 @@ export function columnsOf<K extends ResourceKind>(kind: K, resource: Resources[K
   return { doc: JSON.stringify(kind === 'destinations' ? encryptDestination(resource as Destination, box) : resource) }
 }
 
-/** The doc that is kept of a deleted resource because other rows refer to it. It contains no secrets. Null: the row is removed. */
+/** The doc that is kept of a deleted resource because other rows refer to it. It contains no secrets. Null if the row is deleted. */
 export function docOfDeleted<K extends ResourceKind>(kind: K, resource: Resources[K]): string | null {
   if (kind === 'destinations') return JSON.stringify(destinationWithoutSecrets(resource as Destination))
   return kind === 'sources' ? JSON.stringify(resource) : null

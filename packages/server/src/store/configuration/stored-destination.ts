@@ -13,23 +13,23 @@ export function encryptDestination(destination: Destination, box: SecretBox): St
   return kind.withSecrets(kind.toStored(destination), (text, context) => box.seal(text, context))
 }
 
-/** Throws SecretBoxError for what the key does not open. */
+/** Throws SecretBoxError if the key does not decrypt a secret. */
 export function decryptDestination(stored: StoredDestination, box: SecretBox): Destination {
   const kind = kindOf(stored)
   return kind.fromStored(kind.withSecrets(stored, (text, context) => box.open(text, context)))
 }
 
-/** The same, sealed in another way. */
-export function reencryptDestination(stored: StoredDestination, reseal: Sealing): StoredDestination {
-  return kindOf(stored).withSecrets(stored, reseal)
+/** Replaces each encrypted text by the result of `reencrypt`. */
+export function reencryptDestination(stored: StoredDestination, reencrypt: Sealing): StoredDestination {
+  return kindOf(stored).withSecrets(stored, reencrypt)
 }
 
-/** A deleted destination: kept for what still refers to it, without anything that could be decrypted. */
+/** The form of a deleted destination. It is kept because rows refer to it, and contains nothing that could be decrypted. */
 export function destinationWithoutSecrets(destination: Destination | StoredDestination): StoredDestination {
   return kindOf(destination).withoutSecrets(destination as StoredDestination)
 }
 
-/** How many texts are sealed in it. */
+/** The number of encrypted texts in it. */
 export function secretCount(stored: StoredDestination): number {
   let count = 0
   reencryptDestination(stored, (text) => {

@@ -16,7 +16,7 @@ export async function suppress(
   return added
 }
 
-/** `sourceId` null: of all sources. Returns in how many sources the user was suppressed. */
+/** If `sourceId` is null, for all sources. Returns the number of sources in which the user was suppressed. */
 export async function unsuppress(change: ConfigurationChange, userId: string, sourceId: string | null): Promise<number> {
   const { suppressions } = change.configuration
   const asked = sourceId === null ? [...suppressions.keys()] : [sourceId]

@@ -10,54 +10,54 @@ import type { Destination } from '../port/model.ts'
 import { destinationWithoutSecrets, reencryptDestination, type StoredDestination } from './stored-destination.ts'
 
 export interface DestinationEncryption {
-  /** Seals what was plain. */
-  seal: Sealing
-  /** What to do with a text that is sealed already. */
-  reseal: Sealing
+  /** Encrypts a plain text. */
+  encrypt: Sealing
+  /** Converts a text that is already encrypted. */
+  reencrypt: Sealing
 }
 
-/** With one key: what is sealed already must open with it, and stays as it is. */
+/** Encryption with one key. Texts that are already encrypted must be encrypted with that key, and stay unchanged. */
 export function encryptionWith(box: SecretBox): DestinationEncryption {
   return {
-    seal: (text, context) => box.seal(text, context),
-    reseal(sealed, context) {
-      box.open(sealed, context)
-      return sealed
+    encrypt: (text, context) => box.seal(text, context),
+    reencrypt(encrypted, context) {
+      box.open(encrypted, context)
+      return encrypted
     },
   }
 }
 
-/** The doc of a destination, plain or sealed, as it is stored now. Throws SecretBoxError. */
-export function encryptedDestinationDoc(text: string, isDeleted: boolean, { seal, reseal }: DestinationEncryption): string {
+/** Converts the doc of a destination, plain or encrypted, to its current form. Throws SecretBoxError. */
+export function encryptedDestinationDoc(text: string, isDeleted: boolean, { encrypt, reencrypt }: DestinationEncryption): string {
   const doc = JSON.parse(text) as Destination | StoredDestination
-  // Destinations that were deleted before this version may have secrets that no key opens any more.
+  // Destinations that were deleted before this version may have secrets that no known key decrypts.
   if (isDeleted) return JSON.stringify(destinationWithoutSecrets(doc))
-  if ('sealedUrls' in doc) return JSON.stringify(reencryptDestination(doc, reseal))
+  if ('sealedUrls' in doc) return JSON.stringify(reencryptDestination(doc, reencrypt))
   // Only webhooks were ever stored with plain URLs and headers. Their secrets were encrypted already.
   const { urls, headers, ...rest } = doc
-  const secrets = reencryptDestination({ ...rest, sealedUrls: [], sealedHeaders: {} }, reseal)
+  const secrets = reencryptDestination({ ...rest, sealedUrls: [], sealedHeaders: {} }, reencrypt)
   const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }
-  const { sealedUrls, sealedHeaders } = reencryptDestination(plain, seal)
+  const { sealedUrls, sealedHeaders } = reencryptDestination(plain, encrypt)
   return JSON.stringify({ ...secrets, sealedUrls, sealedHeaders })
 }
 
-/** The doc of an attempt. Undefined: there is no credential in it. */
+/** Removes credentials from the doc of an attempt. Returns undefined if it contains none. */
 export function redactAttempt(text: string): string | undefined {
   const doc = JSON.parse(text) as AttemptDoc
   const urls = doc.u.map(hiddenUrl)
   return urls.every((url, at) => url === doc.u[at]) ? undefined : JSON.stringify({ ...doc, u: urls })
 }
 
-/** What an audit entry says of a destination. Undefined: there is no credential in it. */
+/** Removes credentials from a destination in an audit entry. Returns undefined if it contains none. */
 export function redactAudit(text: string): string | undefined {
-  const said = JSON.parse(text) as { urls?: unknown; headers?: unknown }
-  const { urls, headers } = said
+  const entry = JSON.parse(text) as { urls?: unknown; headers?: unknown }
+  const { urls, headers } = entry
   const hidden = {
-    ...said,
+    ...entry,
     ...(Array.isArray(urls) && { urls: urls.map((url) => (typeof url === 'string' ? hiddenUrl(url) : url)) }),
     ...(typeof headers === 'object' &&
       headers !== null && { headers: Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN])) }),
   }
   const written = JSON.stringify(hidden)
-  return written === JSON.stringify(said) ? undefined : written
+  return written === JSON.stringify(entry) ? undefined : written
 }

@@ -1,7 +1,7 @@
-// Users whose messages must not be sent any more, from the moment this node knows of a deletion until its purge is over. A purge
-// takes time, and messages that it has not reached yet are still in the store, in memory, or on their way from one to the other.
-// Every message that the store hands to delivery passes through here; a deleted one comes without its content, as if it had been
-// purged already. A message that is in flight at that moment is not called back. Used by every store.
+// Users whose messages must not be sent any more, from the moment this node learns of a deletion until its purge is complete. A purge
+// takes time, and messages that it has not reached yet are still in the store, in memory, or being passed from the store to delivery.
+// Every message that the store passes to delivery goes through here. The content of a deleted message is removed, as if it had been
+// purged already. A request that is in flight at that moment is not cancelled. Used by both adapters.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { ClaimedShipment, IsDeleted, RowId, SegmentContent, ShipmentConsumer } from '../store.ts'
@@ -9,7 +9,7 @@ import { isOfUsers } from './purged-content.ts'
 
 /** The messages that a deletion is about. */
 export interface DeletedMessages {
-  /** Null: of every source. */
+  /** Null means all sources. */
   sourceIds: ReadonlySet<string> | null
   userIds: ReadonlySet<string>
   /** Whether the deletion covers messages accepted in this segment. Later ones are not deleted. */
@@ -32,13 +32,13 @@ export class DeletedUsers {
     return this.#open.keys()
   }
 
-  /** When it returns, no message that the deletion covers will be sent any more. */
+  /** When this returns, no message that the deletion covers will be sent any more. */
   add(deletion: RowId, deleted: DeletedMessages): void {
     this.#open.set(deletion, deleted)
     this.#consumer()?.dropMessages((...message) => isDeleted(deleted, ...message))
   }
 
-  /** Call it when the purge is over, and every read that began before has ended. */
+  /** Must be called only when the purge is complete and every read that began before has ended. */
   remove(deletion: RowId): void {
     this.#open.delete(deletion)
   }

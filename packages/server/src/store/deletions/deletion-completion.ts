@@ -1,13 +1,13 @@
-// Looks at deletion requests that may have ended, one per step. The end of a request is recorded, so that lists need not count its
-// attempts. After the retention time, the users in it are replaced by pseudonyms. A delete message that failed and is
-// replayed opens its request again.
+// Checks deletion requests that may be complete, one per step. The final state of a request is recorded, so that lists need not count its
+// attempts. After the retention time, the user ids in it are replaced by pseudonyms. Replaying a delete message that failed opens its
+// request again.
 
 import type { RowId } from '../port/model.ts'
 import type { DeletionRows } from './deletion-rows.ts'
 import { countTargets, stateOf } from './deletion-state.ts'
 import { pseudonymOf } from './pseudonyms.ts'
 
-/** Looks at the first request after `after`. Returns its row id, or null if there is none. */
+/** Checks the first request after `after`. Returns its row id, or null if there is none. */
 export async function completeStep<Id extends RowId>(
   rows: DeletionRows<Id>,
   after: Id,
@@ -23,7 +23,7 @@ export async function completeStep<Id extends RowId>(
     if (state === 'finished' || state === 'failed') await rows.end(row.num, (ended = state))
   }
   if (ended !== null && row.createdAtMs < beforeMs) {
-    await rows.rename(
+    await rows.replaceUserIds(
       row.num,
       userIds,
       userIds.map((userId) => pseudonymOf(userId, pseudonymKey)),

@@ -1,4 +1,4 @@
-// Deletion requests as they are asked for, with their state per user, source and destination, and who is suppressed.
+// Lists and details of deletion requests, with their state per user, source and destination, and the list of suppressed users.
 
 import { groupBy } from '../history/group-by.ts'
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
@@ -8,13 +8,13 @@ import { InvalidCursor, type Page, type PageRequest } from '../port/pages.ts'
 import type { DeletionRow, DeletionRows, TargetRow } from './deletion-rows.ts'
 import { countTargets, type StateCounts, stateOf, targetState } from './deletion-state.ts'
 
-/** Users of the requests that one page may look through before it answers with what it has. */
+/** One page looks at no more than this many users of requests before it returns what it has found. */
 const USERS_PER_PAGE = 200_000
-/** Each may have thousands of users. */
+/** Requests that are read at once. Each may have thousands of users. */
 const REQUESTS_AT_ONCE = 20
-/** With a request itself; a request may have many more. */
+/** The number of targets that are returned with a request. A request may have many more. */
 const TARGETS_SHOWN = 1_000
-/** Users whose targets are asked for together. */
+/** Users whose targets are read at once. */
 const USERS_AT_ONCE = 250
 
 /** A filter with both the user's id and pseudonym, because requests that ended long ago contain only the pseudonym. */

@@ -47,12 +47,12 @@ export interface DeletionRows<Id extends RowId> {
   targets(deletion: Id, userIds: readonly string[]): Awaitable<readonly TargetRow<Id>[]>
   /** Ordered by source and user, starting at `source` and `userId`. */
   suppressions(filter: SuppressionFilter, source: Id, userId: string, limit: number): Awaitable<readonly SuppressionRow<Id>[]>
-  /** Whether any request still has the ids of users. */
+  /** Whether any request still has user ids instead of pseudonyms. */
   hasUserIds(): Awaitable<boolean>
 
-  /** The first request after `after` that still has the ids of users, and that has not ended or was created before `beforeMs`. */
+  /** The first request after `after` that still has user ids, and that has not ended or was created before `beforeMs`. */
   nextWithUserIds(after: Id, beforeMs: number): Awaitable<DeletionRow<Id> | undefined>
   end(deletion: Id, ended: 'finished' | 'failed'): Awaitable<void>
   /** Replaces each user by the pseudonym at the same index. */
-  rename(deletion: Id, userIds: readonly string[], pseudonyms: readonly string[]): Awaitable<void>
+  replaceUserIds(deletion: Id, userIds: readonly string[], pseudonyms: readonly string[]): Awaitable<void>
 }

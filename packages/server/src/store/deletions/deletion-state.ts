@@ -6,19 +6,19 @@ import type { DeletionRow, DeletionRows, TargetProgress } from './deletion-rows.
 
 export type StateCounts = Record<DeletionState, number>
 
-/** How many targets of a request are in each state. A user of a source without destinations is one target, which is finished after the purge. */
+/** Counts the targets of a request by state. A user of a source without destinations is one target, which is finished after the purge. */
 export async function countTargets<Id extends RowId>(
   rows: DeletionRows<Id>,
   { num, sources, isPurged }: DeletionRow<Id>,
   users: number,
 ): Promise<StateCounts> {
   const counts: StateCounts = { pending: 0, running: 0, finished: 0, failed: 0 }
-  const told = new Set<Id>()
+  const withDestinations = new Set<Id>()
   for (const { source, count, ...progress } of await rows.progress(num)) {
-    told.add(source)
+    withDestinations.add(source)
     counts[targetState(progress, isPurged)] += count
   }
-  counts[targetState(null, isPurged)] += ((JSON.parse(sources) as Id[]).length - told.size) * users
+  counts[targetState(null, isPurged)] += ((JSON.parse(sources) as Id[]).length - withDestinations.size) * users
   return counts
 }
 

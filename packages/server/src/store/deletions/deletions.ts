@@ -22,7 +22,7 @@ export interface DeletionDraft extends NewDeletion {
   targets: readonly { sourceId: string; destinationIds: readonly string[] }[]
 }
 
-interface Parts<Change> {
+interface Deps<Change> {
   change: <T>(work: (change: Change) => Promise<T>) => Promise<T>
   secrets: Pick<SecretStore, 'getOrCreate'>
   /** Each answer comes from one snapshot. */
@@ -33,29 +33,29 @@ interface Parts<Change> {
 }
 
 export abstract class Deletions<Change extends ConfigurationChange, Written, Id extends RowId> implements DeletionStore {
-  readonly #parts: Parts<Change>
+  readonly #deps: Deps<Change>
   readonly #oldest: Id
   #pseudonymKey: Promise<string> | undefined
 
-  constructor(parts: Parts<Change>, oldest: Id) {
-    this.#parts = parts
+  constructor(deps: Deps<Change>, oldest: Id) {
+    this.#deps = deps
     this.#oldest = oldest
   }
 
   /** Writes the request and its delete messages, which cannot be claimed yet. */
   protected abstract write(change: Change, draft: DeletionDraft): Awaitable<Written>
-  /** Called after the commit. Begins the purge, and lets the delete messages be claimed once no more messages of the users are sent. */
+  /** Called after the commit. Starts the purge, and makes the delete messages claimable once no more messages of the users are sent. */
   protected abstract begin(written: Written, draft: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void>
   /** See deletion-completion.ts. */
   protected abstract completeStep(after: Id, beforeMs: number, pseudonymKey: string): Promise<Id | null>
 
   create: DeletionStore['create'] = async (wanted, audit) => {
     const id = newId('del')
-    const { draft, written } = await this.#parts.change(async (change) => {
+    const { draft, written } = await this.#deps.change(async (change) => {
       const asked = resolve(wanted, change.configuration)
       const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }
-      const sourceIds = concerned(change.configuration, deletion.sourceIds)
-      const atMs = Math.floor(this.#parts.nowMs())
+      const sourceIds = affectedSourceIds(change.configuration, deletion.sourceIds)
+      const atMs = Math.floor(this.#deps.nowMs())
       const enabled = [...change.configuration.destinations.values()].filter((destination) => destination.enabled)
       const targets = sourceIds.map((sourceId) => ({
         sourceId,
@@ -69,29 +69,29 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
     })
     const destinationIds = new Set(draft.targets.flatMap((target) => target.destinationIds))
     await this.begin(written, draft, destinationIds)
-    for (const destinationId of destinationIds) this.#parts.consumer()?.wake(destinationId)
+    for (const destinationId of destinationIds) this.#deps.consumer()?.wake(destinationId)
     const detail = await this.one(id)
-    if (detail === undefined) throw new Error(`deletion ${id} is not there`)
+    if (detail === undefined) throw new Error(`deletion ${id} does not exist after its commit`)
     return detail
   }
 
-  list: DeletionStore['list'] = async (filter, page) => this.#parts.reads.list(await this.#named(filter), page)
-  one: DeletionStore['one'] = (id) => this.#parts.reads.one(id)
-  targets: DeletionStore['targets'] = async (id, filter, page) => this.#parts.reads.targets(id, await this.#named(filter), page)
-  suppressions: DeletionStore['suppressions'] = (filter, page) => this.#parts.reads.suppressions(filter, page)
+  list: DeletionStore['list'] = async (filter, page) => this.#deps.reads.list(await this.#query(filter), page)
+  one: DeletionStore['one'] = (id) => this.#deps.reads.one(id)
+  targets: DeletionStore['targets'] = async (id, filter, page) => this.#deps.reads.targets(id, await this.#query(filter), page)
+  suppressions: DeletionStore['suppressions'] = (filter, page) => this.#deps.reads.suppressions(filter, page)
   pseudonym: DeletionStore['pseudonym'] = async (userId) => pseudonymOf(userId, await this.#key())
 
   suppress: DeletionStore['suppress'] = (wanted, audit) =>
-    this.#parts.change(async (change) => {
+    this.#deps.change(async (change) => {
       const suppressions = resolve(wanted, change.configuration)
-      const sourceIds = concerned(change.configuration, suppressions.sourceIds)
-      const added = await suppress(change, sourceIds, [...new Set(suppressions.userIds)], Math.floor(this.#parts.nowMs()))
+      const sourceIds = affectedSourceIds(change.configuration, suppressions.sourceIds)
+      const added = await suppress(change, sourceIds, [...new Set(suppressions.userIds)], Math.floor(this.#deps.nowMs()))
       if (added > 0) await change.note(audit?.(suppressions, null))
       return added
     })
 
   unsuppress: DeletionStore['unsuppress'] = (userId, sourceId, audit) =>
-    this.#parts.change(async (change) => {
+    this.#deps.change(async (change) => {
       const removed = await unsuppress(change, userId, sourceId)
       if (removed > 0) await change.note(audit?.(null, { userId, sourceId }))
       return removed
@@ -99,19 +99,19 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
 
   /** Records which requests have ended, and replaces the users of those created before `beforeMs` with pseudonyms. */
   async end(beforeMs: number): Promise<void> {
-    if (!(await this.#parts.reads.hasUserIds())) return
+    if (!(await this.#deps.reads.hasUserIds())) return
     const key = await this.#key()
     let after: Id | null = this.#oldest
-    while (after !== null && !this.#parts.isClosed()) after = await this.completeStep(after, beforeMs, key)
+    while (after !== null && !this.#deps.isClosed()) after = await this.completeStep(after, beforeMs, key)
   }
 
-  async #named({ userId, state }: DeletionFilter): Promise<DeletionQuery> {
+  async #query({ userId, state }: DeletionFilter): Promise<DeletionQuery> {
     return userId === undefined ? { state } : { state, user: { userId, pseudonym: await this.pseudonym(userId) } }
   }
 
-  /** Made when it is first needed. */
+  /** Created when it is first needed. */
   #key(): Promise<string> {
-    this.#pseudonymKey ??= this.#parts.secrets.getOrCreate('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
+    this.#pseudonymKey ??= this.#deps.secrets.getOrCreate('pseudonym_key', newPseudonymKey()).catch((error: unknown) => {
       this.#pseudonymKey = undefined
       throw error
     })
@@ -119,8 +119,8 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
   }
 }
 
-/** Null: every source there is. */
-function concerned({ sources }: Configuration, sourceIds: readonly string[] | null): string[] {
+/** The ids of the given sources, or of all sources if `sourceIds` is null. Throws if a source does not exist. */
+function affectedSourceIds({ sources }: Configuration, sourceIds: readonly string[] | null): string[] {
   const ids = [...new Set(sourceIds ?? sources.keys())]
   for (const id of ids) if (!sources.has(id)) throw new Error(`unknown source ${id}`)
   return ids

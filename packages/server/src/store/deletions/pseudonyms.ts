@@ -1,5 +1,5 @@
-// The names under which users stand in what is kept for long: a keyed hash, so that a user can be looked up by whoever has
-// the id, and the id cannot be guessed from the file alone. The key is one of the store's sealed secrets.
+// Pseudonyms of users, which replace their ids in records that are kept for a long time. A pseudonym is a keyed hash: whoever knows the id can
+// find the user's records, and the id cannot be guessed from the file alone. The key is one of the store's encrypted secrets.
 
 import { createHmac, randomBytes } from 'node:crypto'
 
@@ -7,7 +7,7 @@ export function newPseudonymKey(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Half of a surrogate pair, which has no form in UTF-8: all of them would become the same. */
+/** Half of a surrogate pair. UTF-8 cannot encode it: all of them would become the same replacement character. */
 const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
 
 export function pseudonymOf(userId: string, key: string): string {

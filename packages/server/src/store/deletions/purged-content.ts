@@ -1,4 +1,4 @@
-// A segment as it is left when users' messages are taken out of it: the rule of a purge, the same wherever segments are stored.
+// Removes users' messages from the content of a segment. Both adapters purge with this.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { packBody, unpackBody } from '../encoding/body-bytes.ts'
@@ -8,30 +8,30 @@ import { readStoredBody, writeStoredBody } from '../port/stored-messages.ts'
 export interface PurgedContent {
   keys: Uint8Array
   body: Uint8Array
-  /** Nothing is left of the call: what came with all of its messages goes, too. */
+  /** Whether no message of the call remains, so that fields of the call itself, such as its IP address, are removed too. */
   isEmpty: boolean
-  /** Those of the users' messages that were accepted; duplicates among them were owed to nobody. */
+  /** The indexes of the purged messages, without duplicates, which were never accepted. */
   indexes: number[]
 }
 
-/** `possible`: the indexes whose keys speak for one of the users. Undefined when none of them is theirs. */
+/** `possible`: the indexes of messages whose keys match one of the users. Returns undefined if none of these messages is theirs. */
 export function withoutUsers(
   row: { body: Uint8Array; keys: Uint8Array; absent: readonly number[] },
   possible: readonly number[],
   userIds: ReadonlySet<string>,
 ): PurgedContent | undefined {
-  // With the duplicates, whose bytes are there too.
+  // Includes the duplicates, whose bytes are stored too.
   const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
   const { isUnreadable } = content
   const items = isUnreadable ? Array.from({ length: row.keys.length / (KEY_WORDS * 4) }, () => null) : [...content.items]
   // A damaged body that may contain messages of the users is removed as a whole: the rest cannot be read, and its bytes may still show theirs.
   const theirs = isUnreadable ? possible : possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
   if (theirs.length === 0) return undefined
-  // A copy of its own, whatever kind of bytes came.
+  // A copy, because the bytes may be a slice of a larger buffer.
   const words = new Uint32Array(new Uint8Array(row.keys).buffer)
   for (const index of [...theirs, ...row.absent]) {
     items[index] = null
-    // The message's own key stays: a late retry of it is still a duplicate. What points to the user goes.
+    // The key of the message is kept, so that a late retry of it is still a duplicate. The hashes of the user are removed.
     clearUser(words, index * KEY_WORDS)
   }
   const isEmpty = items.every((item) => item == null)

@@ -1,5 +1,4 @@
-// The doc column of attempts: requests and ended messages as short arrays, because there is one for every request ever
-// made. Written where the outcomes are.
+// The doc column of attempts: requests and ended deliveries as short arrays, because there is a doc for every attempt ever made.
 
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { AttemptRecord, FinalStateName, Part, RequestRecord, RowId } from '../store.ts'
@@ -23,12 +22,15 @@ type StoredRequest = [
 ]
 
 export interface AttemptDoc {
-  /** URLs, referred to by their place, without the values of their queries, which may be credentials. */
+  /** URLs, which requests refer to by index. Without the values of their queries, which may be credentials. */
   u: string[]
   r: StoredRequest[]
-  /** What ended: state, reason, indexes. */
+  /** The deliveries that ended: state, reason, indexes. */
   f: [state: FinalStateName, reason: string | null, indexes: readonly number[]][]
-  /** Of requests that carried others' messages too: their places in `r`, whose record says what they carried, and there what. */
+  /**
+   * For requests that also contained messages of other records: their indexes in `r`, the origin whose record lists the contents, and, in that
+   * record, the contents.
+   */
   g?: [requests: number[], lead: RowId, parts?: StoredPart[]][]
 }
 
@@ -40,12 +42,24 @@ export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'reque
     let url = urls.indexOf(shown)
     if (url === -1) url = urls.push(shown) - 1
     const { startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart } = request
-    // A success on a warm connection, which is nearly all of them, has nothing more to say.
+    // A success over a reused connection, which nearly all requests are, has no further fields.
     if (reason === null && connectMs === null && dnsMs === null && tlsMs === null && error === null && responseStart === null)
-      stored.push([url, startedAtMs, status, brief(totalMs), brief(firstByteMs), address, indexes])
+      stored.push([url, startedAtMs, status, rounded(totalMs), rounded(firstByteMs), address, indexes])
     else {
-      const times = [brief(dnsMs), brief(connectMs), brief(tlsMs)] as const
-      stored.push([url, startedAtMs, status, brief(totalMs), brief(firstByteMs), address, indexes, ...times, reason, error, responseStart])
+      const times = [rounded(dnsMs), rounded(connectMs), rounded(tlsMs)] as const
+      stored.push([
+        url,
+        startedAtMs,
+        status,
+        rounded(totalMs),
+        rounded(firstByteMs),
+        address,
+        indexes,
+        ...times,
+        reason,
+        error,
+        responseStart,
+      ])
     }
   }
   const doc: AttemptDoc = { u: urls, r: stored, f: finals.map(({ state, reason, indexes }) => [state, reason, indexes]) }
@@ -54,12 +68,12 @@ export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'reque
   return JSON.stringify(doc)
 }
 
-/** The urls column of shipments: which of the destination's URLs are left, told as in an attempt. */
+/** The urls column of shipments: the destination's URLs that are still to be tried, without query values, as in attempts. */
 export function writeOwedUrls(urls: readonly string[] | null): string | null {
   return urls === null ? null : JSON.stringify(urls.map(hiddenUrl))
 }
 
-/** The requests of one batch to its URLs stand together, and what they carried is written once. */
+/** The requests of one batch to its URLs are adjacent, and their contents are written once. */
 function gatheredOf(requests: readonly RequestRecord[]): NonNullable<AttemptDoc['g']> {
   const all: NonNullable<AttemptDoc['g']> = []
   for (const [at, { gathered, indexes }] of requests.entries()) {
@@ -78,7 +92,7 @@ function gatheredOf(requests: readonly RequestRecord[]): NonNullable<AttemptDoc[
 
 export function requestsOf(doc: AttemptDoc): RequestRecord[] {
   return doc.r.map((stored, at) => {
-    const gathered = doc.g?.find(([places]) => places.includes(at))
+    const gathered = doc.g?.find(([requests]) => requests.includes(at))
     const [url, startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart] = stored
     return {
       url: doc.u[url] as string,
@@ -103,8 +117,8 @@ function partOf([origin, segment, indexes]: StoredPart): Part {
   return { origin, segment, indexes }
 }
 
-function brief(ms: number): number
-function brief(ms: number | null): number | null
-function brief(ms: number | null): number | null {
+function rounded(ms: number): number
+function rounded(ms: number | null): number | null
+function rounded(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms * 100) / 100
 }

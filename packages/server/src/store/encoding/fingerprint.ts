@@ -1,14 +1,14 @@
-// What stands for a messageId where duplicates are looked for: 128 bits of a seeded hash, computed without allocation.
-// Two different ids share one with a probability of 2^-128 per pair: at 10^9 messages about 10^-21. The seed is secret
-// and differs by source, so that nobody can prepare an id that silences another's. SHA-1 and SHA-256 by
-// node:crypto take 1.5 µs per id here, this 0.5 µs (bench/service/dedup.ts).
+// Fingerprints of messageIds, by which duplicates are found: 128 bits of a seeded hash, computed without allocation. Two different ids have the same
+// fingerprint with a probability of 2^-128 per pair, which is about 10^-21 for 10^9 messages. The seed is secret and differs by source, so
+// nobody can construct an id that suppresses another message. SHA-1 and SHA-256 of node:crypto take 1.5 µs per id, this takes 0.5 µs
+// (bench/service/dedup.ts).
 
-/** Words of a fingerprint in a Uint32Array. */
+/** The number of 32-bit words of a fingerprint. */
 export const FINGERPRINT_WORDS = 4
 
 export type Seed = readonly [number, number, number, number]
 
-/** Writes the fingerprint of a text at `at`. */
+/** Writes the fingerprint of a text to `into`, starting at `at`. */
 export function fingerprint(text: string, seed: Seed, into: Uint32Array, at: number): void {
   let a = seed[0]
   let b = seed[1]
@@ -26,7 +26,7 @@ export function fingerprint(text: string, seed: Seed, into: Uint32Array, at: num
     c ^= b >>> 16
     d ^= c >>> 14
   }
-  // Each word is finished with the others and the length, so that every bit of the result depends on every unit.
+  // Each word is mixed with the others and with the length, so that every bit of the result depends on every code unit.
   a = mix(a ^ length ^ Math.imul(b, 0x7feb352d))
   b = mix(b ^ c ^ a)
   c = mix(c ^ d ^ b)
@@ -37,13 +37,13 @@ export function fingerprint(text: string, seed: Seed, into: Uint32Array, at: num
   into[at + 3] = d
 }
 
-/** 32 bits of the same hash, to find a user's messages without reading them all. Zero stands for no user. */
+/** 32 bits of the same hash, to find a user's messages without reading all messages. Zero means no user, so it is never returned. */
 export function userHash(text: string, seed: Seed): number {
   fingerprint(text, seed, scratch, 0)
   return (scratch[0] as number) || 1
 }
 
-/** A seed of its own for each source. */
+/** Returns a different seed for each source. */
 export function sourceSeed(sourceId: string, seed: Seed): Seed {
   fingerprint(sourceId, seed, scratch, 0)
   return [scratch[0] as number, scratch[1] as number, scratch[2] as number, scratch[3] as number]

@@ -4,7 +4,7 @@
 
 import type { RowId } from '../port/model.ts'
 
-/** An answer of a row port. In SQLite's threads it must not be a promise, because no other message may be handled before the transaction ends. */
+/** The result of a row port's method. In SQLite's threads it must not be a promise, because no other message may be handled before the transaction ends. */
 export type Awaitable<T> = T | Promise<T>
 
 /**
@@ -12,9 +12,9 @@ export type Awaitable<T> = T | Promise<T>
  * PostgreSQL, so only this does arithmetic with them.
  */
 export interface RowOrder<Id extends RowId = RowId> {
-  /** Before every row there can be. */
+  /** Less than or equal to every row id. */
   readonly oldest: Id
-  /** After every row there can be. */
+  /** Greater than or equal to every row id. */
   readonly newest: Id
   /** How far the time in a row id may differ from the clock of the process that wrote the row. */
   readonly skewMs: number

@@ -1,10 +1,10 @@
-// The keys column of a segment: of each message, the fingerprint of its messageId and the hashes of its user, so that
-// duplicates, one message and one user are found without reading a body.
+// The keys column of a segment: for each message, the fingerprint of its messageId and the hashes of its user. With these, duplicates, a messageId
+// and the messages of a user are found without reading bodies.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { FINGERPRINT_WORDS, fingerprint, type Seed, userHash } from './fingerprint.ts'
 
-/** Fingerprint, hash of userId, hash of anonymousId (of an alias: previousId). */
+/** The fingerprint, the hash of the userId, and the hash of the anonymousId (for an alias, of the previousId). */
 export const KEY_WORDS = FINGERPRINT_WORDS + 2
 
 export function writeKeys(
@@ -29,22 +29,22 @@ export function fingerprintAt(keys: Uint8Array, index: number): Uint32Array {
   return new Uint32Array(copyOf(keys.subarray(index * KEY_WORDS * 4, (index * KEY_WORDS + FINGERPRINT_WORDS) * 4)))
 }
 
-/** False for a message that was found to be a duplicate, or was purged. */
+/** Whether there is a fingerprint at `at`. Duplicates have none. */
 export function isKey(words: Uint32Array, at: number): boolean {
   return words[at] !== 0 || words[at + 1] !== 0 || words[at + 2] !== 0 || words[at + 3] !== 0
 }
 
-/** Whoever asks for the message finds it elsewhere, or nowhere. */
+/** Clears the fingerprint of a duplicate, so that a search for its messageId does not find this copy. */
 export function clearFingerprint(words: Uint32Array, at: number): void {
   words.fill(0, at, at + FINGERPRINT_WORDS)
 }
 
-/** What points to the message's user. */
+/** Clears the hashes of the message's user. */
 export function clearUser(words: Uint32Array, at: number): void {
   words.fill(0, at + FINGERPRINT_WORDS, at + KEY_WORDS)
 }
 
-/** Indexes of the messages that may be of a user whose hash is in the set. */
+/** The indexes of messages that may be of a user whose hash is in the set. */
 export function candidates(keys: Uint8Array, hashes: ReadonlySet<number>): number[] {
   const words = new Uint32Array(copyOf(keys))
   const found: number[] = []
@@ -59,7 +59,7 @@ export function indexOfKey(keys: Uint8Array, fingerprintWords: Uint32Array): num
   return indexOfFingerprint(new Uint32Array(copyOf(keys)), fingerprintWords, KEY_WORDS)
 }
 
-/** Its place among entries of `stride` words, from one of them on; -1 when it is not there. */
+/** The index of the fingerprint among entries of `stride` words, starting at the entry `from`. Returns -1 if it is not found. */
 export function indexOfFingerprint(words: Uint32Array, fingerprintWords: Uint32Array, stride: number, from = 0): number {
   for (let base = from * stride, index = from; base < words.length; base += stride, index++) {
     if (
@@ -74,7 +74,7 @@ export function indexOfFingerprint(words: Uint32Array, fingerprintWords: Uint32A
   return -1
 }
 
-/** In memory of its own, which begins where words may: a Buffer lies anywhere in a larger one, and its slices do too. */
+/** Copies to new memory, which is aligned for 32-bit words. A Buffer may begin at any offset of a larger one. */
 function copyOf(keys: Uint8Array): ArrayBuffer {
   return new Uint8Array(keys).buffer
 }

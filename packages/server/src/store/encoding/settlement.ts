@@ -1,11 +1,11 @@
-// A settlement on its way to the rows: attempts in the form they are stored in, and the refusal of one that does not add
-// up. For each origin, the deliveries that come in and those that go out must be the same: compared by how many,
-// by their sum and by the sum of their squares, which no one delivery lost, doubled or swapped for another leaves unchanged.
+// Prepares a settlement for the rows: converts attempts to the form in which they are stored, and rejects a settlement that is not balanced. For
+// each origin, the deliveries before and after must be the same. Their count, the sum of their indexes and the sum of the squares
+// are compared: losing, duplicating or swapping a single delivery always changes one of these.
 
 import type { AttemptRecord, Part, RowId, Settlement } from '../store.ts'
 import { writeAttemptDoc } from './attempt-doc.ts'
 
-/** An attempt record with its requests already in the form they are stored in. */
+/** An attempt record with its requests in the form in which they are stored. */
 export interface RecordRow<Id extends RowId = RowId> {
   origin: Id
   segment: Id
@@ -46,7 +46,7 @@ export function assertBalanced({ destinationId, done, kept, remaining, records }
   for (const { origin, finals } of records) for (const { indexes } of finals) add(origin, indexes, -1)
   for (const [origin, [count, sum, squares]] of sums) {
     if (count === 0 && sum === 0 && squares === 0) continue
-    throw new Error(`a settlement for ${destinationId} does not add up: of ${origin}, ${count} deliveries are left without a state`)
+    throw new Error(`unbalanced settlement for ${destinationId}: ${count} deliveries of origin ${origin} would have no state`)
   }
 }
 

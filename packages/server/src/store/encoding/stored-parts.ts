@@ -3,7 +3,7 @@
 
 import type { Part, RowId } from '../port/model.ts'
 
-/** Parts as stored: 0 for all messages of the segment. Whoever reads leaves out what is absent from the segment. */
+/** A part as it is stored. Indexes are 0 for all messages of the segment; readers must leave out messages that are absent from it. */
 export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0]
 
 /**
@@ -20,7 +20,7 @@ export function storedParts(parts: readonly Part[]): string {
   return JSON.stringify(parts.map(({ origin, segment, indexes }) => [origin, segment, indexes]))
 }
 
-/** Which of a segment's messages a part or a route stands for. A purged message is still owed until its delivery is cancelled. */
+/** The indexes of the segment's messages that a part or a route refers to. Includes purged messages, whose deliveries are pending until they are cancelled. */
 export function owedIndexes(stored: readonly number[] | 0, count: number, absent: readonly number[] | null): number[] {
   const all = stored === 0 ? Array.from({ length: count }, (_, index) => index) : [...stored]
   if (absent === null || absent.length === 0) return all

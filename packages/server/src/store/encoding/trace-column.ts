@@ -1,5 +1,5 @@
-// The trace column of segments: the caller's traceparent, and behind a space its tracestate if it sent one. Null in nearly
-// every row, which costs a byte.
+// The trace column of segments: the caller's traceparent, followed by a space and its tracestate if there is one. Null in nearly every row, which
+// takes one byte.
 
 import type { TraceContext } from '../store.ts'
 

@@ -1,4 +1,4 @@
-// Who did what, as it is asked for: newest first.
+// Lists the audit log, newest first.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { AuditEntry, AuditFilter } from '../port/audit.ts'
@@ -7,7 +7,7 @@ import type { Page, PageRequest } from '../port/pages.ts'
 import type { AuditRow, AuditRows } from './audit-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, walk } from './paging.ts'
 
-/** Of one page: an entry may hold all of a destination, twice, and a page a thousand of them. */
+/** The maximum size of one page. An entry may contain a whole destination twice, and a page may have a thousand entries. */
 const BYTES_PER_PAGE = 8 * 1024 * 1024
 
 export async function listAudit<Id extends RowId>(

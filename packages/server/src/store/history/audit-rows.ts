@@ -23,7 +23,7 @@ export interface AuditTexts<Id extends RowId> {
 
 export interface AuditRows<Id extends RowId> {
   readonly order: RowOrder<Id>
-  /** Newest first, with row ids from `first` to `last`. With a subject: only its entries. */
+  /** Newest first, with row ids from `first` to `last`. With a subject, only its entries. */
   newest(subject: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly AuditRow<Id>[]>
   texts(ids: readonly Id[]): Awaitable<readonly AuditTexts<Id>[]>
 }

@@ -6,10 +6,10 @@ import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, StatQuery } 
 export interface BookRows {
   /** The ids of all destinations that are not deleted, oldest first. */
   destinations(): Awaitable<readonly string[]>
-  /** Has a row for each destination that was ever owed something. */
+  /** Has a row for each destination that ever had a delivery. */
   ledger(): Awaitable<readonly LedgerRow[]>
   recount(): Awaitable<readonly LedgerRow[]>
-  /** The time since which the oldest pending delivery is owed, for those of these destinations that have one. */
+  /** When the oldest pending delivery was created, for those of these destinations that have one. */
   oldestOf(destinationIds: readonly string[]): Awaitable<readonly OldestPending[]>
   /** The most recent rejection first. */
   rejections(): Awaitable<RejectionRow[]>

@@ -1,18 +1,18 @@
-// The questions of the port about the books: the ledger, rejections, counts over time, and the inspection of the store.
+// The reads of the books: the ledger, rejections, counts over time, and the inspection of the store.
 
 import { encryptionKeyIds } from '../configuration/encryption-key-ids.ts'
 import type { BooksStore, LedgerRow, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
 import { seriesOf, storedStep } from './stats.ts'
 
-const NOTHING = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
+const NO_COUNTS = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
 
 export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'> {
   /** A destination that was never owed anything has a row of zeros. */
   const withAll = async (counted: readonly LedgerRow[]): Promise<LedgerRow[]> => {
     const known = new Set(counted.map(({ destinationId }) => destinationId))
     const missing = (await rows.destinations()).filter((id) => !known.has(id))
-    return [...counted, ...missing.map((destinationId) => Object.assign({ destinationId }, NOTHING))]
+    return [...counted, ...missing.map((destinationId) => Object.assign({ destinationId }, NO_COUNTS))]
   }
   return {
     ledger: async () => withAll(await rows.ledger()),
@@ -31,7 +31,7 @@ export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'
 export async function inspectRows(rows: InspectedRows): Promise<StoreInspection> {
   const problems = await rows.problems()
   const storedBytes = await rows.storedBytes()
-  // Rows of a database that is damaged may not be readable at all; the damage is then what there is to tell.
+  // The rows of a damaged database may not be readable, so only the problems are reported.
   if (problems.length > 0) return { problems, ledger: [], recount: [], oldestMessageAtMs: null, secretKeyIds: [], storedBytes }
   return {
     problems,

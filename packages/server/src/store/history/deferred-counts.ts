@@ -1,5 +1,5 @@
-// Counts that nobody waits for: rejected calls and messages of suppressed users. They are added up on the main thread while
-// the ones before are being committed, so that a flood of bad calls is one row per source and code and not a queue.
+// Counts that no request waits for: rejected calls and messages of suppressed users. They are added up on the main thread while earlier counts
+// are being committed. So many bad calls need one row per source and code, and do not form a queue.
 
 import type { Rejection } from '../store.ts'
 
@@ -9,12 +9,12 @@ export interface CountBatch {
 }
 
 export class DeferredCounts {
-  readonly #write: (tally: CountBatch) => Promise<unknown>
+  readonly #write: (counts: CountBatch) => Promise<unknown>
   #rejections = new Map<string, Rejection>()
   #suppressed = new Map<string, number>()
   #writing: Promise<void> | null = null
 
-  constructor(write: (tally: CountBatch) => Promise<unknown>) {
+  constructor(write: (counts: CountBatch) => Promise<unknown>) {
     this.#write = write
   }
 
@@ -30,7 +30,7 @@ export class DeferredCounts {
     void this.flush()
   }
 
-  /** Until everything that was counted before is written, or cannot be because the store is closing. */
+  /** Resolves when all earlier counts are written, or could not be written because the store is closing. */
   flush(): Promise<void> {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = null
@@ -40,11 +40,11 @@ export class DeferredCounts {
 
   async #writeAll(): Promise<void> {
     while (this.#rejections.size > 0 || this.#suppressed.size > 0) {
-      const tally: CountBatch = { rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
+      const counts: CountBatch = { rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
       this.#rejections = new Map()
       this.#suppressed = new Map()
       try {
-        await this.#write(tally)
+        await this.#write(counts)
       } catch {
         return
       }

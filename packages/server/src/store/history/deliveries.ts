@@ -19,7 +19,7 @@ interface Search<Id extends RowId> {
   rows: DeliveryRows<Id>
   filter: DeliveryFilter
   destination: Id | null
-  choice: MessageMatcher<Id> | undefined
+  matcher: MessageMatcher<Id> | undefined
 }
 
 type Place = readonly (number | string)[]
@@ -35,7 +35,7 @@ interface Walk<Id extends RowId, Row> {
   deliveriesOf: (row: Row) => FoundDelivery<Id>[]
 }
 
-const LONGEST_STEP_OF_ATTEMPTS = 500
+const MAX_STEP_OF_ATTEMPTS = 500
 /** Docs of attempts that are in memory at once, in bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 /** Parts of shipments whose segments are asked for at once. */
@@ -52,7 +52,7 @@ export async function listDeliveries<Id extends RowId>(
 ): Promise<Page<DeliveryRow>> {
   const destination = filter.destinationId === undefined ? null : await rows.destination(filter.destinationId)
   if (destination === undefined) return { data: [], next: null }
-  const search = { rows, filter, destination, choice: await MessageMatcher.of(rows, filter) }
+  const search = { rows, filter, destination, matcher: await MessageMatcher.of(rows, filter) }
   const found = await find(search, page)
   return { data: await described(rows, found.data), next: found.next }
 }
@@ -73,7 +73,7 @@ async function find<Id extends RowId>(search: Search<Id>, page: PageRequest): Pr
 }
 
 async function collect<Id extends RowId, Row>(
-  { choice }: Search<Id>,
+  { matcher }: Search<Id>,
   walk: Walk<Id, Row>,
   limit: number,
 ): Promise<Page<FoundDelivery<Id>>> {
@@ -87,16 +87,16 @@ async function collect<Id extends RowId, Row>(
   }
   let seen = 0
   for await (const step of walk.steps) {
-    for (const rows of portions(opened(step), choice === undefined ? 1 : DELIVERIES_AT_ONCE, ({ deliveries }) => deliveries.length)) {
-      await choice?.look(rows.flatMap(({ row, deliveries }) => deliveries.slice(skipOf(row))))
+    for (const rows of portions(opened(step), matcher === undefined ? 1 : DELIVERIES_AT_ONCE, ({ deliveries }) => deliveries.length)) {
+      await matcher?.load(rows.flatMap(({ row, deliveries }) => deliveries.slice(skipOf(row))))
       for (const { row, deliveries } of rows) {
         const next = (nth: number): Page<FoundDelivery<Id>> => ({ data, next: JSON.stringify([letter, ...placeOf(row), nth]) })
         if (++seen > ROWS_PER_PAGE) return next(0)
         for (let nth = skipOf(row); nth < deliveries.length; nth++) {
           const delivery = deliveries[nth] as FoundDelivery<Id>
-          const isMeant = choice === undefined || choice.has(delivery)
-          if (isMeant === false) continue
-          if (isMeant === undefined || data.length === limit) return next(nth)
+          const isMatch = matcher === undefined || matcher.has(delivery)
+          if (isMatch === false) continue
+          if (isMatch === undefined || data.length === limit) return next(nth)
           data.push(delivery)
         }
       }
@@ -115,10 +115,10 @@ function pending<Id extends RowId>(
     for await (const step of rows.pending(destination, start.slice(0, -1))) {
       for (const some of portions(step, PARTS_AT_ONCE, ({ parts }) => parts.length)) {
         // Only for rows that may match the time range: a walk may pass a million others, whose segments are not needed.
-        const names = some.flatMap(({ parts }) =>
+        const segments = some.flatMap(({ parts }) =>
           parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])),
         )
-        const facts = new Map((await rows.heads([...new Set(names)], false)).map((each) => [each.seq, each]))
+        const facts = new Map((await rows.heads([...new Set(segments)], false)).map((each) => [each.seq, each]))
         yield some.map((row) => Object.assign(row, { facts }))
       }
     }
@@ -131,9 +131,9 @@ function pending<Id extends RowId>(
     deliveriesOf: ({ destination: to, attempts, replay, dueAtMs, parts, facts }) =>
       parts.flatMap(([origin, segment, stored]) => {
         const about = facts.get(segment)
-        // Of a segment that is no longer there, or of another time, nothing says how many messages are all of it.
+        // Without the segment, or if it is outside of the time range, the number of its messages is not known.
         if (!mayBeWithin(order, origin, filter) || (about === undefined && stored === 0)) return []
-        // A replay came to be owed when it was asked for.
+        // A replay was created when it was requested, not when the message was received.
         const acceptedMs = replay ? undefined : about?.receivedAtMs
         if (!isWithin(order, acceptedMs ?? order.msOf(origin), filter)) return []
         const atMs = attempts > 0 ? dueAtMs : null
@@ -143,7 +143,7 @@ function pending<Id extends RowId>(
   }
 }
 
-/** From the attempts, newest first: with a state `delivered` those alone, otherwise everything that ended. */
+/** Reads the attempts, newest first. With the state `delivered`, only delivered deliveries, otherwise all that ended. */
 function settled<Id extends RowId>(
   { rows, filter, destination }: Search<Id>,
   cursor: string | null,
@@ -155,7 +155,7 @@ function settled<Id extends RowId>(
     start[0],
     ({ id }) => order.before(id),
     (from, count) => rows.attempts(destination, state === 'delivered', firstRow(order, filter), from, count),
-    LONGEST_STEP_OF_ATTEMPTS,
+    MAX_STEP_OF_ATTEMPTS,
   )
   async function* withDocs() {
     for await (const step of attempts) {
@@ -194,12 +194,12 @@ function failures<Id extends RowId>({ rows, filter, destination }: Search<Id>, c
     ),
     placeOf: ({ id }) => [id],
     deliveriesOf: (failure) => {
-      const isAsked =
+      const isMatch =
         isWithin(order, failure.atMs, filter) &&
         (destination === null || failure.destination === destination) &&
         (state === undefined || failure.state === state) &&
         (reason === undefined || failure.reason === reason)
-      return isAsked ? [failure] : []
+      return isMatch ? [failure] : []
     },
   }
 }
@@ -218,15 +218,14 @@ async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readon
   })
 }
 
-/** What messages say of themselves. */
 async function fieldsOfMessages<Id extends RowId>(
   rows: DeliveryRows<Id>,
   places: readonly ResolvedDelivery<Id>[],
 ): Promise<MessageFields[]> {
   const bySegment = groupBy(places.keys(), (at) => (places[at] as ResolvedDelivery<Id>).segment)
-  const names = places.map(({ index }) => messageFields(null, index))
+  const fields = places.map(({ index }) => messageFields(null, index))
   for await (const { seq, content } of readSegments(rows, [...bySegment.keys()])) {
-    for (const at of bySegment.get(seq) ?? []) names[at] = messageFields(content, (places[at] as ResolvedDelivery<Id>).index)
+    for (const at of bySegment.get(seq) ?? []) fields[at] = messageFields(content, (places[at] as ResolvedDelivery<Id>).index)
   }
-  return names
+  return fields
 }

@@ -1,4 +1,4 @@
-// One delivery with all that happened to it: its message, every request that was made for it, and what those carried beside it.
+// Reads one delivery in detail: its message, every request that was made for it, and the other messages of its last request.
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
 import type { DeliveryDetail, GatheredPart } from '../port/history.ts'
@@ -6,10 +6,10 @@ import type { Part, RequestRecord, RowId } from '../port/model.ts'
 import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
-import { messageFields, only } from './message-content.ts'
+import { messageFields, withOnly } from './message-content.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 
-/** Segments that one answer may read for what a batch carried: a batch may take one message of each of a thousand large calls. */
+/** The maximum size of the segments that are read for the contents of a batch. A batch may contain one message from each of a thousand large calls. */
 const GATHERED_BYTES = 32 * 1024 * 1024
 
 export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id: string): Promise<DeliveryDetail | undefined> {
@@ -18,14 +18,14 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
   if (!segment) return undefined
   const { origin, index, destination, replay } = delivery
   const { content } = segment
-  const made = (await rows.attemptsAt(origin)).map(({ at, attempt, doc }) => ({ at, attempt, doc: JSON.parse(doc) as AttemptDoc }))
-  const history = made.flatMap(({ attempt, doc }) =>
+  const attempts = (await rows.attemptsAt(origin)).map(({ at, attempt, doc }) => ({ at, attempt, doc: JSON.parse(doc) as AttemptDoc }))
+  const history = attempts.flatMap(({ attempt, doc }) =>
     requestsOf(doc)
       .filter(({ indexes }) => indexes.includes(index))
       .map((request) => Object.assign(request, { attempt })),
   )
   const last = history.at(-1)
-  const [final] = made.flatMap(({ at, doc }) =>
+  const [final] = attempts.flatMap(({ at, doc }) =>
     doc.f.filter(([, , indexes]) => indexes.includes(index)).map(([state, reason]) => ({ state, reason, atMs: at })),
   )
   const idOf = await rows.destinationIds([destination])
@@ -41,7 +41,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
     attempts: last?.attempt ?? 0,
     replay,
     atMs: final ? final.atMs : await dueAtMs(rows, delivery),
-    content: content.items[index] == null ? null : only(content, last?.indexes ?? [index]),
+    content: content.items[index] == null ? null : withOnly(content, last?.indexes ?? [index]),
     history,
     owedAtMs: replayedAtMs ?? segment.receivedAtMs,
     gathered: last?.gathered === undefined ? null : await gatheredIn(rows, delivery, last, last.gathered),
@@ -49,7 +49,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
   }
 }
 
-/** When a pending delivery is tried next; null: at once, or not found among as many rows as may be looked at. */
+/** When the next attempt of a pending delivery is due. Null if it is due at once, or was not found within the maximum number of rows. */
 async function dueAtMs<Id extends RowId>(
   rows: DeliveryRows<Id>,
   { destination, origin, index }: ResolvedDelivery<Id>,
@@ -73,14 +73,14 @@ async function gatheredIn<Id extends RowId>(
   const bySegment = groupBy(gathered, ({ segment }) => segment as Id)
   let bytesRead = 0
   for await (const { seq, content, bytes } of readSegments(rows, [...bySegment.keys()])) {
-    for (const part of bySegment.get(seq) ?? []) part.content = only(content, part.indexes)
+    for (const part of bySegment.get(seq) ?? []) part.content = withOnly(content, part.indexes)
     bytesRead += bytes
     if (bytesRead > GATHERED_BYTES) break
   }
   return gathered
 }
 
-/** What a request carried stands with the first of those it carried. */
+/** The contents of a request are stored with the record of its first part. */
 async function ledParts<Id extends RowId>(
   rows: DeliveryRows<Id>,
   lead: Id,

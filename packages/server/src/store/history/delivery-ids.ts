@@ -27,8 +27,8 @@ export interface RowAndIndex<Id extends RowId> {
 export interface OriginRows<Id extends RowId> {
   /** The row id and the index in the id of a message or a delivery; undefined if it is not such an id. */
   parseId(id: string): RowAndIndex<Id> | undefined
-  /** Without origins that do not exist. */
-  origins(names: readonly Id[]): Awaitable<ReadonlyMap<Id, Origin<Id>>>
+  /** Origins that do not exist are missing in the result. */
+  origins(ids: readonly Id[]): Awaitable<ReadonlyMap<Id, Origin<Id>>>
 }
 
 /** In the order of the ids; undefined for a delivery that does not exist. */
@@ -36,12 +36,12 @@ export async function resolveDeliveryIds<Id extends RowId>(
   rows: OriginRows<Id>,
   deliveryIds: readonly string[],
 ): Promise<((ResolvedDelivery<Id> & Pick<Origin<Id>, 'replay'>) | undefined)[]> {
-  const names = deliveryIds.map((id) => rows.parseId(id))
-  const origins = await rows.origins([...new Set(names.flatMap((name) => name?.row ?? []))])
-  return names.map((name) => {
-    const origin = name && origins.get(name.row)
-    if (!name || !origin?.indexes.includes(name.index)) return undefined
+  const parsed = deliveryIds.map((id) => rows.parseId(id))
+  const origins = await rows.origins([...new Set(parsed.flatMap((id) => id?.row ?? []))])
+  return parsed.map((id) => {
+    const origin = id && origins.get(id.row)
+    if (!id || !origin?.indexes.includes(id.index)) return undefined
     const { destination, segment, replay } = origin
-    return { origin: name.row, index: name.index, destination, segment, replay }
+    return { origin: id.row, index: id.index, destination, segment, replay }
   })
 }

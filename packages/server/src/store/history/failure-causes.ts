@@ -1,5 +1,5 @@
-// Failures grouped by cause, within what one answer may look at. That is shared among the destinations and states that have
-// any, the small ones first: so a flood at one of them hides nothing of the others.
+// Groups failures by cause. One call counts a limited number of failures. The limit is divided among the destinations and states that have
+// failures, starting with those that have the fewest, so that many failures of one destination do not hide those of the others.
 
 import type { LedgerRow } from '../port/books.ts'
 import type { CauseFilter, FailureCause, FailureCauses } from '../port/history.ts'
@@ -8,10 +8,10 @@ import type { CauseShare, DeliveryRows } from './delivery-rows.ts'
 import { firstRow, lastRow } from './paging.ts'
 
 const FAILED = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
-/** The most failures that one answer looks at. */
-const FAILURES_LOOKED_AT = 100_000
-/** However many there are to share with. */
-const LEAST = 100
+/** The maximum number of failures that one call counts. */
+const MAX_FAILURES = 100_000
+/** The minimum share of a destination and state, however many there are. */
+const MIN_SHARE = 100
 
 export async function failureCauses<Id extends RowId>(
   rows: Pick<DeliveryRows<Id>, 'order' | 'ledger' | 'causes'>,
@@ -22,7 +22,7 @@ export async function failureCauses<Id extends RowId>(
   let looked = 0
   const shares = sharesOf(await rows.ledger(), filter)
   for (const [at, share] of shares.entries()) {
-    const limit = Math.max(LEAST, Math.floor((FAILURES_LOOKED_AT - looked) / (shares.length - at)))
+    const limit = Math.max(MIN_SHARE, Math.floor((MAX_FAILURES - looked) / (shares.length - at)))
     const found = await rows.causes(share, firstRow(order, filter), lastRow(order, filter), filter, limit)
     const size = found.reduce((sum, { count }) => sum + count, 0)
     for (const cause of found) causes.push({ ...share, ...cause, isPartial: size >= limit })
@@ -31,7 +31,7 @@ export async function failureCauses<Id extends RowId>(
   return { causes: causes.sort((a, b) => b.lastAtMs - a.lastAtMs || b.count - a.count), looked }
 }
 
-/** What is to be looked at, in order. The ledger counts what is no longer stored too, so it only says where nothing is. */
+/** The destinations and states that may have failures, the fewest first. The ledger also counts deliveries that are no longer stored, so there may be none. */
 function sharesOf(ledger: readonly LedgerRow[], filter: CauseFilter): CauseShare[] {
   return ledger
     .filter(({ destinationId }) => filter.destinationId === undefined || destinationId === filter.destinationId)

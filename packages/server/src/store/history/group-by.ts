@@ -1,4 +1,4 @@
-/** Items by key, in their order. */
+/** Like Map.groupBy of ES2024. The items of a group keep their order. */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): ReadonlyMap<Key, Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {

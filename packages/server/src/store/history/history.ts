@@ -1,4 +1,4 @@
-// The questions of the port about messages, deliveries and the audit log. Each is answered from one snapshot.
+// The reads of messages, deliveries and the audit log. Each call reads from one snapshot.
 
 import type { HistoryStore } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'

@@ -1,9 +1,9 @@
-// What lists take from the content of a segment. Pure.
+// Functions on the content of a segment, for lists. Pure.
 
 import type { MessageFields, MessageFilter, SegmentContent } from '../store.ts'
 
-/** The content with only those messages in it: a segment may hold 500 KB, and a list a thousand messages. */
-export function only(content: SegmentContent, indexes: readonly number[]): SegmentContent {
+/** The content with only the given messages. A segment may have 500 KB, and a list a thousand messages. */
+export function withOnly(content: SegmentContent, indexes: readonly number[]): SegmentContent {
   const items = Array.from<SegmentContent['items'][number]>({ length: Math.max(...indexes) + 1 }).fill(null)
   for (const index of indexes) items[index] = content.items[index] ?? null
   return { ...content, items }
@@ -16,7 +16,7 @@ export function messageFields(content: SegmentContent | null, index: number): Me
   return { messageId: text(messageId), type: text(type), event: text(event), userId: text(userId), anonymousId: text(anonymousId) }
 }
 
-/** By what the message itself says; where it came from and when is the list's to look at. */
+/** Compares the fields of the message. The list itself compares source and time. */
 export function matches(item: Readonly<Record<string, unknown>>, { type, event, userId, messageId }: MessageFilter): boolean {
   if (type !== undefined && item['type'] !== type) return false
   if (event !== undefined && item['event'] !== event) return false

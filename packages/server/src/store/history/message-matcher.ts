@@ -9,20 +9,20 @@ import type { DeliveryRows } from './delivery-rows.ts'
 import { matches } from './message-content.ts'
 import { readSegments, userHashes } from './segment-rows.ts'
 
-/** Of keys and bodies, some 200 ms of parsing. */
+/** The maximum size of the keys and bodies that one page reads: about 200 ms of parsing. */
 const BYTES_PER_PAGE = 32 * 1024 * 1024
-/** What a look at one more segment costs at least: so no more than 32,768 are looked at. */
-const BYTES_PER_LOOK = 1024
-/** Keys asked for at once, which may be 60 KB of each. */
-const SEGMENTS_PER_LOOK = 200
+/** Every segment counts as at least this many bytes, so that no more than 32,768 segments are read. */
+const MIN_BYTES_PER_SEGMENT = 1024
+/** Segments whose keys are read at once. These may have 60 KB each. */
+const SEGMENTS_AT_ONCE = 200
 const NONE: ReadonlySet<number> = new Set()
 
 export class MessageMatcher<Id extends RowId> {
   readonly #rows: DeliveryRows<Id>
   readonly #filter: DeliveryFilter
-  /** Of the user, by the source's row; undefined when any user is meant. */
+  /** The hashes of the user, by the row id of the source. Undefined if the filter has no user. */
   readonly #hashes: ReadonlyMap<Id, number> | undefined
-  readonly #chosen = new Map<Id, ReadonlySet<number>>()
+  readonly #matching = new Map<Id, ReadonlySet<number>>()
   #bytes = BYTES_PER_PAGE
 
   private constructor(rows: DeliveryRows<Id>, filter: DeliveryFilter, hashes: ReadonlyMap<Id, number> | undefined) {
@@ -31,67 +31,67 @@ export class MessageMatcher<Id extends RowId> {
     this.#hashes = hashes
   }
 
-  /** Undefined when every message is meant. */
+  /** Returns undefined if every message matches. */
   static async of<Id extends RowId>(rows: DeliveryRows<Id>, filter: DeliveryFilter): Promise<MessageMatcher<Id> | undefined> {
     const { userId, event } = filter
     if (userId === undefined && event === undefined) return undefined
     return new MessageMatcher(rows, filter, userId === undefined ? undefined : await userHashes(rows, userId))
   }
 
-  /** In the order of the walk, as far as a page may read. */
-  async look(places: readonly { segment: Id }[]): Promise<void> {
-    const names = [...new Set(places.map(({ segment }) => segment))].filter((name) => !this.#chosen.has(name))
-    for (let at = 0; at < names.length && this.#bytes > 0; at += SEGMENTS_PER_LOOK) {
-      await this.#lookAt(names.slice(at, at + SEGMENTS_PER_LOOK))
+  /** Reads the segments of these deliveries, in the order of the list, until the page has read as much as it may. */
+  async load(places: readonly { segment: Id }[]): Promise<void> {
+    const ids = [...new Set(places.map(({ segment }) => segment))].filter((id) => !this.#matching.has(id))
+    for (let at = 0; at < ids.length && this.#bytes > 0; at += SEGMENTS_AT_ONCE) {
+      await this.#loadSome(ids.slice(at, at + SEGMENTS_AT_ONCE))
     }
   }
 
-  /** Undefined when it was not looked at, as enough has been read: then the page is over, with what it has. */
+  /** Whether the message matches. Undefined if it was not read, because the page has read as much as it may; then the page ends here. */
   has({ segment, index }: { segment: Id; index: number }): boolean | undefined {
-    return this.#chosen.get(segment)?.has(index)
+    return this.#matching.get(segment)?.has(index)
   }
 
-  async #lookAt(names: readonly Id[]): Promise<void> {
-    const possible = await this.#possibleIn(names)
+  async #loadSome(ids: readonly Id[]): Promise<void> {
+    const possible = await this.#possibleIn(ids)
     const found = new Map<Id, ReadonlySet<number>>()
     let unread: Id | undefined
-    for await (const { seq, content, bytes } of readSegments(this.#rows, possible === undefined ? names : [...possible.keys()])) {
+    for await (const { seq, content, bytes } of readSegments(this.#rows, possible === undefined ? ids : [...possible.keys()])) {
       if (this.#bytes <= 0) {
         unread = seq
         break
       }
-      this.#bytes -= BYTES_PER_LOOK + bytes
-      found.set(seq, this.#chosenIn(content, possible?.get(seq)))
+      this.#bytes -= MIN_BYTES_PER_SEGMENT + bytes
+      found.set(seq, this.#matchesIn(content, possible?.get(seq)))
     }
-    // Known before the walk comes to them: those that need no reading, up to the first that would.
-    for (const name of names) {
-      if (name === unread) return
-      this.#chosen.set(name, found.get(name) ?? NONE)
+    // Segments up to the first unread one are known now, also those whose bodies did not have to be read.
+    for (const id of ids) {
+      if (id === unread) return
+      this.#matching.set(id, found.get(id) ?? NONE)
     }
   }
 
   /** The segments whose keys show that a message may match, in order, with the indexes of these messages. */
-  async #possibleIn(names: readonly Id[]): Promise<ReadonlyMap<Id, readonly number[]> | undefined> {
+  async #possibleIn(ids: readonly Id[]): Promise<ReadonlyMap<Id, readonly number[]> | undefined> {
     const hashes = this.#hashes
     if (hashes === undefined) return undefined
-    const bySegment = new Map((await this.#rows.heads(names, true)).map((row) => [row.seq, row]))
+    const bySegment = new Map((await this.#rows.heads(ids, true)).map((row) => [row.seq, row]))
     const possible = new Map<Id, readonly number[]>()
-    for (const name of names) {
-      const row = bySegment.get(name)
-      this.#bytes -= BYTES_PER_LOOK + (row?.keys?.length ?? 0)
+    for (const id of ids) {
+      const row = bySegment.get(id)
+      this.#bytes -= MIN_BYTES_PER_SEGMENT + (row?.keys?.length ?? 0)
       const indexes = row?.keys === undefined ? [] : candidates(row.keys, new Set([hashes.get(row.source) ?? 0]))
-      if (indexes.length > 0) possible.set(name, indexes)
+      if (indexes.length > 0) possible.set(id, indexes)
     }
     return possible
   }
 
-  #chosenIn({ items }: SegmentContent, possible: readonly number[] | undefined): Set<number> {
+  #matchesIn({ items }: SegmentContent, possible: readonly number[] | undefined): Set<number> {
     const { userId, event } = this.#filter
-    const chosen = new Set<number>()
+    const matching = new Set<number>()
     for (const index of possible ?? items.keys()) {
       const item = items[index]
-      if (item && matches(item, { userId, event })) chosen.add(index)
+      if (item && matches(item, { userId, event })) matching.add(index)
     }
-    return chosen
+    return matching
   }
 }

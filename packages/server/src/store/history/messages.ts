@@ -1,5 +1,5 @@
-// Messages as they are asked for: lists newest first, one by its place or its messageId, each with where it was owed and
-// where not and why.
+// Reads messages: lists, newest first, and one message by its id or its messageId. Each has its deliveries, and the destinations that it was not
+// sent to, with the reason.
 
 import { candidates, fingerprintAt, indexOfKey } from '../encoding/segment-keys.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
@@ -7,17 +7,17 @@ import type { MessageFilter, MessageTrail, StoredMessage } from '../port/history
 import type { FilterRule, RowId, SkipReason } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import { groupBy } from './group-by.ts'
-import { matches, only } from './message-content.ts'
+import { matches, withOnly } from './message-content.ts'
 import type { FoundKey, MessageRows } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { repeatsIn } from './repeat-counts.ts'
 import { type ReadSegment, readSegment, readSegments, type SegmentHead, userHashes } from './segment-rows.ts'
 
-/** Bodies that one page may read, some 200 ms of parsing. */
+/** The maximum size of the bodies that one page reads: about 200 ms of parsing. */
 const BYTES_PER_PAGE = 32 * 1024 * 1024
-/** Messages of one messageId: of several sources, or some days apart. */
+/** The maximum number of messages with one messageId. They are of different sources, or some days apart. */
 const MAX_TRAILS = 20
-/** Rows asked for at once where their keys are, which may be 60 KB of each. */
+/** Rows that are read at once with their keys, which may have 60 KB each. */
 const STEP_WITH_KEYS = 200
 /** Greater than every index in a segment. */
 const LAST_INDEX = Number.MAX_SAFE_INTEGER
@@ -46,27 +46,27 @@ export async function listMessages<Id extends RowId>(
 }
 
 export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<StoredMessage | undefined> {
-  const named = rows.parseId(id)
-  const segment = named && (await readSegment(rows, named.row))
-  if (segment?.content.items[named?.index ?? -1]) return (await described(rows, [{ segment, index: named?.index as number }]))[0]
+  const parsed = rows.parseId(id)
+  const segment = parsed && (await readSegment(rows, parsed.row))
+  if (segment?.content.items[parsed?.index ?? -1]) return (await described(rows, [{ segment, index: parsed?.index as number }]))[0]
   for await (const found of places(rows, await rows.find(id), id)) return (await described(rows, [found]))[0]
   return undefined
 }
 
 export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<MessageTrail[]> {
-  const named = rows.parseId(id)
-  const segment = named && (await readSegment(rows, named.row))
-  const found: Found<Id>[] = segment && named.index < segment.count ? [{ segment, index: named.index }] : []
-  // Of a purged message only the key is left, and it is all but certain that no other id has the same.
+  const parsed = rows.parseId(id)
+  const segment = parsed && (await readSegment(rows, parsed.row))
+  const found: Found<Id>[] = segment && parsed.index < segment.count ? [{ segment, index: parsed.index }] : []
+  // Only the key remains of a purged message. It is almost certain that no other messageId has the same key.
   for await (const place of keyPlaces(rows, (await rows.find(id)).slice(0, MAX_TRAILS))) found.push(place)
   const seen = new Set<string>()
-  const told = found
+  const unique = found
     .filter(({ segment: { seq }, index }) => !seen.has(`${seq}-${index}`) && seen.add(`${seq}-${index}`))
     .filter(({ segment: { content, absent }, index }) => content.items[index] !== null || !absent.includes(index))
-  const messages = await described(rows, told)
-  const repeats = await rows.repeats(told.map(({ segment: { seq } }) => seq))
+  const messages = await described(rows, unique)
+  const repeats = await rows.repeats(unique.map(({ segment: { seq } }) => seq))
   return messages.map((message, at) => {
-    const { segment: of, index } = told[at] as Found<Id>
+    const { segment: of, index } = unique[at] as Found<Id>
     const own = repeats.filter(({ segment: repeated }) => repeated === of.seq)
     return Object.assign(message, { repeats: repeatsIn(own, fingerprintAt(of.keys, index)) })
   })
@@ -117,7 +117,7 @@ async function walkMessages<Id extends RowId>(
   return { data, next: null }
 }
 
-/** The same where a messageId is asked for: its places are known from the keys. */
+/** Lists the messages with a messageId, which are found by their keys. */
 async function listFound<Id extends RowId>(
   rows: MessageRows<Id>,
   filter: MessageFilter,
@@ -141,7 +141,7 @@ async function listFound<Id extends RowId>(
 
 /** Drops the other messages of the segment from memory, because they may be large. */
 function alone<Id extends RowId>({ segment, index }: Found<Id>): Found<Id> {
-  return { segment: { ...segment, content: only(segment.content, [index]), body: new Uint8Array() }, index }
+  return { segment: { ...segment, content: withOnly(segment.content, [index]), body: new Uint8Array() }, index }
 }
 
 /** In the order of the keys. */
@@ -184,7 +184,7 @@ async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonl
       id: `${seq}-${index}`,
       segment: seq,
       index,
-      content: only(content, [index]),
+      content: withOnly(content, [index]),
       deliveries: owed.map(({ destination, origin }) => ({ id: `${origin}-${index}`, destinationId: idOf(destination) })),
       skips: k.filter(has).map(([destination, stored]) => {
         const [reason, rule] = stored.split(' ') as [SkipReason, FilterRule?]

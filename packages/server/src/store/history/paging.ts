@@ -5,24 +5,24 @@ import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'
 import { InvalidCursor, type TimeRange } from '../port/pages.ts'
 
-/** Rows that one page may look at before it answers with what it has. */
+/** One page reads no more than this many rows before it returns what it has found. */
 export const ROWS_PER_PAGE = 20_000
-/** The first steps are small, as most pages are full soon; the last ones are not, as a long walk is one of many steps. */
+/** The first step is small, because most pages are full soon. Each step is twice as large as the one before, so that a long walk has few steps. */
 const FIRST_STEP = 100
-const LONGEST_STEP = 2_000
+const MAX_STEP = 2_000
 /** Shipments are larger than rows of other lists: a batch that is retried contains the ids of a thousand messages. */
-export const LONGEST_STEP_OF_PENDING = 300
+export const MAX_STEP_OF_PENDING = 300
 
-/** The rows from `start` on, some at a time, asked for as they are needed. `after` says where the walk goes on behind a row. */
+/** Reads the rows from `start` on, some at a time, as they are needed. `after` returns the place that follows a row. */
 export async function* steps<Row, Place>(
   start: Place,
   after: (row: Row) => Place,
-  ask: (from: Place, count: number) => Awaitable<readonly Row[]>,
-  longest = LONGEST_STEP,
+  read: (from: Place, count: number) => Awaitable<readonly Row[]>,
+  longest = MAX_STEP,
 ): AsyncGenerator<readonly Row[]> {
   let from = start
   for (let count = Math.min(FIRST_STEP, longest); ; count = Math.min(count * 2, longest)) {
-    const rows = await ask(from, count)
+    const rows = await read(from, count)
     const last = rows.at(-1)
     if (last === undefined) return
     yield rows
@@ -31,9 +31,9 @@ export async function* steps<Row, Place>(
   }
 }
 
-/** The same, one at a time. */
-export async function* walk<Row, Place>(...way: Parameters<typeof steps<Row, Place>>): AsyncGenerator<Row> {
-  for await (const rows of steps(...way)) yield* rows
+/** The same, one row at a time. */
+export async function* walk<Row, Place>(...args: Parameters<typeof steps<Row, Place>>): AsyncGenerator<Row> {
+  for await (const rows of steps(...args)) yield* rows
 }
 
 /** Splits rows into portions. A portion ends with the row that reaches `size`, so the work for each portion is bounded too. */
@@ -51,7 +51,7 @@ export function* portions<Row>(rows: Iterable<Row>, size: number, sizeOf: (row: 
   if (portion.length > 0) yield portion
 }
 
-/** Cursors are the store's own and come back through strangers' hands: a list's letter, and values of the start's types. */
+/** Parses a cursor, which comes from a client and may be anything. A valid one has the letter of the list, and values of the same types as `start`. */
 export function cursorOf<T extends readonly (number | string)[]>(
   list: string,
   cursor: string | null,
@@ -73,7 +73,7 @@ export function cursorOf<T extends readonly (number | string)[]>(
   return values as unknown as readonly [...T]
 }
 
-/** A cursor whose texts are all names of rows: anything else would be an error of the server. */
+/** Parses a cursor whose strings must all be row ids. Other strings would cause an error in the database. */
 export function rowCursorOf<T extends readonly (number | string)[]>(
   order: Pick<RowOrder, 'isRowId'>,
   list: string,

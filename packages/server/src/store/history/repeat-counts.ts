@@ -1,4 +1,4 @@
-// How often a message came again, from rows that each count one set of messages which came again together.
+// How often a message was sent again. Each row counts one set of messages that were sent again together.
 
 import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
 import { indexOfFingerprint } from '../encoding/segment-keys.ts'
@@ -9,7 +9,7 @@ export interface RepeatRow {
   fingerprints: Uint8Array
 }
 
-/** Null: never. */
+/** Returns null if the message was never sent again. */
 export function repeatsIn(rows: Iterable<RepeatRow>, fingerprint: Uint32Array): { count: number; lastAtMs: number } | null {
   let count = 0
   let lastAtMs = 0
@@ -22,7 +22,7 @@ export function repeatsIn(rows: Iterable<RepeatRow>, fingerprint: Uint32Array): 
   return count === 0 ? null : { count, lastAtMs }
 }
 
-/** A call may hold the same message more than once. */
+/** A call may contain the same message more than once. */
 function occurrences(fingerprints: Uint8Array, fingerprint: Uint32Array): number {
   const words = new Uint32Array(new Uint8Array(fingerprints).buffer)
   const next = (from: number): number => indexOfFingerprint(words, fingerprint, FINGERPRINT_WORDS, from)

@@ -1,13 +1,13 @@
-// How long everything is kept, and the run that drops what is older. The adapters know how to drop rows: see their retention.ts.
+// How long rows are kept, and the run that drops older ones. The adapters drop the rows: see their retention.ts.
 
 import { runInSteps } from '../../timing/run-in-steps.ts'
 
 const DAY_MS = 86_400_000
-/** More than a year, so that what was done at the same time last year can be looked at. */
+/** More than a year, so that the same time of last year can be looked up. */
 const AUDIT_MS = 400 * DAY_MS
 const STAT_HOURS_MS = 90 * DAY_MS
 
-/** Rows from before these times are dropped. */
+/** Rows that are older than these times are dropped. */
 export interface RetentionLines {
   /** For messages and everything about them, the ids of users in deletion requests that have ended, and counts per minute. By whole days. */
   messagesMs: number
@@ -27,7 +27,7 @@ export function retentionLines(nowMs: number, retentionDays: number): RetentionL
   }
 }
 
-/** The drop functions of an adapter. A function that answers with a number drops some rows per call, and returns how many. */
+/** The drop functions of an adapter. A function that returns a number drops some rows per call, and returns how many. */
 export interface Droppers {
   messages(beforeMs: number): Promise<unknown>
   audit(beforeMs: number): Promise<number>
@@ -51,7 +51,7 @@ export class RetentionRuns {
     this.#options = options
   }
 
-  /** One run at a time; a call during one waits for it. */
+  /** Only one run at a time. A call during a run waits for that run. */
   run(nowMs: number): Promise<void> {
     this.#running ??= this.#drop(nowMs).finally(() => {
       this.#running = null

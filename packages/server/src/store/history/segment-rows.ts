@@ -43,9 +43,9 @@ export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'par
   sources(): Awaitable<readonly { num: Id; id: string }[]>
   /** Returns a function from row ids of destinations to their ids. */
   destinationIds(nums: readonly Id[]): Awaitable<(num: Id) => string>
-  heads(names: readonly Id[], withKeys: boolean): Awaitable<readonly SegmentHead<Id>[]>
-  /** In the order of `names`, without segments that are no longer stored. Reads little ahead, so that a caller can stop early. */
-  segments(names: readonly Id[]): Iterable<SegmentRow<Id>> | AsyncIterable<SegmentRow<Id>>
+  heads(ids: readonly Id[], withKeys: boolean): Awaitable<readonly SegmentHead<Id>[]>
+  /** In the order of `ids`, without segments that are no longer stored. Reads only a little ahead, so that a caller can stop early. */
+  segments(ids: readonly Id[]): Iterable<SegmentRow<Id>> | AsyncIterable<SegmentRow<Id>>
 }
 
 /** A segment with its parsed body. `bytes`: the size of what was parsed. */
@@ -54,8 +54,8 @@ export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
   bytes: number
 }
 
-export async function* readSegments<Id extends RowId>(rows: SegmentRows<Id>, names: readonly Id[]): AsyncGenerator<ReadSegment<Id>> {
-  for await (const row of rows.segments(names)) {
+export async function* readSegments<Id extends RowId>(rows: SegmentRows<Id>, ids: readonly Id[]): AsyncGenerator<ReadSegment<Id>> {
+  for await (const row of rows.segments(ids)) {
     const body = unpackBody(row.body)
     yield Object.assign(row, { content: contentOf(row, body), bytes: body.length })
   }
@@ -66,12 +66,12 @@ export function contentOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8A
   return readStoredBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
 }
 
-export async function readSegment<Id extends RowId>(rows: SegmentRows<Id>, name: Id): Promise<ReadSegment<Id> | undefined> {
-  for await (const segment of readSegments(rows, [name])) return segment
+export async function readSegment<Id extends RowId>(rows: SegmentRows<Id>, id: Id): Promise<ReadSegment<Id> | undefined> {
+  for await (const segment of readSegments(rows, [id])) return segment
   return undefined
 }
 
-/** What a user's messages carry in their keys, by the source's row. */
+/** The hashes of a user in the keys of segments, by the row id of the source. */
 export async function userHashes<Id extends RowId>(rows: SegmentRows<Id>, userId: string): Promise<ReadonlyMap<Id, number>> {
   const seed = await rows.seed()
   return new Map((await rows.sources()).map(({ num, id }) => [num, userHash(userId, sourceSeed(id, seed))]))

@@ -33,9 +33,9 @@ export interface StatRows {
 /** Adds counts to the stored ones. Must run in one transaction. */
 export async function addStats(stats: StatRows, rows: readonly StatRow[]): Promise<void> {
   const additions = additionsOf(rows)
-  const docs = new Map((await stats.stored(additions)).map((row) => [nameOf(row), row.doc]))
+  const docs = new Map((await stats.stored(additions)).map((row) => [idOf(row), row.doc]))
   const sums = additions.map(({ kind, subject, step, at, counts }) => {
-    const sum = JSON.parse(docs.get(nameOf({ kind, subject, step, at })) ?? '{}') as StatCounts
+    const sum = JSON.parse(docs.get(idOf({ kind, subject, step, at })) ?? '{}') as StatCounts
     addCounts(sum, counts)
     return { kind, subject, step, at, doc: JSON.stringify(sum) }
   })
@@ -48,15 +48,15 @@ function additionsOf(rows: readonly StatRow[]): (StatKey & { counts: StatCounts 
   for (const { kind, subject, atMs, counts } of rows) {
     for (const step of [MINUTE_MS, HOUR_MS]) {
       const key = { kind, subject, step, at: Math.floor(atMs / step) * step }
-      const known = additions.get(nameOf(key))
-      if (known === undefined) additions.set(nameOf(key), { ...key, counts: { ...counts } })
+      const known = additions.get(idOf(key))
+      if (known === undefined) additions.set(idOf(key), { ...key, counts: { ...counts } })
       else addCounts(known.counts, counts)
     }
   }
   return [...additions.values()]
 }
 
-function nameOf({ kind, subject, step, at }: StatKey): string {
+function idOf({ kind, subject, step, at }: StatKey): string {
   return JSON.stringify([kind, subject, step, at])
 }
 

@@ -1,9 +1,9 @@
-// The audit log: who did what. A change that a person makes carries an Audit, so that the entry is written in the transaction of the change.
+// The audit log: who did what. A change that a person makes has an Audit, so that the entry is written in the transaction of the change.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { TimeRange } from './pages.ts'
 
-/** Who makes a change: a control token. */
+/** The control token that makes a change. */
 export interface Actor {
   id: string
   name: string
@@ -11,11 +11,11 @@ export interface Actor {
 
 export interface NewAuditEntry {
   actor: Actor
-  /** The thing and what was done to it: `source.update`. */
+  /** The kind of resource and what was done to it, for example `source.update`. */
   action: string
-  /** The thing's id. */
+  /** The id of the resource. */
   subject: string | null
-  /** As answers show it, so without secrets; null where there was nothing before, or is nothing after. */
+  /** The resource as the API shows it, without secrets. `before` is null if it was created, `after` is null if it was deleted. */
   before: JsonObject | null
   after: JsonObject | null
 }
@@ -25,7 +25,7 @@ export interface AuditEntry extends NewAuditEntry {
   atMs: number
 }
 
-/** Says what to write down about a change. It is written in the change's own transaction, and not if nothing was changed. */
+/** Returns the audit entry of a change. The entry is written in the transaction of the change, and only if something was changed. */
 export type Audit<T> = (after: T | null, before: T | null) => NewAuditEntry
 
 export interface AuditFilter extends TimeRange {

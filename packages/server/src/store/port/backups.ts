@@ -1,4 +1,4 @@
-// Backups of the store, made while it is in use. Only for the SQLite store; a database server has its own tools.
+// Backups of the store while it is in use. Only for the SQLite store, because a database server has its own tools.
 
 import type { Readable } from 'node:stream'
 
@@ -7,18 +7,18 @@ export interface Backup {
   state: 'copying' | 'ready' | 'failed'
   doneBytes: number
   totalBytes: number
-  /** Why it failed, as a sentence. */
+  /** Why the backup failed, as a sentence for people. Null if it did not fail. */
   error: string | null
   createdAtMs: number
 }
 
 export interface Backups {
-  /** Undefined while another is under way or waits to be fetched. */
+  /** Returns undefined if another backup is in progress or waits to be downloaded. */
   start(): Backup | undefined
   get(id: string): Backup | undefined
-  /** The copy's bytes; undefined unless it is ready. */
+  /** Returns the bytes of the backup, or undefined if it is not ready. */
   open(id: string): Readable | undefined
   remove(id: string): Promise<boolean>
-  /** Gives up what is under way and removes all copies. */
+  /** Cancels a backup in progress and removes all copies. */
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
-// The books: the ledger (the deliveries of each destination, by state), counts of messages per source, and counts over time.
+// The books, which is the bookkeeping of the store: the ledger (the number of deliveries of each destination, by state), counts of messages per
+// source, and counts over time.
 
 export interface LedgerRow {
   destinationId: string
@@ -33,12 +34,12 @@ export interface OldestPending {
 
 export type StatKind = 'source' | 'destination' | 'all'
 
-/** Counts to be added to a minute: names as in stat-counts.ts. */
+/** Counts to add to a minute. The names of counts are defined in stat-counts.ts. */
 export interface StatRow {
   kind: StatKind
-  /** The id of the source or destination; empty for all together. */
+  /** The id of the source or destination; empty if `kind` is 'all'. */
   subject: string
-  /** Within the minute. */
+  /** Any time within the minute. */
   atMs: number
   counts: Readonly<Record<string, number>>
 }
@@ -46,45 +47,45 @@ export interface StatRow {
 export interface StatQuery {
   kind: StatKind
   subject: string
-  /** Multiples of the step; `toMs` itself is not asked for. */
+  /** `fromMs` and `toMs` are multiples of the step. `toMs` is exclusive. */
   fromMs: number
   toMs: number
-  /** Whole minutes, or whole hours: those are kept for longer. */
+  /** A multiple of a minute. Multiples of an hour reach further back, because counts per hour are kept for longer. */
   stepMs: number
 }
 
 export interface StatPoint {
-  /** Where the step begins: a multiple of it. */
+  /** The start of the step, which is a multiple of `stepMs`. */
   atMs: number
   counts: Record<string, number>
 }
 
-/** A look at everything that is stored, all of it at one moment. */
+/** The result of an inspection of the whole store, from one snapshot. */
 export interface StoreInspection {
-  /** What the database has against its own files; empty when they are whole. With any, nothing else was looked at. */
+  /** The problems that the database found in its own files. Empty if they are intact. If there are any, nothing else was inspected. */
   problems: string[]
   ledger: LedgerRow[]
-  /** The same, counted from the rows: must be equal. */
+  /** The same counts, computed from the rows. Must be equal to `ledger`. */
   recount: LedgerRow[]
   oldestMessageAtMs: number | null
-  /** The ids of the keys that stored secrets are encrypted with: see secret-box.ts. */
+  /** The ids of the keys with which stored secrets are encrypted: see secret-box.ts. */
   secretKeyIds: string[]
   storedBytes: number
 }
 
 export interface BooksStore {
   ledger(): Promise<LedgerRow[]>
-  /** The same, counted from the rows. */
+  /** The same counts, computed from the rows. */
   recount(): Promise<LedgerRow[]>
   oldestPendingAtMs(destinationId: string): Promise<number | null>
-  /** The same of every destination that is owed something, in one question. */
+  /** The same for every destination that has pending deliveries, in one query. */
   oldestPending(): Promise<OldestPending[]>
-  /** Reads everything there is, beside all other work. Undefined when it is not over by then. */
+  /** Reads the whole store without blocking other work. Returns undefined if it is not complete by the deadline. */
   inspect(deadlineMs: number): Promise<StoreInspection | undefined>
   rejections(): Promise<RejectionRow[]>
   sourceCounts(): Promise<SourceCounts[]>
-  /** Adds to what is there. Rejects with StoreUnavailable when none of it was added. */
+  /** Adds to the stored counts. Rejects with StoreUnavailable if nothing was added. */
   addStats(rows: readonly StatRow[]): Promise<void>
-  /** The steps in which anything was counted, in order. */
+  /** The steps that have counts, ordered by time. */
   stats(query: StatQuery): Promise<StatPoint[]>
 }

@@ -1,10 +1,10 @@
-// The configuration, which operators change: sources, destinations, OAuth applications, tokens, and small settings beside them.
+// The configuration: sources, destinations, OAuth applications and tokens, and small settings that are stored beside them.
 
 import type { Audit } from './audit.ts'
 import type { ChangeOf, FromStored } from './from-stored.ts'
 import type { ControlToken, Destination, NewControlToken, NewDestination, NewOAuthApp, NewSource, OAuthApp, Source } from './model.ts'
 
-/** Throws to refuse the deletion of the resource as it is stored. */
+/** Throws to prevent the deletion of the resource. */
 export type Check<Thing> = (before: Thing) => void
 
 export class WriteKeyTaken extends Error {
@@ -13,23 +13,23 @@ export class WriteKeyTaken extends Error {
 
 export interface ConfigurationStore {
   createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source>
-  /** Undefined when there is no such source. Rejects with WriteKeyTaken. */
+  /** Returns undefined if there is no such source. Rejects with WriteKeyTaken if another source has one of the write keys. */
   updateSource(id: string, change: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined>
   deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean>
   createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination>
   updateDestination(id: string, change: ChangeOf<Destination, NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined>
-  /** What it is still owed is cancelled, with the reason. */
+  /** Cancels the pending deliveries of the destination, with the reason `destination_deleted`. */
   deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean>
   createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp>
   updateOAuthApp(id: string, change: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined>
   deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean>
   createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken>
   deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean>
-  /** When each token was last used, as far as that was told; those never used are left out. */
+  /** When each token was last used, as recorded by `useToken`. Tokens that were never used are left out. */
   tokenUses(): Promise<{ id: string; atMs: number }[]>
-  /** Written down soon. Does nothing to a token that is gone, and never sets a time back. */
+  /** Records the use of a token soon. Does nothing if the token was deleted or has a later use. */
   useToken(id: string, atMs: number): Promise<void>
-  /** Small values that are not part of the configuration: token hashes, the identity of the installation. */
+  /** Small values that are not part of the configuration, for example token hashes and the id of the installation. */
   getSetting(name: string): Promise<string | undefined>
   setSetting(name: string, value: string): Promise<void>
 }

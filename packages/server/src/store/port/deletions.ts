@@ -6,7 +6,7 @@ import type { Page, PageRequest } from './pages.ts'
 
 export interface NewDeletion {
   userIds: readonly string[]
-  /** Null: every source there is. */
+  /** Null means all sources. */
   sourceIds: readonly string[] | null
   suppress: boolean
 }
@@ -30,23 +30,23 @@ export interface DeletionFilter {
 }
 
 export interface DeletionTarget {
-  /** As it was given; of a request that ended before the retention time, its pseudonym. */
+  /** As it was given, or its pseudonym if the request is older than the retention time and has ended. */
   userId: string
   sourceId: string
-  /** Null: the source has no enabled destination, and there is only the purge. */
+  /** Null if the source had no enabled destination, so that its messages are only purged. */
   destinationId: string | null
   deliveryId: string | null
   state: DeletionState
 }
 
 export interface DeletionDetail extends DeletionSummary {
-  /** How many of its targets are in each state. */
+  /** The number of targets in each state. */
   targetCounts: Record<DeletionState, number>
-  /** The first 1,000 of them, as of the same moment. */
+  /** The first 1,000 targets, from the same snapshot. */
   firstTargets: Page<DeletionTarget>
 }
 
-/** A user whose new messages a source drops. */
+/** A user whose new messages are dropped by a source. */
 export interface Suppression {
   userId: string
   sourceId: string
@@ -55,7 +55,7 @@ export interface Suppression {
 
 export interface NewSuppressions {
   userIds: readonly string[]
-  /** Null: every source there is. */
+  /** Null means all sources. */
   sourceIds: readonly string[] | null
 }
 
@@ -68,12 +68,12 @@ export interface DeletionStore {
   create(deletion: FromStored<NewDeletion>, audit?: Audit<NewDeletion & { id: string }>): Promise<DeletionDetail>
   list(filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionSummary>>
   one(id: string): Promise<DeletionDetail | undefined>
-  /** Per user, source and destination; none when there is no such deletion. */
+  /** One target per user, source and destination. Empty if there is no such deletion. */
   targets(id: string, filter: DeletionFilter, page: PageRequest): Promise<Page<DeletionTarget>>
   suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>>
-  /** Drops the users' new messages from now on; says how many were not dropped before. Rejects for a source that is not there. */
+  /** Drops new messages of the users from now on. Returns how many pairs of user and source were not suppressed before. Rejects if a source does not exist. */
   suppress(suppressions: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number>
   unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number>
-  /** The name under which a user stands in what is kept for long: the audit log, and deletion requests that ended long ago. */
+  /** The pseudonym that replaces a user's id in records that are kept for a long time: the audit log, and deletion requests that ended long ago. */
   pseudonym(userId: string): Promise<string>
 }

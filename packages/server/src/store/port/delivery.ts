@@ -1,4 +1,4 @@
-// The store as delivery uses it: shipments are claimed, settled and released.
+// The part of the port that delivery uses: claims, settles and releases shipments.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { FinalStateName, Part, RequestRecord, RowId, SegmentContent } from './model.ts'
@@ -6,17 +6,17 @@ import type { FinalStateName, Part, RequestRecord, RowId, SegmentContent } from 
 /** Deliveries to one destination that are attempted together. */
 export interface Shipment {
   id: RowId
-  /** Which claim of it this is: the fence against settling what another has taken. */
+  /** The number of this claim. A settlement under an older number is rejected, because another holder has claimed the shipment since. */
   claim: number
   destinationId: string
   /** Attempts made so far. */
   attempt: number
-  /** In schedule time, as dueAtMs: see clock.ts. Null before the first attempt. */
+  /** In schedule time, like dueAtMs: see clock.ts. Null before the first attempt. */
   firstAttemptAtMs: number | null
   dueAtMs: number
-  /** A batch, sent and retried as one request. */
+  /** Whether this is a batch that is sent and retried as one request. */
   unit: boolean
-  /** The URLs that are left to try; null: all that the destination has. From the store they come without the values of queries: see hidden-url.ts. */
+  /** The URLs that are still to be tried; null for all URLs of the destination. Stored URLs have no query values: see hidden-url.ts. */
   urls: readonly string[] | null
   replay: boolean
   parts: readonly Part[]
@@ -24,9 +24,9 @@ export interface Shipment {
 
 export interface ClaimedShipment {
   shipment: Shipment
-  /** By segment. A segment that is gone (purged whole) is missing. */
+  /** By segment. A segment that was purged completely is missing. */
   contents: ReadonlyMap<RowId, SegmentContent>
-  /** Bytes of the segments as stored: what holding it in memory is charged with. */
+  /** The stored size of the segments. Counts against the memory limit while the shipment is held in memory. */
   bytes: number
 }
 
@@ -42,7 +42,7 @@ export interface FinalState {
 export interface AttemptRecord {
   origin: RowId
   segment: RowId
-  /** The attempt's number, from 1; 0 when none was made (cancelled, expired while waiting). */
+  /** The number of the attempt, from 1. 0 if no attempt was made: cancelled, or expired while waiting. */
   attempt: number
   replay: boolean
   atMs: number
@@ -50,18 +50,18 @@ export interface AttemptRecord {
   finals: readonly FinalState[]
 }
 
-/** A claimed shipment that is not over: it stays held under the same claim, with fewer deliveries. */
+/** A claimed shipment that is settled in part. It stays claimed, under the same claim, with fewer deliveries. */
 export interface KeptShipment {
-  /** As it was before. */
+  /** The shipment before this settlement. */
   shipment: Shipment
-  /** What is left of it, at least one delivery. */
+  /** The remaining deliveries, at least one. */
   parts: readonly Part[]
 }
 
 /**
- * One atomic change: claimed shipments go, or are kept with what is left of them; what is owed another attempt is stored as new
- * shipments, held by nobody; and what happened is recorded. The next settlement of a shipment that was kept is made when this
- * one has ended.
+ * One atomic change. Claimed shipments are deleted (`done`), or kept with their remaining deliveries (`kept`). Deliveries that need another attempt
+ * are stored as new, unclaimed shipments (`remaining`). The attempts are recorded (`records`). A shipment that was kept may be settled again
+ * only after this settlement has resolved.
  */
 export interface Settlement {
   destinationId: string
@@ -74,23 +74,23 @@ export interface Settlement {
 export interface ClaimRequest {
   destinationId: string
   nowMs: number
-  /** Most shipments that were never attempted. */
+  /** The maximum number of shipments that were never attempted. */
   maxFresh: number
-  /** Most shipments that wait for a retry and are due. */
+  /** The maximum number of retries that are due. */
   maxRetries: number
-  /** Stops after the shipment that passes this. */
+  /** Claims no more shipments once their total size exceeds this. */
   maxBytes: number
 }
 
 export interface Claim {
   shipments: readonly ClaimedShipment[]
-  /** Whether there are more fresh ones than were asked for. */
+  /** Whether there are more shipments that were never attempted. */
   moreFresh: boolean
-  /** When the next unclaimed retry is due; null when none waits. */
+  /** When the next unclaimed retry is due; null if there is none. */
   nextRetryAtMs: number | null
 }
 
-/** Takes a message as it was accepted, or only the fields that tell whose it is: type, userId, previousId. */
+/** `message` is a message as it was accepted, or only the fields that identify its user: type, userId, previousId. */
 export type IsDeleted = (sourceId: string, segment: RowId, message: JsonObject) => boolean
 
 /** Delivery, as the store calls it. New shipments are handed over in memory, so that in the usual case nothing is read back from the store. */
@@ -120,13 +120,13 @@ export interface ShipmentConsumer {
 export interface DeliveryStore {
   attach(consumer: ShipmentConsumer): void
   claim(request: ClaimRequest): Promise<Claim>
-  /** Retries whose first attempt lies before a time, due or not: those whose window is over. */
+  /** Claims retries whose first attempt was before a time, so that their retry window is over, whether they are due or not. */
   claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<readonly ClaimedShipment[]>
-  /** Gives back what was claimed and not attempted. */
+  /** Releases shipments that were claimed and not attempted. */
   release(shipments: readonly Shipment[]): void
-  /** Resolves after the commit. Tries again by itself while the store is unavailable. Rejects with ClaimLost. */
+  /** Resolves after the commit. Retries by itself while the store is unavailable. Rejects with ClaimLost if a claim is no longer current. */
   settle(settlement: Settlement): Promise<void>
-  /** How many of the requests that may be in flight to a destination at once are this process's: all, where it is alone. */
+  /** This process's share of the destination's limit of requests in flight. All of it if there is only one process. */
   share(destinationId: string, maxInFlight: number): number
 }
 

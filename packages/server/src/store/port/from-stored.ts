@@ -1,11 +1,11 @@
-// Changes of the configuration that depend on it. What a caller read before may be older than what is stored: another node or another
-// request may have changed it since. So a change is given as a function, which the store calls with what is stored, under the lock
-// that all changes take. The function checks limits and existence, merges fields, and throws to refuse the change.
+// Changes of the configuration that depend on its current state. What a caller has read may be outdated, because another node or another
+// request may have changed it since. So a change is given as a function, which the store calls with the stored state, under the lock that
+// all changes take. The function checks limits and existence, merges fields, and throws to reject the change.
 
 import type { Configuration } from './model.ts'
 
 /**
- * The value, or a function that computes it from what is stored. The function must have no side effects: it is called again when the
+ * The value, or a function that computes it from the stored state. The function must have no side effects: it is called again when the
  * transaction is retried.
  */
 export type FromStored<Wanted, Stored extends readonly unknown[] = [configuration: Configuration]> =

@@ -18,13 +18,13 @@ export interface StoredMessage {
   segment: RowId
   index: number
   content: SegmentContent
-  /** Where it was owed and where not and why, as planned when it was accepted. */
+  /** The deliveries that were planned when the message was accepted, and the destinations that it was not sent to, with the reason. */
   deliveries: { id: string; destinationId: string }[]
   skips: { destinationId: string | null; reason: SkipReason; rule?: FilterRule }[]
 }
 
 export interface MessageTrail extends StoredMessage {
-  /** How often its messageId came again within a day and was dropped as a duplicate. */
+  /** How often its messageId was sent again within a day and dropped as a duplicate. Null if never. */
   repeats: { count: number; lastAtMs: number } | null
 }
 
@@ -34,13 +34,13 @@ export interface DeliveryFilter extends TimeRange {
   destinationId?: string | undefined
   state?: DeliveryState | undefined
   reason?: string | undefined
-  /** Of a message of this user: by userId, anonymousId or previousId. */
+  /** Only messages with this userId, anonymousId or previousId. */
   userId?: string | undefined
-  /** Of a message with this event. */
+  /** Only messages with this event. */
   event?: string | undefined
 }
 
-/** What the message of a delivery says of itself; all null when it is no longer stored. */
+/** Fields of a delivery's message. All are null if the message is no longer stored. */
 export interface MessageFields {
   messageId: string | null
   type: string | null
@@ -54,7 +54,7 @@ export interface CauseFilter extends TimeRange {
   state?: Exclude<FinalStateName, 'delivered'> | undefined
 }
 
-/** Deliveries that came to the same end for the same reason. */
+/** Deliveries to one destination that ended in the same state for the same reason. */
 export interface FailureCause {
   destinationId: string
   state: Exclude<FinalStateName, 'delivered'>
@@ -62,16 +62,16 @@ export interface FailureCause {
   count: number
   firstAtMs: number
   lastAtMs: number
-  /** The newest of them. */
+  /** The newest of these deliveries. */
   deliveryId: string
-  /** Whether older ones of the same destination and state were not looked at. */
+  /** Whether there are older deliveries of the same destination and state that were not counted. */
   isPartial: boolean
 }
 
 export interface FailureCauses {
-  /** The one with the newest failure first. */
+  /** Ordered by the time of the newest failure, newest first. */
   causes: FailureCause[]
-  /** How many failures were looked at. */
+  /** The number of failures that were counted. */
   looked: number
 }
 
@@ -83,45 +83,45 @@ export interface DeliveryRow extends MessageFields {
   index: number
   state: DeliveryState
   reason: string | null
-  /** Attempts made. */
+  /** The number of attempts made. */
   attempts: number
   replay: boolean
-  /** When it came to its state; of a pending one, when it is due (null: at once). */
+  /** When the delivery ended. If it is pending, when the next attempt is due; null if that is at once. */
   atMs: number | null
-  /** Of a replay: the delivery that it repeats, and the job that it belongs to if one made it. */
+  /** If this is a replay: the delivery that it repeats, and the replay job that created it, if any. */
   replayOf: string | null
   replayJobId: string | null
-  /** The newest delivery of the message to the same destination, if that is a later one. */
+  /** The newest delivery of the message to the same destination, if that is a later one than this. */
   replayedBy: string | null
 }
 
 export interface DeliveryDetail extends DeliveryRow {
-  /** With the message, and those of its segment that were in the same last request; null when it was purged. */
+  /** The message, and the messages of its segment that were in the same last request. Null if the message was purged. */
   content: SegmentContent | null
   history: (RequestRecord & { attempt: number })[]
-  /** When it came to be owed. */
+  /** When the delivery was created. */
   owedAtMs: number
-  /** Where the last request carried messages of several calls: all of them, in order, as far as they are still stored. */
+  /** If the last request contained messages from several calls: all of them, in order, as far as they are still stored. */
   gathered: readonly GatheredPart[] | null
 }
 
 export interface GatheredPart extends Part {
-  /** With the messages that the request carried; null when they are no longer stored, or all together too large. */
+  /** The messages that the request contained. Null if they are no longer stored, or if all together are too large. */
   content: SegmentContent | null
 }
 
 export interface HistoryStore {
   messages(filter: MessageFilter, page: PageRequest): Promise<Page<StoredMessage>>
-  /** By `segment-index`, or by messageId: the newest one that has it. */
+  /** `id` is `segment-index`, or a messageId; then the newest message with it is returned. */
   message(id: string): Promise<StoredMessage | undefined>
-  /** Every message of this id or messageId, newest first and no more than 20; also one whose content was purged, whose item is null. */
+  /** All messages with this id or messageId, newest first, at most 20. Includes messages whose content was purged; their item is null. */
   trails(id: string): Promise<MessageTrail[]>
   deliveries(filter: DeliveryFilter, page: PageRequest): Promise<Page<DeliveryRow>>
   delivery(id: string): Promise<DeliveryDetail | undefined>
-  /** Failed, expired and cancelled deliveries, grouped by cause. Looks at 100,000 at most: the newest of each destination and state. */
+  /** Failed, expired and cancelled deliveries, grouped by cause. Counts at most 100,000: the newest of each destination and state. */
   failureCauses(filter: CauseFilter): Promise<FailureCauses>
-  /** What was changed, by whom, newest first. Kept for 400 days, or as long as messages if they are kept longer. */
+  /** The audit log, newest first. Entries are kept for 400 days, or as long as messages if those are kept longer. */
   audit(filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>>
-  /** Writes down what was done that changes nothing here: a login, a test. */
+  /** Writes an audit entry for an action that changes nothing in the store, such as a login or a test. */
   noteAudit(entry: NewAuditEntry): Promise<void>
 }

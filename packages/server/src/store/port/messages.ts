@@ -1,43 +1,43 @@
-// The store as ingest uses it: accepting messages.
+// The part of the port that ingest uses: accepts messages.
 
 import type { Plan, RowId, SegmentContent } from './model.ts'
 
 export interface AcceptBatch {
   content: SegmentContent
-  /** The bytes that `content` can be read from again: see stored-messages.ts. */
+  /** The bytes from which `content` can be read again: see stored-messages.ts. */
   body: Uint8Array
-  /** Of each item, the identity that duplicates share. */
+  /** The messageId of each item, by which duplicates are found. */
   messageIds: readonly string[]
   plan: Plan
 }
 
 export interface AcceptResult {
-  /** Null when every message was a duplicate and nothing was stored. */
+  /** Null if every message was a duplicate, so that nothing was stored. */
   segment: RowId | null
-  /** Indexes of the messages that had been accepted before. */
+  /** The indexes of messages that were accepted before. */
   duplicates: readonly number[]
 }
 
 export interface Rejection {
-  /** Null when the write key was not known. */
+  /** Null if the write key is unknown. */
   sourceId: string | null
   code: string
   count: number
-  /** The start of what was rejected, for whoever looks for the cause. */
+  /** The start of the rejected body, to help find the cause. */
   sample: string
   atMs: number
 }
 
 export interface IngestStore {
-  /** Resolves after the commit; rejects with StoreUnavailable when nothing of it was or will be stored. */
+  /** Resolves after the commit. Rejects with StoreUnavailable if nothing of the batch was or will be stored. */
   accept(batch: AcceptBatch): Promise<AcceptResult>
-  /** Counted and sampled soon, not waited for. */
+  /** Counts the rejection and stores the sample soon. Does not wait for that. */
   reject(rejection: Rejection): void
-  /** Messages of suppressed users, dropped before they were stored. */
+  /** Counts messages of suppressed users that were dropped before they were stored. */
   suppressed(sourceId: string, count: number): void
 }
 
-/** The store cannot take anything now: disk full, database away. The caller may try again. */
+/** The store cannot write at the moment: the disk is full, or the database is unreachable. The caller may retry. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
 }

@@ -1,8 +1,8 @@
-// The nouns of the store's port: what is configured, what is accepted, what became of it. Data only.
+// The data types of the store's port: the configuration, accepted messages, and outcomes of deliveries.
 
 import type { JsonObject } from '@switchyard/protocol'
 
-/** An adapter's own name for a row. Opaque: compared, printed and handed back, never computed with. */
+/** The id of a row in an adapter. Opaque: it can be compared, printed and passed back to the adapter, but not computed with. */
 export type RowId = number | string
 
 // ── Configuration ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -20,30 +20,30 @@ export interface Destination {
   id: string
   type: 'webhook'
   name: string
-  /** A disabled destination is sent nothing new, and what it is still owed is held. */
+  /** A disabled destination gets no new deliveries, and its pending deliveries wait until it is enabled. */
   enabled: boolean
-  /** A paused destination is owed what comes as ever, and nothing is attempted until it is resumed. */
+  /** A paused destination gets new deliveries as usual, but no attempts are made until it is resumed. */
   paused: boolean
   sourceIds: readonly string[]
   urls: readonly string[]
   headers: Readonly<Record<string, string>>
-  /** Plain here, encrypted in the store, and never in an answer or a log. */
+  /** Plain text here, encrypted in the store, and never part of an API response or a log. */
   sharedSecret: string | null
   signingSecrets: readonly string[]
   batch: BatchSettings
   timeoutMs: number
   retryWindowMs: number
   maxInFlight: number
-  /** False: messages whose timestamp lies more than 24 h before they were received are not sent. */
+  /** If false, messages whose timestamp is more than 24 h before they were received are not sent. */
   historical: boolean
   filter: EventFilter
   createdAtMs: number
 }
 
-/** Which messages a destination is sent. An empty `allow` lets everything through that `deny` does not name. */
+/** Which messages a destination receives. If `allow` is empty, everything is sent that is not in `deny`. */
 export interface EventFilter {
   types: NameFilter
-  /** By the event's exact name; for track alone, since no other type has an event. */
+  /** By exact event name. Applies only to track messages, because no other type has an event. */
   events: NameFilter
 }
 
@@ -61,14 +61,14 @@ export interface BatchSettings {
   lingerMs: number
 }
 
-/** An application that gets access tokens by signing assertions with one of its keys. Its id is the client id. */
+/** An application that obtains access tokens with assertions that it signs with one of its keys. Its id is the client id. */
 export interface OAuthApp {
   id: string
   name: string
-  /** The sources that its tokens may send to. */
+  /** The sources to which its tokens may send messages. */
   sourceIds: readonly string[]
   keys: readonly OAuthKey[]
-  /** Access tokens issued before this are refused. Null: none was revoked. */
+  /** Access tokens that were issued before this time are rejected. Null if none were revoked. */
   revokedBeforeMs: number | null
   createdAtMs: number
 }
@@ -79,24 +79,24 @@ export interface OAuthKey {
   createdAtMs: number
 }
 
-/** What a control token may do: a viewer only looks. */
+/** What a control token may do. A viewer can only read. */
 export type Role = 'admin' | 'viewer'
 
-/** A token of the control API beside the one of the settings. Of the token itself only a hash is known. */
+/** A token of the control API, in addition to the admin token of the settings. Only a hash of the token is stored. */
 export interface ControlToken {
   id: string
   name: string
   role: Role
-  /** Never in an answer. */
+  /** Never part of an API response. */
   hash: string
   createdAtMs: number
 }
 
-/** Everything that the hot paths need to know, replaced as a whole when something changes. */
+/** The configuration that the hot paths read. It is replaced as a whole when something changes. */
 export interface Configuration {
   sources: ReadonlyMap<string, Source>
   destinations: ReadonlyMap<string, Destination>
-  /** Source id → users whose new messages are dropped. */
+  /** For each source id, the users whose new messages are dropped. */
   suppressions: ReadonlyMap<string, ReadonlySet<string>>
   oauthApps: ReadonlyMap<string, OAuthApp>
   tokens: ReadonlyMap<string, ControlToken>
@@ -109,33 +109,33 @@ export type NewControlToken = Omit<ControlToken, 'id' | 'createdAtMs'>
 
 // ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The messages that were accepted together, as a segment holds them. What a message looks like on its way out is made from this. */
+/** Messages that were accepted together, as a segment stores them. Outgoing messages are built from this. */
 export interface SegmentContent {
   sourceId: string
   receivedAtMs: number
-  /** The sender's address, where it is known. */
+  /** The sender's IP address, if it is known. */
   ip: string | null
   /** Whether every message gets the address as `context.ip`; otherwise only those with `context.direct`. */
   browser: boolean
   sentAt: string | null
-  /** The batch's own, under each message's. */
+  /** The context of the batch. Fields of a message's own context override it. */
   context: JsonObject | null
   integrations: JsonObject | null
-  /** The caller's trace, which the webhooks' requests carry on. */
+  /** The caller's trace context, which is passed on with the requests to destinations. */
   trace: TraceContext | null
-  /** By their index. Null where a message was a duplicate or has been purged. */
+  /** The messages, by index. Null if a message was a duplicate or was purged. */
   items: readonly (JsonObject | null)[]
-  /** The stored bytes are damaged: there are no items, and nothing else from the request either. */
+  /** Set if the stored bytes are damaged. Then there are no items, and nothing else from the request's body. */
   isUnreadable?: true
 }
 
-/** W3C Trace Context, as it came: both are valid header values. */
+/** W3C Trace Context as it was received. Both values are valid header values. */
 export interface TraceContext {
   traceparent: string
   tracestate: string | null
 }
 
-/** Why a message is not owed to a destination; without a destination, why it is owed to nobody. */
+/** Why a message is not sent to a destination, or, without a destination, why it is sent to none. */
 export type SkipReason =
   | 'no_destination'
   | 'destination_disabled'
@@ -144,25 +144,25 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
 
-/** Which rule of a destination's filter kept a message back. */
+/** The rule of a destination's filter because of which a message was not sent. */
 export const FILTER_RULES = ['type_denied', 'type_not_allowed', 'event_denied', 'event_not_allowed'] as const
 export type FilterRule = (typeof FILTER_RULES)[number]
 
 export interface PlannedShipment {
   destinationId: string
-  /** Null: every message of the batch. */
+  /** Null means every message of the batch. */
   indexes: readonly number[] | null
 }
 
 export interface Skip {
   destinationId: string | null
   reason: SkipReason
-  /** Of `filtered`. */
+  /** Only if the reason is `filtered`. */
   rule?: FilterRule | undefined
   indexes: readonly number[] | null
 }
 
-/** Where the messages of a batch go, and where not and why. */
+/** To which destinations the messages of a batch are sent, and to which they are not, with the reason. */
 export interface Plan {
   shipments: readonly PlannedShipment[]
   skips: readonly Skip[]
@@ -170,14 +170,17 @@ export interface Plan {
 
 // ── Outcomes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Messages of one segment in a shipment. A delivery is named by the shipment that first owed it and its index. */
+/**
+ * Messages of one segment in a shipment. The id of a delivery is `origin-index`: the id of the shipment that the delivery was first part of, and the
+ * index of the message.
+ */
 export interface Part {
   origin: RowId
   segment: RowId
   indexes: readonly number[]
 }
 
-/** What became of an attempt: delivery's Outcome, as it is kept. */
+/** The result of one request, as it is stored: see Outcome in delivery. */
 export interface RequestRecord {
   url: string
   startedAtMs: number
@@ -191,15 +194,15 @@ export interface RequestRecord {
   firstByteMs: number | null
   totalMs: number
   responseStart: string | null
-  /** Which of the record's messages the request carried. */
+  /** The indexes of the record's messages that the request contained. */
   indexes: readonly number[]
-  /** Of a request that carried messages of several records. */
+  /** Only if the request contained messages of several records. */
   gathered?: Gathered | undefined
 }
 
-/** All that a request carried, in order. Kept with the record of its first part alone; the others' say whose that is. */
+/** Everything that a request contained, in order. Stored only with the record of its first part; the other records refer to that one. */
 export interface Gathered {
-  /** The origin of the first part. */
+  /** The origin of the first part. `parts` is null in the records of the other parts. */
   lead: RowId
   parts: readonly Part[] | null
 }

@@ -1,4 +1,4 @@
-// Lists are read in pages. A cursor says where the next page begins; only the store can read it.
+// Lists are read in pages. A cursor says where the next page begins. Its format is known only to the store.
 
 export interface Page<T> {
   data: T[]
@@ -10,13 +10,13 @@ export interface PageRequest {
   cursor: string | null
 }
 
-/** The time range of a list, in the times that people see: those of the clock of the process that wrote the row. */
+/** The time range of a list. Both times are by the clock of the process that wrote the row, as shown to people. */
 export interface TimeRange {
   fromMs?: number | undefined
   toMs?: number | undefined
 }
 
-/** A cursor that no list gave out. */
+/** The cursor was not returned by this list. */
 export class InvalidCursor extends Error {
   override name = 'InvalidCursor'
 }

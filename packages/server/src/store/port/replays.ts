@@ -1,4 +1,4 @@
-// Replays: one delivery is sent again, or many as a job.
+// Replays: send one delivery again, or many deliveries as a job.
 
 import type { Actor, Audit } from './audit.ts'
 import type { FinalStateName } from './model.ts'
@@ -10,14 +10,14 @@ export type ReplayResult =
 
 export type ReplayJobState = 'running' | 'paused' | 'finished' | 'cancelled'
 
-/** Which deliveries: those that match, or those that are named. */
+/** The deliveries of a job: those that match a filter, or those with the given ids. */
 export type ReplaySelection =
   | {
-      /** Null: of every destination there is. */
+      /** Null means all destinations. */
       destinationId: string | null
       states: readonly FinalStateName[]
       reason: string | null
-      /** When the delivery came to its state. */
+      /** The time range in which the delivery ended. */
       fromMs: number | null
       toMs: number | null
     }
@@ -25,33 +25,33 @@ export type ReplaySelection =
 
 export interface NewReplayJob {
   selection: ReplaySelection
-  /** Null: as fast as delivery takes them. */
+  /** Null means as fast as delivery can send them. */
   ratePerSecond: number | null
   createdBy: Actor | null
 }
 
-/** Why a delivery of the job was not sent again. */
+/** Why a delivery of the job was skipped. */
 export type ReplaySkipReason = 'already_replayed' | 'not_found' | 'still_pending' | 'message_gone' | 'destination_gone'
 
 export interface ReplayJob extends NewReplayJob {
   id: string
   state: ReplayJobState
-  /** How many it was made for. What came to its state later is not part of it. */
+  /** The number of deliveries that matched when the job was created. Deliveries that match later are not part of the job. */
   total: number
   replayed: number
   skipped: Readonly<Partial<Record<ReplaySkipReason, number>>>
-  /** What became of those that were replayed; the rest of them is pending. */
+  /** The final states of the replayed deliveries. The others are pending. */
   ended: Readonly<Record<FinalStateName, number>>
-  /** Changes with every step: what the next one is told, so that no two are made from the same place. */
+  /** Changes with every step. The next step must give the current value, so that no two steps start from the same position. */
   position: number
   createdAtMs: number
-  /** When it came to its end. Null before. */
+  /** Null until the job has ended. */
   finishedAtMs: number | null
 }
 
 export interface ReplayCount {
   total: number
-  /** Of those, how many are pending again or were delivered since, and would be skipped. */
+  /** How many of them are pending again or were delivered since, and would be skipped. */
   alreadyReplayed: number
   byDestination: { destinationId: string; total: number; alreadyReplayed: number }[]
 }
@@ -63,29 +63,30 @@ export interface ReplayJobChange {
 
 export interface ReplayStep {
   id: string
-  /** Of the job, as it was last seen. */
+  /** The position of the job, as last read. */
   position: number
-  /** Most deliveries to owe again. */
+  /** The maximum number of deliveries to replay. */
   limit: number
-  /** No more is owed to a destination while so much of the job waits for its first attempt there. */
+  /** A destination gets no more replays while this many deliveries of the job wait for their first attempt there. */
   maxWaiting: number
   /**
-   * Who makes the job's steps, by a name that no other has. It leads the job from its first step until LEAD_MS after its last, and
-   * other runners are refused: so the pace that it keeps is that of all nodes together. Steps of nobody are not refused for it.
+   * The unique name of the runner that makes this step. A runner leads the job from its first step until LEAD_MS after its last one, and steps of
+   * other runners are rejected meanwhile. So the rate that the leader keeps is the rate of all nodes together. Steps without a runner are not
+   * rejected for this reason.
    */
   runner?: string | undefined
 }
 
 export type ReplayStepResult =
-  /** `blocked`: nothing more can be done now, as what was replayed waits or the destination is disabled. */
+  /** `blocked`: no more can be replayed now, because replayed deliveries wait for their first attempt or the destination is disabled. */
   | { ok: true; job: ReplayJob; replayed: number; blocked: boolean }
-  /** Another step was made from there, the job is not running, or another runner leads it. */
+  /** `moved`: another step was made from this position. `led`: another runner leads the job. */
   | { ok: false; reason: 'moved' | 'not_running' | 'led' }
 
 export interface ReplayStore {
-  /** Owes the message to the destination once more, as a delivery of its own. */
+  /** Sends the message to the destination again, as a new delivery. */
   replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult>
-  /** What a job made of this now would be made for. */
+  /** Counts the deliveries that a job with this selection would have now. */
   count(selection: ReplaySelection): Promise<ReplayCount>
   create(job: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob>
   update(
@@ -96,6 +97,6 @@ export interface ReplayStore {
   /** Newest first. */
   list(filter: { state?: ReplayJobState | undefined }, page: PageRequest): Promise<Page<ReplayJob>>
   one(id: string): Promise<ReplayJob | undefined>
-  /** A little of a job, in one transaction: the next of its deliveries are owed again or skipped, and the job says so. */
+  /** Makes one step of a job, in one transaction: replays or skips its next deliveries, and updates the job. */
   step(step: ReplayStep): Promise<ReplayStepResult>
 }

@@ -17,14 +17,14 @@ function latencies(...ms: number[]): StatCounts {
   return counts
 }
 
-test('a percentile read from buckets is right to within 5 %, from a tenth of a millisecond to ten minutes', () => {
+test('a percentile read from buckets is accurate to within 5 %, from a tenth of a millisecond to ten minutes', () => {
   for (let ms = 0.11; ms < 600_000; ms *= 1.037) {
     const { p50 } = latencyOf(latencies(ms)) ?? assert.fail()
     assert.ok(Math.abs(p50 / ms - 1) < 0.05, `${ms} ms became ${p50} ms`)
   }
 })
 
-test('percentiles are taken of all that was measured', () => {
+test('percentiles are computed from all measurements', () => {
   const counts = latencies(...Array.from({ length: 90 }, () => 10), ...Array.from({ length: 8 }, () => 100), 1_000, 1_000)
   const { p50, p95, p99 } = latencyOf(counts) ?? assert.fail()
   assert.ok(p50 > 9.5 && p50 < 10.5, String(p50))
@@ -33,7 +33,7 @@ test('percentiles are taken of all that was measured', () => {
   assert.equal(latencyOf({ attempts: 3 }), null)
 })
 
-test('durations that cannot be have a bucket too', () => {
+test('impossible durations have a bucket too', () => {
   for (const ms of [0, -5, Number.NaN]) assert.equal(latencyBucket(ms), 0)
   for (const ms of [1e12, Number.POSITIVE_INFINITY]) assert.equal(latencyBucket(ms), LATENCY_BUCKETS - 1)
 })

@@ -1,6 +1,6 @@
-// What is counted over time, and by which names: the words that whoever counts, the store and the API share. A series is
-// made of sparse counts by name, so that counts of several nodes, or of several minutes, are merged by adding. Durations
-// are counted in buckets that grow by a tenth each: a percentile read from them is right to within 5 %. Pure.
+// The counts over time and their names, which the code that counts, the store and the API share. Counts are sparse and stored by name, so counts of
+// several nodes or several minutes are merged by addition. Durations are counted in buckets, each a tenth wider than the one before, so
+// percentiles read from them are accurate to within 5 %. Pure functions.
 
 export type StatCounts = Record<string, number>
 
@@ -11,7 +11,7 @@ const LATENCY = 'latency.'
 
 const LEAST_MS = 0.1
 const GROWTH = 1.1
-/** The last holds everything from about 11 minutes on. */
+/** The last bucket holds everything from about 11 minutes on. */
 export const LATENCY_BUCKETS = 166
 
 export function rejectedName(code: string): string {
@@ -22,7 +22,7 @@ export function latencyName(bucket: number): string {
   return LATENCY + String(bucket)
 }
 
-/** Bucket n holds what is over 0.1 ms × 1.1^(n-1) and up to 0.1 ms × 1.1^n. */
+/** Bucket n holds durations over 0.1 ms × 1.1^(n-1) and up to 0.1 ms × 1.1^n. */
 export function latencyBucket(ms: number): number {
   if (!(ms > LEAST_MS)) return 0
   return Math.min(Math.ceil(Math.log(ms / LEAST_MS) / Math.log(GROWTH)), LATENCY_BUCKETS - 1)
@@ -41,7 +41,7 @@ export function rejectedByCode(counts: Readonly<StatCounts>): Record<string, num
   return Object.fromEntries(codes.map(([name, count]) => [name.slice(REJECTED.length), count]))
 }
 
-/** Null when nothing was measured. */
+/** Returns null if nothing was measured. */
 export function latencyOf(counts: Readonly<StatCounts>): { p50: number; p95: number; p99: number } | null {
   const buckets = Object.entries(counts)
     .filter(([name]) => name.startsWith(LATENCY))

@@ -1,6 +1,5 @@
-// What a segment's bytes mean. They are the request's own body where that holds just what was accepted, so that the usual
-// way in writes no JSON at all, and an object of the same shape where it does not. Reading is shared by
-// all who need a stored message; nothing here judges one, for that was done at the door.
+// The format of a segment's body. It is the body of the request if that contains exactly what was accepted, so that usually no JSON is written;
+// otherwise it is an object of the same shape. Messages are not validated here, because ingest has validated them.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { SegmentContent } from '../store.ts'
@@ -20,8 +19,8 @@ export function writeStoredBody(body: StoredBody): Buffer {
 }
 
 /**
- * `absent` are the indexes of duplicates, which are in the bytes but do not count. Does not throw, because one damaged body must not keep
- * others that are read with it from being sent, listed or purged.
+ * `absent`: the indexes of duplicates, which are in the bytes but were not accepted. Does not throw, because one damaged body must not prevent
+ * other segments that are read with it from being sent, listed or purged.
  */
 export function readStoredBody(
   bytes: Uint8Array,

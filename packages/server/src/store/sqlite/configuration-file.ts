@@ -123,8 +123,8 @@ export class Change implements ConfigurationChange {
     return this.#reader.ask('configuration', 'secrets')
   }
 
-  setSecret(name: string, sealed: string | null): void {
-    void this.run('setSetting', { name, value: sealed })
+  setSecret(name: string, encrypted: string | null): void {
+    void this.run('setSetting', { name, value: encrypted })
   }
 
   useKey(box: SecretBox, destinations: readonly StoredDestination[]): void {

@@ -69,7 +69,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
     })
     let over = false
     while (!over && !isClosed()) {
-      const step = await writer.run('purgeStep', { deletion: num }, { again: true })
+      const step = await writer.run('purgeStep', { deletion: num }, { retry: true })
       before = step.end
       over = step.over
     }

@@ -37,16 +37,16 @@ export interface SqliteStoreOptions {
   secretBox: SecretBox
   /** How long messages and attempts are kept. */
   retentionDays: number
-  /** What keeps the store from working, for the log; null when it works again. */
+  /** Called with the reason when the store becomes unavailable, and with null when it is available again. For the log. */
   onState?: (problem: string | null) => void
-  /** Called after every commit: how long it took, and how many commands shared it. */
+  /** Called after every commit with its duration and the number of commands that shared it. */
   onCommit?: (commitMs: number, commands: number) => void
 }
 
 export interface SqliteStore extends Store {
-  /** Where schedule time starts: now, or where it stood when the store was last written if that is later. See clock.ts. */
+  /** Where schedule time starts: now, or the schedule time at the last write to the store if that is later. See clock.ts. */
   scheduleStartMs: number
-  /** Work that runs on by itself, such as purges, reads the time here. Given once, before anything else. */
+  /** The clock for work that the store does by itself, such as purges. Must be called once, before anything else. */
   useClock(clock: Clock): void
 }
 
@@ -199,8 +199,8 @@ class Sqlite implements SqliteStore {
     this.#closed = true
     clearInterval(this.#marks)
     await this.check()
-    // On a full disk, what goes on in steps would be tried again for ever.
-    this.#writer.tryOnce()
+    // Otherwise, on a full disk, work that runs in steps would be retried for ever.
+    this.#writer.stopRetrying()
     await Promise.allSettled([...this.#background, this.#retention.running, this.ingest.flush()])
     await this.#reader.close()
     await this.#writer.close()
@@ -214,24 +214,24 @@ class Sqlite implements SqliteStore {
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run('claimOverdue', { destinationId, firstAttemptBeforeMs, limit })),
     release: (shipments) => this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) }),
-    settle: (settlement) => this.#writer.run('settle', settleCommand(settlement), { again: true }),
+    settle: (settlement) => this.#writer.run('settle', settleCommand(settlement), { retry: true }),
     cancel: (destinationId) => this.#cancel(destinationId),
     share: (_destinationId, maxInFlight) => maxInFlight,
     configuration: () => this.configuration(),
     run: (work) => this.#run(work),
   })
 
-  // ── Work that goes on in steps ──
+  // ── Work in steps ──
 
   #cancel(destinationId: string): Promise<void> {
-    const step = () => this.#writer.run('cancelStep', { destinationId, atMs: this.#clock.wallMs() }, { again: true })
+    const step = () => this.#writer.run('cancelStep', { destinationId, atMs: this.#clock.wallMs() }, { retry: true })
     return runInSteps(step, () => this.#closed)
   }
 
   async #dropMessages(beforeMs: number): Promise<void> {
     const writer = this.#writer
     await writer.run('forgetKeys', {})
-    // The line first, then what is pinned: between the two nothing old can become owed again.
+    // The line must be set before the pinned segments are read, so that nothing older than the line can become owed in between.
     const line = await writer.run('retentionBegin', { beforeMs })
     await writer.run('retentionPin', { segments: await this.#reader.ask('retention', 'pinned', line) })
     await runInSteps(
@@ -240,7 +240,7 @@ class Sqlite implements SqliteStore {
     )
   }
 
-  /** Steps that go on until they are over; taken up again at the next start if they are not. */
+  /** Runs work in the background. If it is not complete when the store closes, the next start continues it. */
   #run(work: Promise<void>): void {
     const running: Promise<void> = work.catch(() => {}).finally(() => this.#background.delete(running))
     this.#background.add(running)

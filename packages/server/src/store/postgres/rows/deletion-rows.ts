@@ -91,7 +91,7 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
       await ask('UPDATE deletions SET ended = $2 WHERE num = $1', [deletion, ended])
     },
     /** What the rows were before is in the server's files until it vacuums them, as with everything that is deleted there. */
-    async rename(deletion, userIds, pseudonyms) {
+    async replaceUserIds(deletion, userIds, pseudonyms) {
       await ask('UPDATE deletions SET user_ids = $2, pseudonyms = true WHERE num = $1', [deletion, JSON.stringify(pseudonyms)])
       // Taken out and put back: a user may be called what another is from now on, and a row would stand in the other's way.
       const { rows } = await ask<{ user_id: string; source: string; destination: string; origin: string; final: string | null }>(

@@ -4,7 +4,7 @@
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { PendingPlace, PendingRow } from '../../history/delivery-rows.ts'
-import { LONGEST_STEP_OF_PENDING, steps } from '../../history/paging.ts'
+import { MAX_STEP_OF_PENDING, steps } from '../../history/paging.ts'
 import { holders } from '../messages/shipment-holders.ts'
 import { afterRowId, OLDEST } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
@@ -65,6 +65,6 @@ function rowsOf(
         parts: JSON.parse(row.parts) as StoredPart<string>[],
       }))
     },
-    LONGEST_STEP_OF_PENDING,
+    MAX_STEP_OF_PENDING,
   )
 }

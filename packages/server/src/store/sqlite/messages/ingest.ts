@@ -13,14 +13,14 @@ export class SqliteIngest implements IngestStore {
   readonly #writer: GroupCommit
   readonly #consumer: () => ShipmentConsumer | null
   readonly #seeds = new Map<string, Seed>()
-  readonly #tallies: DeferredCounts
-  readonly reject: IngestStore['reject'] = (rejection) => this.#tallies.reject(rejection)
-  readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#tallies.suppressed(sourceId, count)
+  readonly #counts: DeferredCounts
+  readonly reject: IngestStore['reject'] = (rejection) => this.#counts.reject(rejection)
+  readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#counts.suppressed(sourceId, count)
 
   constructor(writer: GroupCommit, consumer: () => ShipmentConsumer | null) {
     this.#writer = writer
     this.#consumer = consumer
-    this.#tallies = new DeferredCounts((addCounts) => writer.run('addCounts', addCounts, { again: true }))
+    this.#counts = new DeferredCounts((counts) => writer.run('addCounts', counts, { retry: true }))
   }
 
   async accept({ content, body, messageIds, plan }: AcceptBatch): Promise<AcceptResult> {
@@ -61,7 +61,7 @@ export class SqliteIngest implements IngestStore {
 
   /** Writes the counts that are still in memory. */
   flush(): Promise<void> {
-    return this.#tallies.flush()
+    return this.#counts.flush()
   }
 
   #seedOf(sourceId: string): Seed {

@@ -1,6 +1,6 @@
-// Settling, inside the group's transaction: claimed shipments go or are kept with what is left of them, what is owed another
-// attempt is added, and what happened is appended. Refuses a settlement that does not add up or that another claim has overtaken: conservation is checked
-// here, at the last place that could break it.
+// Settles shipments, inside the group's transaction: deletes claimed shipments or keeps them with their remaining deliveries, adds shipments for
+// retries, and appends the attempts. Rejects a settlement that is not balanced, or whose claim is no longer current. This is the last place
+// at which a delivery could be lost, so it is checked here.
 
 import type { StatementSync } from 'node:sqlite'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
@@ -16,7 +16,7 @@ import type { Ledger } from './ledger.ts'
 export interface SettleCommand {
   destinationId: string
   done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
-  /** With how many deliveries each had and has now. */
+  /** `before` and `count`: the number of deliveries before and after this settlement. */
   kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
@@ -52,7 +52,7 @@ export class SettleWriter {
   readonly #insert: StatementSync
   readonly #insertAttempt: StatementSync
   readonly #insertFailure: StatementSync
-  /** Released when the transaction is committed. */
+  /** The shipments whose claims end when the transaction is committed. */
   readonly #ended: number[] = []
 
   constructor(parts: Parts) {
@@ -83,28 +83,28 @@ export class SettleWriter {
     }
     for (const { id, attempt, dueAtMs } of done) {
       const row = this.#delete.get(destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id) as { count: number } | undefined
-      if (row === undefined) throw new Error(`shipment ${id} is not there`)
+      if (row === undefined) throw new Error(`shipment ${id} does not exist`)
       owed += row.count
       this.#ended.push(id)
     }
     for (const { id, attempt, dueAtMs, before, count, parts } of kept) {
       const { changes } = this.#keep.run(count, parts, destination, attempt > 0 ? 1 : 0, attempt > 0 ? dueAtMs : 0, id, before)
-      if (changes !== 1) throw new Error(`shipment ${id} is not there with ${before} deliveries`)
+      if (changes !== 1) throw new Error(`shipment ${id} with ${before} deliveries does not exist`)
       owed += before - count
     }
     for (const draft of remaining) owed -= this.insertShipment(destination, draft)
     for (const record of records) owed -= this.insertRecord(destination, record)
-    if (owed !== 0) throw new Error(`a settlement for ${destinationId} leaves ${owed} deliveries without a state`)
+    if (owed !== 0) throw new Error(`unbalanced settlement for ${destinationId}: ${owed} deliveries would have no state`)
   }
 
-  /** The number of deliveries in it. */
+  /** Returns the number of deliveries in the shipment. */
   insertShipment(destination: number, draft: ShipmentDraft): number {
     const count = countOf(draft)
     const retry = draft.attempt > 0
     this.#insert.run(
       destination,
       retry ? 1 : 0,
-      // Whole milliseconds, and never early: times with fractions come of backoff, and the columns hold integers.
+      // Rounded up, so that no retry is early. Backoff gives fractions of milliseconds, and the column is an integer.
       retry ? Math.ceil(draft.dueAtMs) : 0,
       this.#parts.ids.next(),
       count,
@@ -118,7 +118,7 @@ export class SettleWriter {
     return count
   }
 
-  /** The number of deliveries that it ends. */
+  /** Returns the number of deliveries that the attempt ended. */
   insertRecord(destination: number, record: RecordRow<number>): number {
     const { rows, ids, ledger } = this.#parts
     const { origin, segment, attempt, atMs, delivered, failed, expired, cancelled } = record

@@ -65,7 +65,7 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
     nextWithUserIds: (after, beforeMs) =>
       requests('WHERE pseudonyms = 0 AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1', after, beforeMs)[0],
     end: (deletion, ended) => void rows.run('UPDATE deletions SET ended = ? WHERE num = ?', ended, deletion),
-    rename: (deletion, userIds, pseudonyms) =>
+    replaceUserIds: (deletion, userIds, pseudonyms) =>
       overwriting(rows.database, () => {
         rows.run('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?', JSON.stringify(pseudonyms), deletion)
         for (const [at, userId] of userIds.entries())

@@ -2,7 +2,7 @@
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
-import { LONGEST_STEP_OF_PENDING, ROWS_PER_PAGE, steps } from '../../history/paging.ts'
+import { MAX_STEP_OF_PENDING, ROWS_PER_PAGE, steps } from '../../history/paging.ts'
 import { resolveOrigins } from '../messages/origins.ts'
 import type { ShipmentRow } from '../messages/read-claims.ts'
 import { readLedger } from './book-rows.ts'
@@ -36,7 +36,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
               dueAtMs: row.due,
               parts: JSON.parse(row.parts) as StoredPart<number>[],
             })),
-        LONGEST_STEP_OF_PENDING,
+        MAX_STEP_OF_PENDING,
       ),
     attempts: (destination, deliveredOnly, first, last, limit) =>
       rows

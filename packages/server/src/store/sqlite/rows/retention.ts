@@ -82,7 +82,7 @@ export class Retention {
 
   /** False when there is nothing more to drop. */
   step(): boolean {
-    if (!this.#isPinned) throw new Error('what is pinned is not known')
+    if (!this.#isPinned) throw new Error('the pinned segments have not been set')
     const tables = Object.keys(TABLES) as Table[]
     return tables.some((table) => this.#drop(table)) || dropRepeats(this.#rows, this.#line) || this.#duplicates.dropStep(this.#line)
   }

@@ -1,5 +1,5 @@
-// Opens the file: one process at a time, the settings that make a commit durable, and the schema brought up to date.
-// Checkpoints are made by whoever commits, between two commits, and never by SQLite in the middle of one.
+// Opens the database file: takes the lock that only one process can hold, sets the pragmas that make commits durable, and migrates the
+// schema. The writing thread makes checkpoints between commits; SQLite never makes one in the middle of a commit.
 
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,26 +11,26 @@ import { StoreProblem } from './store-problem.ts'
 export { StoreProblem } from './store-problem.ts'
 
 const SQLITE_BUSY = 5
-/** What the log is cut back to when it is started again, after a long read or a burst made it grow. */
+/** A long read or a burst of writes makes the write-ahead log grow. It is truncated to this size when it starts again from its beginning. */
 const LOG_BYTES = 32 * 1024 * 1024
 
-/** Answers of SQLite that say something about the file: PERM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
-const OF_THE_FILE = new Set([3, 8, 10, 11, 13, 14, 26])
+/** SQLite's error codes that mean a problem with the file: PERM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
+const FILE_ERRORS = new Set([3, 8, 10, 11, 13, 14, 26])
 
-/** What SQLite or the file system has against the file, in words; other errors are bugs and come back as they are. */
+/** Converts errors of SQLite and the file system that concern the file to a StoreProblem. Other errors are bugs and are returned unchanged. */
 export function openProblem(error: unknown, path: string): unknown {
   const { errcode, syscall, message } = error as { errcode?: number; syscall?: string; message: string }
-  const isOfTheFile = errcode === undefined ? syscall !== undefined : OF_THE_FILE.has(errcode & 0xff)
-  return isOfTheFile ? new StoreProblem(`${path} cannot be opened as the store: ${message}.`, { cause: error }) : error
+  const isFileError = errcode === undefined ? syscall !== undefined : FILE_ERRORS.has(errcode & 0xff)
+  return isFileError ? new StoreProblem(`Cannot open the store ${path}: ${message}.`, { cause: error }) : error
 }
 
 /**
- * Holds the store for this process until it is closed or the process ends, however it ends: the lock is the operating
- * system's, on a file of its own, because a lock on the database itself would keep our own reading thread out too.
+ * Locks the store for this process until the lock is released or the process ends, even by a crash, because the operating system holds the
+ * lock. The lock is on a separate file: a lock on the database itself would also lock out our own reading thread.
  */
 export function lockStore(path: string): { release(): void } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  // Anybody who can open the file can hold the lock and keep the service from starting.
+  // Private, because anybody who can open the file can take the lock and prevent the service from starting.
   createPrivate(`${path}.lock`)
   const lock = new DatabaseSync(`${path}.lock`)
   try {
@@ -39,18 +39,18 @@ export function lockStore(path: string): { release(): void } {
     lock.close()
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error
     throw new StoreProblem(
-      `${path} is in use by another Switchyard process. One process serves one file: stop the other, or give this one its own with SWITCHYARD_STORE.`,
+      `${path} is in use by another Switchyard process. Only one process can use a store file. Stop the other process, or set SWITCHYARD_STORE to a different file.`,
     )
   }
   return { release: () => lock.close() }
 }
 
-/** Only if there is none: closing any handle of a file releases the locks that other connections of this process have on it. */
+/** Does not touch an existing file: closing any handle of a file releases the locks that other connections of this process have on it. */
 function createPrivate(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/** Whether a process holds the store now. Asked by reading, which leaves the lock alone. */
+/** Whether a process holds the lock of the store now. Only reads, so it does not take the lock. */
 export function isLocked(path: string): boolean {
   const lock = new DatabaseSync(`${path}.lock`, { readOnly: true })
   try {
@@ -66,7 +66,7 @@ export function isLocked(path: string): boolean {
 
 /** With `allowMigrated`, also opens a file that has a migration mark: for migrate-store itself. */
 export function openWriter(path: string, { allowMigrated = false }: { allowMigrated?: boolean } = {}): DatabaseSync {
-  // What people did is in it: for its owner alone, whatever the umask. SQLite gives the files beside it the same mode.
+  // The file contains personal data, so only its owner may read it, whatever the umask is. SQLite gives the -wal and -shm files the same mode.
   createPrivate(path)
   const database = new DatabaseSync(path)
   try {
@@ -80,7 +80,7 @@ export function openWriter(path: string, { allowMigrated = false }: { allowMigra
   return database
 }
 
-/** `secure_delete = FAST` leaves no copies of a message behind when pages are split, which a purge could not find; it costs no writing. */
+/** With `secure_delete = FAST`, splitting a page leaves no copy of a message behind that a purge could not find. It causes no additional writes. */
 function configure(database: DatabaseSync): void {
   database.exec(`
     PRAGMA journal_mode = WAL;
@@ -115,7 +115,7 @@ function migrate(database: DatabaseSync, path: string): void {
   const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (version > MIGRATIONS.length) {
     throw new StoreProblem(
-      `${path} was written by a newer version of Switchyard (schema ${version}; this one knows ${MIGRATIONS.length}). Start the newer version, or restore a backup from before.`,
+      `${path} was written by a newer version of Switchyard (schema ${version}; this version supports up to ${MIGRATIONS.length}). Start the newer version, or restore a backup that was made before the upgrade.`,
     )
   }
   for (let step = version; step < MIGRATIONS.length; step++) {

@@ -1,6 +1,4 @@
-// What keeps a file from being the store, in words.
-
-/** What a person who starts the service can do something about. */
+/** A problem with the store that the operator can solve. The message says how. */
 export class StoreProblem extends Error {
   override name = 'StoreProblem'
 }

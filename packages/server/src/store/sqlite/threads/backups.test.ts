@@ -82,7 +82,7 @@ test('a copy that lets the log grow beyond its limit is given up, and leaves not
   const job = backups.start() as Backup
   const { state, error } = await over(backups, job)
   assert.equal(state, 'failed')
-  assert.match(error ?? '', /the log of the store grew to \d+ bytes/)
+  assert.match(error ?? '', /the write-ahead log of the store grew to \d+ bytes/)
   assert.deepEqual(
     readdirSync(folder).filter((name) => name.includes('bak_')),
     [],
@@ -94,7 +94,10 @@ test('a copy for which there is no room is not begun, and the disk is not filled
   const { folder, backups } = await filled(t, { leastFreeBytes: Number.MAX_SAFE_INTEGER / 2 })
   const { state, error } = backups.start() as Backup
   assert.equal(state, 'failed')
-  assert.match(error ?? '', /^A copy needs \d+ free bytes beside the store, and there are \d+\.$/)
+  assert.match(
+    error ?? '',
+    /^Not enough disk space: the backup needs \d+ free bytes on the disk of the store, but only \d+ are available\.$/,
+  )
   assert.deepEqual(
     readdirSync(folder).filter((name) => name.includes('bak_')),
     [],

@@ -1,7 +1,7 @@
-// Consistent copies of the file while it is being written: one read transaction on a connection of its own, from which
-// SQLite's backup takes the pages in small steps. The writer is not held up; but as long as the copy takes, the log cannot be
-// started again, so a copy that lets it grow beyond a limit is given up. A copy lies beside the store, for its owner alone,
-// until it is fetched, removed or forgotten; it is one plain file without a log. Where it goes from here is not known here.
+// Makes consistent copies of the database file while it is being written. SQLite's backup copies the pages in small steps, within one read
+// transaction on a separate connection. The writer is not blocked, but the write-ahead log cannot start again from its beginning until the
+// copy is complete, so a copy during which the log grows beyond a limit is cancelled. The copy is one file without a log. It is stored
+// beside the store, readable only by its owner, until it is removed or `keepMs` have passed.
 
 import { createReadStream, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -13,23 +13,23 @@ import { openReader } from '../schema/database.ts'
 
 export interface BackupsOptions {
   path: string
-  /** What the log may grow to while a copy is made. */
+  /** The maximum size of the write-ahead log while a copy is made. */
   maxLogBytes?: number
-  /** How long a copy that is not fetched is kept. */
+  /** How long a copy is kept. */
   keepMs?: number
   pagesPerStep?: number
-  /** What is always left free on the store's disk. */
+  /** The free space that must remain on the store's disk. */
   leastFreeBytes?: number
 }
 
-/** A copy must not be what fills the disk: calls would be refused for its sake. */
+/** A backup must not fill the disk, because the service would then reject messages. */
 const LEAST_FREE_BYTES = 256 * 1024 ** 2
 const MAX_LOG_BYTES = 4 * 1024 ** 3
 const KEEP_MS = 15 * 60_000
-/** 2 MB at a time: a step holds one of the four threads that names are looked up in as well. */
+/** 2 MB. A step occupies one of libuv's four threads, which DNS lookups need too. */
 const PAGES_PER_STEP = 512
 
-class GivenUp extends Error {}
+class BackupCancelled extends Error {}
 
 export function createBackups({
   path,
@@ -45,7 +45,7 @@ export function createBackups({
     const { job, copy } = entry
     const source = openReader(path)
     try {
-      // Made first, so that it is never readable by others, not even while it grows.
+      // Created first, so that other users can never read it, not even while it grows.
       writeFileSync(copy, '', { mode: 0o600, flag: 'wx' })
       source.exec('BEGIN')
       source.prepare('SELECT count(*) FROM settings').get()
@@ -55,23 +55,26 @@ export function createBackups({
         progress: ({ totalPages, remainingPages }) => {
           job.totalBytes = totalPages * pageBytes
           job.doneBytes = (totalPages - remainingPages) * pageBytes
-          if (entry.stop) throw new GivenUp('The copy was given up.')
-          if (freeBytes(path) < leastFreeBytes) throw new GivenUp('The disk of the store is nearly full, so the copy was given up.')
+          if (entry.stop) throw new BackupCancelled('The backup was cancelled.')
+          if (freeBytes(path) < leastFreeBytes)
+            throw new BackupCancelled(
+              'The backup was cancelled because the disk of the store is nearly full. Free some space and try again.',
+            )
           const logBytes = sizeOf(`${path}-wal`)
           if (logBytes > maxLogBytes) {
-            throw new GivenUp(
-              `While the copy was made, the log of the store grew to ${logBytes} bytes, so the copy was given up. Try when less is sent, or on a faster disk.`,
+            throw new BackupCancelled(
+              `The backup was cancelled because the write-ahead log of the store grew to ${logBytes} bytes while it was made. Try again when there is less traffic, or use a faster disk.`,
             )
           }
         },
       })
-      await standAlone(copy)
-      if (entry.stop) throw new GivenUp('The copy was given up.')
+      await makeSingleFile(copy)
+      if (entry.stop) throw new BackupCancelled('The backup was cancelled.')
       job.totalBytes = job.doneBytes = sizeOf(copy)
       job.state = 'ready'
     } catch (error) {
       job.state = 'failed'
-      job.error = error instanceof GivenUp ? error.message : `The copy could not be made: ${(error as Error).message}.`
+      job.error = error instanceof BackupCancelled ? error.message : `The backup failed: ${(error as Error).message}.`
       removeCopy(copy)
     } finally {
       source.close()
@@ -99,7 +102,7 @@ export function createBackups({
       const free = freeBytes(path)
       if (free < neededBytes) {
         job.state = 'failed'
-        job.error = `A copy needs ${neededBytes} free bytes beside the store, and there are ${free}.`
+        job.error = `Not enough disk space: the backup needs ${neededBytes} free bytes on the disk of the store, but only ${free} are available.`
       } else entry.over = make(entry)
       entry.forget = setTimeout(() => void drop(entry), keepMs).unref()
       return job
@@ -118,10 +121,10 @@ export function createBackups({
 }
 
 /**
- * As one file: opened for reading, a file in WAL mode wants to write two more beside it. Synced before, and not by this thread:
- * a large file may take seconds.
+ * Makes the copy a single file: SQLite cannot open a file in WAL mode for reading without creating two more files beside it. The copy is
+ * synced before that, and not on this thread, because a large file may take seconds.
  */
-async function standAlone(copy: string): Promise<void> {
+async function makeSingleFile(copy: string): Promise<void> {
   const file = await open(copy, 'r+')
   try {
     await file.sync()
@@ -140,7 +143,7 @@ function removeCopy(copy: string): void {
   for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true })
 }
 
-/** Of a process that was killed meanwhile. */
+/** Removes copies of a process that was killed. */
 function removeLeftovers(path: string): void {
   const start = `${basename(path)}.bak_`
   for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) rmSync(join(dirname(path), name), { force: true })

@@ -1,7 +1,7 @@
-// The main thread's side of the writing thread. Commands given while a group is being committed wait and make up the next
-// one: under load many requests share a commit, and alone one does not wait. Memory is bounded: beyond the limit of
-// bytes that wait, more is refused as unavailable. Settlements are the exception, since what they tell has happened: they
-// are tried again until they are durable.
+// The main thread's side of the writing thread. Commands that arrive while a group is being committed wait and form the next group. Under
+// load many requests share one commit, and a single request does not wait. Memory is bounded: when the commands that wait have reached a
+// limit of bytes, further ones are rejected with StoreUnavailable. Settlements are the exception: the attempts that they record have already been
+// made, so they are retried until they are durable.
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -12,18 +12,18 @@ import { StoreProblem } from '../schema/database.ts'
 import type { CommandKind, CommandOf, ReplyOf } from './commands.ts'
 import type { AnsweredGroup, Group, Noted, Reply, WriterOptions, WriterStart } from './protocol.ts'
 
-/** Bodies and keys of one group: some 10 ms of writing. */
+/** The size of the bodies and keys of one group: about 10 ms of writing. */
 const GROUP_BYTES = 4 * 1024 * 1024
-/** One group is committed while the next is ready for the thread to take, if that is worth a commit. */
+/** While one group is being committed, the next one may already be sent to the thread, if it is large enough: see EARLY. */
 const DEPTH = 2
-/** Commands that are worth a commit while another is being made. */
+/** The number of commands from which on a group is sent while another is being committed. */
 const EARLY = 8
-/** How long lazy commands may wait for others, to share a commit. */
+/** How long lazy commands wait for other commands, to share a commit with them. */
 const LAZY_MS = 3
 const LAZY_AT_MOST = 256
 const LEAST_BUFFER_BYTES = 256 * 1024
 const WAITING_BYTES = 64 * 1024 * 1024
-const AGAIN_MS = 250
+const RETRY_AFTER_MS = 250
 
 interface Waiting {
   kind: CommandKind
@@ -36,12 +36,12 @@ interface Waiting {
 
 export interface CommandOptions {
   body?: Uint8Array
-  /** Fills in the keys in the group's buffer. */
+  /** Writes the keys to the group's buffer. */
   writeKeys?: (into: Uint32Array, at: number) => void
-  /** Just before the group is formed: the last look at what may have changed while it waited. */
+  /** Called just before the group is sent, to update the command with what has changed while it waited. */
   prepare?: () => void
-  /** Try again while the store is unavailable. */
-  again?: boolean
+  /** Retry while the store is unavailable. */
+  retry?: boolean
 }
 
 export class GroupCommit {
@@ -50,22 +50,23 @@ export class GroupCommit {
   readonly scheduleMs: number
   readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
-  /** Called after every transaction: how long it took, and of how many commands its group was. */
+  /** Called after every transaction with its duration and the number of commands in its group. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
   #waiting: Waiting[] = []
   #waitingBytes = 0
-  /** Sent and not answered, in order. */
-  readonly #underway: Waiting[][] = []
+  /** The groups that were sent and not answered yet, in order. */
+  readonly #inFlight: Waiting[][] = []
   #scheduled = false
   #urgent = 0
   #lazyTimer: NodeJS.Timeout | undefined
   #closing = false
-  #gone: Error | null = null
+  /** Why the thread has ended; null while it runs. */
+  #ended: Error | null = null
   #idle: (() => void)[] = []
-  /** To be tried again soon. */
-  #again: Waiting[] = []
-  #againTimer: NodeJS.Timeout | undefined
-  /** What stands in the way now, or null. */
+  /** Commands that will be retried after RETRY_AFTER_MS. */
+  #retries: Waiting[] = []
+  #retryTimer: NodeJS.Timeout | undefined
+  /** Why the store is unavailable now; null if it is available. */
   #problem: string | null = null
 
   private constructor(worker: Worker, start: WriterStart & { ok: true }, onState: (problem: string | null) => void) {
@@ -81,12 +82,12 @@ export class GroupCommit {
       this.#answer(answered)
     })
     worker.on('error', (error) => this.#fail(error as Error))
-    worker.on('exit', () => this.#fail(new Error('the writing thread has ended')))
+    worker.on('exit', () => this.#fail(new Error('the writing thread of the store has stopped unexpectedly')))
   }
 
   static async start(options: WriterOptions, onState: (problem: string | null) => void): Promise<GroupCommit> {
     const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options, name: 'switchyard-writer' })
-    // Listened for from the start: a thread that refuses ends at once, and may have ended when its word is read.
+    // Registered before the first message: a thread that fails to open the file ends at once, perhaps before its message is read here.
     const exited = new Promise((resolve) => worker.once('exit', resolve))
     const [start] = (await once(worker, 'message')) as [WriterStart]
     if (!start.ok) {
@@ -97,61 +98,61 @@ export class GroupCommit {
   }
 
   run<K extends CommandKind>(kind: K, command: CommandOf<K>, options: CommandOptions = {}): Promise<ReplyOf<K>> {
-    const { body, again } = options
-    if (this.#gone) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#gone }))
-    // Only a command with a body is an accepted batch, which has keys too.
+    const { body, retry } = options
+    if (this.#ended) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#ended }))
+    // Only batches to be accepted have a body, and they have keys too.
     const bytes = body === undefined ? 0 : body.length + (command as Noted as CommandOf<'accept'>).count * KEY_WORDS * 4
-    if (!again && this.#waitingBytes + bytes > WAITING_BYTES) {
-      return Promise.reject(new StoreUnavailable('more is waiting to be stored than fits in memory'))
+    if (!retry && this.#waitingBytes + bytes > WAITING_BYTES) {
+      return Promise.reject(new StoreUnavailable('too many messages are waiting to be stored; try again later'))
     }
     return new Promise<ReplyOf<K>>((resolve, reject) => {
       this.#waiting.push({ kind, command, options, bytes, resolve, reject })
       this.#waitingBytes += bytes
       if (this.#lazy.has(kind) && !this.#closing) {
-        if (this.#waiting.length < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#hurry(), LAZY_MS)
-        else this.#hurry()
+        if (this.#waiting.length < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#flushSoon(), LAZY_MS)
+        else this.#flushSoon()
         return
       }
       this.#urgent++
-      // Enough to be worth a commit: it is made while this thread goes on reading requests. Left to the end of the turn, all
-      // requests would be read first and committed then, and each thread would wait for the other.
-      if (this.#urgent >= EARLY && this.#underway.length < DEPTH) this.#send()
+      // The group is large enough to be committed while this thread goes on reading requests. If it waited for the end of this turn of the event
+      // loop, all requests would be read first and committed afterwards, and each thread would wait for the other.
+      if (this.#urgent >= EARLY && this.#inFlight.length < DEPTH) this.#send()
       else this.#schedule()
     })
   }
 
-  /** What waits to be tried again is tried once more, and from now on nothing is tried twice. */
-  tryOnce(): void {
+  /** Retries waiting commands one last time. From now on, failed commands are not retried. */
+  stopRetrying(): void {
     this.#closing = true
-    clearTimeout(this.#againTimer)
+    clearTimeout(this.#retryTimer)
     this.#requeue()
   }
 
-  /** Commits what waits and ends the thread. */
+  /** Commits all waiting commands and ends the thread. */
   async close(): Promise<void> {
-    if (this.#gone) return
-    this.tryOnce()
-    this.#hurry()
-    if (this.#underway.length > 0 || this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    if (this.#ended) return
+    this.stopRetrying()
+    this.#flushSoon()
+    if (this.#inFlight.length > 0 || this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
     const exit = once(this.#worker, 'exit')
-    this.#gone = new Error('closed')
+    this.#ended = new Error('closed')
     this.#worker.postMessage('close', [])
     await exit
   }
 
-  /** What waits goes with the next group, and that as soon as one can be sent. */
-  #hurry(): void {
+  /** Sends the waiting commands with the next group, as soon as a group can be sent. */
+  #flushSoon(): void {
     this.#urgent++
     this.#schedule()
   }
 
-  // The next turn of the loop: requests that were read in this one go into the same group.
+  // Sends in the next turn of the event loop, so that requests that are read in this turn go into the same group.
   #schedule(): void {
-    if (this.#scheduled || this.#underway.length > 0) return
+    if (this.#scheduled || this.#inFlight.length > 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (this.#waiting.length > 0 && this.#underway.length === 0) this.#send()
+      if (this.#waiting.length > 0 && this.#inFlight.length === 0) this.#send()
     })
   }
 
@@ -162,7 +163,7 @@ export class GroupCommit {
       this.#lazyTimer = undefined
       this.#urgent = 0
     }
-    this.#underway.push(group)
+    this.#inFlight.push(group)
     let bytes = 0
     for (const waiting of group) {
       waiting.options.prepare?.()
@@ -184,7 +185,7 @@ export class GroupCommit {
     return all
   }
 
-  /** Keys first, for they are words and lie at multiples of four. */
+  /** The keys come first, because they are words and must be aligned to four bytes. */
   #fill(group: readonly Waiting[], bytes: number): ArrayBuffer {
     const buffer = this.#bufferFor(bytes)
     const words = new Uint32Array(buffer, 0, Math.floor(bytes / 4))
@@ -208,8 +209,8 @@ export class GroupCommit {
     return buffer
   }
 
-  // A buffer for each group under way goes back and forth. A new one for each group would be fresh pages each time, and garbage that neither
-  // thread's collector hurries to give back.
+  // Buffers are reused: each goes to the thread and comes back. A new one for each group would need fresh memory pages each time, and neither
+  // thread's garbage collector frees them soon.
   #bufferFor(bytes: number): ArrayBuffer {
     const spare = this.#spare.pop()
     if (spare !== undefined && spare.byteLength >= bytes) return spare
@@ -218,8 +219,8 @@ export class GroupCommit {
   readonly #spare: ArrayBuffer[] = []
 
   #answer({ replies, committed }: AnsweredGroup): void {
-    const group = this.#underway.shift() as Waiting[]
-    const again: Waiting[] = []
+    const group = this.#inFlight.shift() as Waiting[]
+    const retries: Waiting[] = []
     let problem: string | null = null
     for (let at = 0; at < group.length; at++) {
       const waiting = group[at] as Waiting
@@ -228,40 +229,40 @@ export class GroupCommit {
       else if (!reply.unavailable) waiting.reject(new Error(reply.message))
       else {
         problem = reply.message
-        if (waiting.options.again && !this.#closing) again.push(waiting)
+        if (waiting.options.retry && !this.#closing) retries.push(waiting)
         else waiting.reject(new StoreUnavailable(reply.message))
       }
     }
-    // Reading works on a full disk, too: only a commit says that it is over.
+    // Reading works on a full disk too, so only a commit shows that the problem is over.
     if (problem !== this.#problem && (problem !== null || committed)) {
       this.#problem = problem
       this.#onState(problem)
     }
-    if (again.length > 0) {
-      this.#again = [...this.#again, ...again]
-      this.#againTimer ??= setTimeout(() => this.#requeue(), AGAIN_MS)
+    if (retries.length > 0) {
+      this.#retries = [...this.#retries, ...retries]
+      this.#retryTimer ??= setTimeout(() => this.#requeue(), RETRY_AFTER_MS)
     }
     if (this.#urgent > 0) this.#schedule()
-    if (this.#waiting.length === 0 && this.#underway.length === 0) for (const resolve of this.#idle.splice(0)) resolve()
+    if (this.#waiting.length === 0 && this.#inFlight.length === 0) for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   #requeue(): void {
-    this.#againTimer = undefined
-    if (this.#again.length === 0) return
-    this.#waiting = [...this.#again, ...this.#waiting]
-    this.#again = []
-    this.#hurry()
+    this.#retryTimer = undefined
+    if (this.#retries.length === 0) return
+    this.#waiting = [...this.#retries, ...this.#waiting]
+    this.#retries = []
+    this.#flushSoon()
   }
 
   #fail(error: Error): void {
-    if (this.#gone) return
-    this.#gone = error
+    if (this.#ended) return
+    this.#ended = error
     this.#onState(error.message)
-    clearTimeout(this.#againTimer)
-    for (const waiting of [...this.#underway.flat(), ...this.#waiting, ...this.#again])
+    clearTimeout(this.#retryTimer)
+    for (const waiting of [...this.#inFlight.flat(), ...this.#waiting, ...this.#retries])
       waiting.reject(new StoreUnavailable(error.message, { cause: error }))
     this.#waiting = []
-    this.#again = []
+    this.#retries = []
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 }

@@ -1,7 +1,6 @@
-// A look at a SQLite file as a whole: its integrity as SQLite sees it, and the ledger beside its recount, both of one
-// snapshot, so that they must agree whatever is being written. Made in a process of its own, because it reads every row: it
-// must hold up neither a commit nor another question, and a thread in the middle of a statement cannot be ended at its deadline
-// or when the service stops. Nothing is written.
+// Inspects a whole SQLite file: SQLite's integrity check, and the ledger and its recount from one snapshot, so that they must agree whatever is
+// being written meanwhile. Runs in a separate process, because it reads every row: it must not delay commits or other reads, and a
+// thread cannot be stopped in the middle of a statement when the deadline has passed or the service stops. Writes nothing.
 
 import { fork } from 'node:child_process'
 import { statSync } from 'node:fs'
@@ -46,12 +45,12 @@ function bytesOf(path: string): number {
 
 export type InspectionReply = { ok: true; inspection: StoreInspection } | { ok: false; message: string }
 
-/** Undefined when it is not over by the deadline. Rejects when the file cannot be read at all. */
+/** Returns undefined if the inspection is not complete by the deadline. Rejects if the file cannot be read. */
 export async function inspectSqlite(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
   const inspector = fork(new URL('./inspector-process.ts', import.meta.url), [path], {
     execArgv: [],
-    // Nothing of ours is its business: the secret key may be in our environment.
-    env: kept(['NODE_COMPILE_CACHE', 'PATH', 'SystemRoot', 'TMPDIR']),
+    // Only the variables that it needs: our environment may contain the secret key.
+    env: pickEnvironment(['NODE_COMPILE_CACHE', 'PATH', 'SystemRoot', 'TMPDIR']),
     stdio: 'ignore',
     serialization: 'advanced',
   })
@@ -59,15 +58,17 @@ export async function inspectSqlite(path: string, deadlineMs: number): Promise<S
   process.once('exit', end)
   let timer: NodeJS.Timeout | undefined
   try {
-    const told = await new Promise<InspectionReply | undefined>((resolve, reject) => {
+    const reply = await new Promise<InspectionReply | undefined>((resolve, reject) => {
       timer = setTimeout(resolve, deadlineMs, undefined)
       inspector.once('message', (message) => resolve(message as InspectionReply))
       inspector.once('error', reject)
-      inspector.once('exit', (code, signal) => reject(new Error(`the inspecting process ended: ${signal ?? code}`)))
+      inspector.once('exit', (code, signal) =>
+        reject(new Error(`the process that inspects the store ended unexpectedly: ${signal ?? code}`)),
+      )
     })
-    if (told === undefined) return undefined
-    if (!told.ok) throw new Error(told.message)
-    return told.inspection
+    if (reply === undefined) return undefined
+    if (!reply.ok) throw new Error(reply.message)
+    return reply.inspection
   } finally {
     clearTimeout(timer)
     process.off('exit', end)
@@ -75,6 +76,6 @@ export async function inspectSqlite(path: string, deadlineMs: number): Promise<S
   }
 }
 
-function kept(names: readonly string[]): NodeJS.ProcessEnv {
+function pickEnvironment(names: readonly string[]): NodeJS.ProcessEnv {
   return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])))
 }

@@ -1,11 +1,11 @@
-// The process that looks at a whole file: see inspect.ts. Says what it found, and is ended.
+// The process that inspects a whole file: see inspect.ts. It sends its result and is then killed by its parent.
 
 import { type InspectionReply, inspectFile } from './inspect.ts'
 
-let told: InspectionReply
+let reply: InspectionReply
 try {
-  told = { ok: true, inspection: await inspectFile(process.argv[2] as string) }
+  reply = { ok: true, inspection: await inspectFile(process.argv[2] as string) }
 } catch (error) {
-  told = { ok: false, message: (error as Error).message }
+  reply = { ok: false, message: (error as Error).message }
 }
-process.send?.(told)
+process.send?.(reply)

@@ -1,5 +1,5 @@
-// The main thread's side of the reading thread: questions with numbers, answers by number. A thread that has ended answers
-// nothing, so whoever asks it then is told.
+// The main thread's side of the reading thread. Each question has a number, and its answer has the same number. When the thread has ended,
+// questions are rejected with StoreUnavailable.
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -14,7 +14,8 @@ export class ReaderClient {
   readonly #worker: Worker
   readonly #asked = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   #last = 0
-  #gone: Error | null = null
+  /** Why the thread has ended; null while it runs. */
+  #ended: Error | null = null
 
   constructor(path: string) {
     this.#worker = new Worker(new URL('./reader-thread.ts', import.meta.url), { workerData: { path }, name: 'switchyard-reader' })
@@ -25,7 +26,7 @@ export class ReaderClient {
       else asked?.reject(answer.invalidCursor ? new InvalidCursor() : new Error(answer.message))
     })
     this.#worker.on('error', (error) => this.#fail(error as Error))
-    this.#worker.on('exit', () => this.#fail(new Error('the reading thread has ended')))
+    this.#worker.on('exit', () => this.#fail(new Error('the reading thread of the store has stopped unexpectedly')))
   }
 
   ask<T extends keyof Reads, K extends keyof Reads[T] & string>(
@@ -33,7 +34,7 @@ export class ReaderClient {
     name: K,
     ...args: Reads[T][K] extends (...args: infer A) => unknown ? A : never
   ): Promise<Reads[T][K] extends (...args: never) => infer R ? Awaited<R> : never> {
-    if (this.#gone) return Promise.reject(new StoreUnavailable(this.#gone.message, { cause: this.#gone }))
+    if (this.#ended) return Promise.reject(new StoreUnavailable(this.#ended.message, { cause: this.#ended }))
     const id = ++this.#last
     return new Promise((resolve, reject) => {
       this.#asked.set(id, { resolve, reject })
@@ -53,17 +54,17 @@ export class ReaderClient {
     return new Proxy(own, { get }) as Own & Asked<Reads[T]>
   }
 
-  /** After what was asked before has been answered. */
+  /** Ends the thread after it has answered all questions. */
   async close(): Promise<void> {
-    if (this.#gone) return
-    this.#gone = new Error('the store is closed')
+    if (this.#ended) return
+    this.#ended = new Error('the store is closed')
     const exit = once(this.#worker, 'exit')
     this.#worker.postMessage('close', [])
     await exit
   }
 
   #fail(error: Error): void {
-    this.#gone ??= error
+    this.#ended ??= error
     for (const { reject } of this.#asked.values()) reject(new StoreUnavailable(error.message, { cause: error }))
     this.#asked.clear()
   }
