@@ -1,4 +1,4 @@
-// The port of replays: one delivery, and jobs with many.
+// The part of the replay port that is the same for both adapters: one delivery, and jobs with many.
 //
 // A job covers the rows with ids below a bound, which is higher than the ids of all rows that are committed when the job is created. Deliveries
 // that reach the state later have higher row ids, and so have failures of the job's own replays. The rows are counted before the job is
@@ -15,30 +15,30 @@ import type { CountedRows, ReplayJobRows, RowCount } from './replay-rows.ts'
 import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from './replay-states.ts'
 
 const IDS_PER_PAGE = 200
-/** Rows with what they delivered, which may be read too. */
+/** Fewer than for failures, because the docs of attempts may have to be read too. */
 const ATTEMPTS_PER_PAGE = 5_000
 
 export interface ReplayStoreDeps {
   nowMs: () => number
   configuration: () => Configuration
-  /** New work came to the store. */
+  /** Tells delivery that the store has new work for the destination. */
   wake: (destinationId: string) => void
 }
 
 export class CommonReplayStore<Id extends RowId> implements ReplayStore {
   readonly #jobs: ReplayJobRows<Id>
-  readonly #parts: ReplayStoreDeps
+  readonly #deps: ReplayStoreDeps
 
-  constructor(jobs: ReplayJobRows<Id>, parts: ReplayStoreDeps) {
+  constructor(jobs: ReplayJobRows<Id>, deps: ReplayStoreDeps) {
     this.#jobs = jobs
-    this.#parts = parts
+    this.#deps = deps
   }
 
   replay: ReplayStore['replay'] = async (deliveryId, audit) => {
     const reply = await this.#jobs.replay(deliveryId, this.#nowMs(), audit?.({ deliveryId }, null))
     if (!reply.ok) return reply
     const { destinationId, ...result } = reply
-    this.#parts.wake(destinationId)
+    this.#deps.wake(destinationId)
     return result
   }
 
@@ -50,13 +50,13 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     const bound = await this.#jobs.bound()
     const { total, byDestination } = await this.#count(selection, bound)
     const job = newReplayJob(asked, total, this.#nowMs())
-    const isNamed = 'deliveryIds' in selection
+    const isByIds = 'deliveryIds' in selection
     await this.#jobs.insert(
       {
         job,
         bound,
-        first: isNamed ? order.oldest : rowRange(order, selection, bound).first,
-        destinationIds: isNamed ? null : byDestination.map(({ destinationId }) => destinationId),
+        first: isByIds ? order.oldest : rowRange(order, selection, bound).first,
+        destinationIds: isByIds ? null : byDestination.map(({ destinationId }) => destinationId),
       },
       audit?.(job, null),
     )
@@ -95,7 +95,7 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     const reply = await this.#jobs.step(step)
     if (!reply.ok) return reply
     const { destinationIds, ...result } = reply
-    for (const destinationId of destinationIds) this.#parts.wake(destinationId)
+    for (const destinationId of destinationIds) this.#deps.wake(destinationId)
     return result
   }
 
@@ -104,13 +104,13 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     const { order } = this.#jobs
     const { destinationId: only, states, reason, toMs } = selection
     const { first, last } = rowRange(order, selection, bound)
-    // Whether a later one is of the set can be told by its state alone only where nothing else decides.
+    // The state alone shows whether a later delivery belongs to the selection only if there is no filter by reason or end of the time range.
     const instead = reason === null && toMs === null ? states.filter((state) => state !== 'delivered') : []
     const counted: ReplayCount['byDestination'] = []
-    for (const destinationId of only === null ? this.#parts.configuration().destinations.keys() : [only]) {
+    for (const destinationId of only === null ? this.#deps.configuration().destinations.keys() : [only]) {
       const own = { destinationId, total: 0, alreadyReplayed: 0 }
       for (const state of states) {
-        // What was delivered has no reason.
+        // Delivered deliveries have no reason.
         if (state === 'delivered' && reason !== null) continue
         const limit = state === 'delivered' ? ATTEMPTS_PER_PAGE : ROWS_PER_PAGE
         for (let from: Id | null = first; from !== null; ) {
@@ -128,7 +128,7 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     return summed(counted)
   }
 
-  /** Those of them that there are. */
+  /** Counts the deliveries that exist. `total` counts all ids. */
   async #countByIds(deliveryIds: readonly string[]): Promise<ReplayCount> {
     const counts = new Map<string, ReplayCount['byDestination'][number]>()
     for (let at = 0; at < deliveryIds.length; at += IDS_PER_PAGE) {
@@ -141,7 +141,7 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
   }
 
   #nowMs(): number {
-    return Math.floor(this.#parts.nowMs())
+    return Math.floor(this.#deps.nowMs())
   }
 }
 

@@ -1,16 +1,16 @@
-// What one step of a replay job may still do, and what it has done so far. A step is a short transaction that others wait
-// for, whatever the job's deliveries are like.
+// The limits of one step of a replay job, and what the step has done so far. A step must be a short transaction, because others wait for it.
 
 import type { ReplaySkipReason, RowId } from '../store.ts'
 
 export const REPLAYED_PER_STEP = 250
+/** Deliveries and rows that one step looks at. */
 export const LOOKS_PER_STEP = 500
-/** After a crash, a shipment that was under way is sent again as a whole. */
+/** Small, because after a crash a shipment that was in flight is sent again as a whole. */
 export const MESSAGES_PER_SHIPMENT = 100
-/** Of bodies, read where messages may have been purged, and of attempts, read for deliveries that are named. */
+/** The size of the bodies and attempts that one step reads. Bodies are read if messages may have been purged, attempts for deliveries that were selected by id. */
 const BYTES_PER_STEP = 1024 * 1024
 
-/** A delivery of the job that can be owed again, and the newest of its message's deliveries, which is the one that is repeated. */
+/** A delivery of the job that can be replayed. `newest`: the origin of the newest delivery of the same message, which is the one that is repeated. */
 export interface Repeatable<Id extends RowId> {
   destination: Id
   segment: Id
@@ -22,11 +22,11 @@ export class ReplayBudget<Id extends RowId> {
   replayed = 0
   looks = LOOKS_PER_STEP
   bytes = BYTES_PER_STEP
-  /** Of the destination whose turn it is. */
+  /** How many more deliveries the current destination may get. */
   room = 0
   readonly limit: number
   readonly skipped = new Map<ReplaySkipReason, number>()
-  /** To be owed, by destination and segment. */
+  /** The deliveries to create, by destination and segment. */
   readonly owed = new Map<string, { destination: Id; segment: Id; entries: { index: number; replayOf: string }[] }>()
   readonly #queued = new Set<string>()
 
@@ -42,12 +42,12 @@ export class ReplayBudget<Id extends RowId> {
     this.skipped.set(reason, (this.skipped.get(reason) ?? 0) + 1)
   }
 
-  /** Whether this step owes the message to the destination already. */
+  /** Whether this step already replays the message to the destination. */
   hasQueued({ destination, segment, index }: Omit<Repeatable<Id>, 'newest'>): boolean {
     return this.#queued.has(`${destination} ${segment} ${index}`)
   }
 
-  /** False: there is no room for it now. */
+  /** Returns false if there is no room for the delivery now. */
   owe({ destination, segment, index, newest }: Repeatable<Id>): boolean {
     if (this.room <= 0) return false
     this.room--

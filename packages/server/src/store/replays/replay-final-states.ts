@@ -1,4 +1,4 @@
-// Reads how deliveries ended, from their attempts, and whether messages are still stored. Each works for many deliveries at once.
+// Reads the final states of deliveries from their attempts, and whether messages are still stored, for many deliveries at once.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { unpackBody } from '../encoding/body-bytes.ts'
@@ -12,10 +12,10 @@ export interface FinalStates {
   bytes: number
 }
 
-/** Docs that are read for one answer. */
+/** The maximum size of the docs that one call reads. */
 const BYTES_AT_ONCE = 1024 * 1024
 
-/** Without the origins that were not read because the limit of bytes had been reached. */
+/** Origins that were not read because of the limit of bytes are missing in the result. */
 export async function finalStatesOf<Id extends RowId>(
   rows: Pick<ReplayRows<Id>, 'docs'>,
   origins: Iterable<Id>,
@@ -49,7 +49,7 @@ export async function finalStatesOf<Id extends RowId>(
 
 export interface StoredMessages {
   bytes: number
-  /** Whether the message is there: neither a duplicate nor purged. */
+  /** Whether the message is stored, and is neither a duplicate nor purged. */
   has(index: number): boolean
 }
 

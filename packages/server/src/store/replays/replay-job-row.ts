@@ -1,4 +1,4 @@
-// Rows of replay jobs, and what they mean. The columns are the same wherever they are stored; only the names of rows differ.
+// Rows of replay jobs. The columns are the same in both adapters; only the row ids differ.
 
 import { newId } from '../configuration/new-id.ts'
 import type { RowOrder } from '../encoding/row-port.ts'
@@ -20,7 +20,7 @@ export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, n
   skipped: string
 }
 
-/** Pending or delivered. As the index of these rows has it, so that they are found among however many that failed. */
+/** The same condition as in the index replays_that_stand, so that pending and delivered replays are found quickly among many that failed. */
 export const PENDING_OR_DELIVERED = "(state IS NULL OR state IN ('retrying', 'delivered'))"
 
 export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
@@ -29,7 +29,6 @@ export function replayDoc(row: { doc: string }): ReplayDoc {
   return JSON.parse(row.doc) as ReplayDoc
 }
 
-/** As it is made: nothing of it is done. */
 export function newReplayJob(job: NewReplayJob, total: number, createdAtMs: number): ReplayJob {
   return {
     ...job,
@@ -62,7 +61,7 @@ export function replayJobOf(row: ReplayJobRow<RowId>): ReplayJob {
   }
 }
 
-/** The rows of a period, by their names, below the bound that fixed the job's set. */
+/** The row ids of a time range, below the job's bound: see common-replay-store.ts. */
 export function rowRange<Id extends RowId>(
   order: RowOrder<Id>,
   { fromMs, toMs }: { fromMs: number | null; toMs: number | null },
@@ -76,13 +75,13 @@ export function rowRange<Id extends RowId>(
 export interface ReplayProgress {
   replayed: number
   skipped: string
-  /** Never less than the deliveries that are done. */
+  /** Never less than the number of deliveries that were replayed or skipped. */
   total: number
   state: ReplayJobState
   finishedAtMs: number | null
 }
 
-/** What a job has come to when a step has done what it could. */
+/** The progress of a job after a step. */
 export function progressOf<Id extends RowId>(
   row: ReplayJobRow<Id>,
   budget: ReplayBudget<Id>,
@@ -93,7 +92,7 @@ export function progressOf<Id extends RowId>(
   for (const [reason, count] of budget.skipped) skipped[reason] = (skipped[reason] ?? 0) + count
   const replayed = row.replayed + budget.replayed
   const done = (): number => replayed + Object.values(skipped).reduce((sum, count) => sum + count, 0)
-  // Rows that retention has dropped since they were counted.
+  // These rows were dropped by retention after they were counted.
   const missing = row.total - done()
   if (isOver && missing > 0) skipped['message_gone'] = (skipped['message_gone'] ?? 0) + missing
   return {

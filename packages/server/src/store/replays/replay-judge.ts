@@ -1,6 +1,6 @@
-// Decides whether deliveries can be sent again, and which of a message's deliveries is the one to repeat. Takes many deliveries at once and
-// asks a few questions about all of them. This runs inside the transaction that acts on the answers. Until the commit, the rows of destinations
-// are locked against deletion, and those of segments against being dropped.
+// Decides whether deliveries can be replayed, and which of a message's deliveries is repeated. Checks many deliveries at once, with a few queries.
+// Runs inside the transaction that acts on the result. Until the commit, the rows of destinations are locked against deletion, and those of
+// segments against being dropped.
 
 import type { ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
@@ -11,23 +11,23 @@ import type { ReplayRows, SameMessage } from './replay-rows.ts'
 
 export interface ReplayCandidate<Id extends RowId> extends ResolvedDelivery<Id> {
   state: FinalStateName
-  /** By its id, and not by what became of it. */
+  /** Whether the delivery was selected by its id. */
   byId: boolean
 }
 
-/** With what it took to read, which is the step's to answer for. Undefined: there was too much to read for one step. */
+/** `bytes`: how much was read, which counts against the step's budget. Undefined if there was too much to read for one step. */
 export type Verdict<Id extends RowId> = { found: ReplaySkipReason | Pick<Repeatable<Id>, 'newest'>; bytes: number } | undefined
 
-/** Of stored bodies, read for one answer. The first is read whatever its size. */
+/** The maximum size of the stored bodies that one call reads. The first one is read whatever its size. */
 const BYTES_AT_ONCE = 1024 * 1024
 
-/** Of one transaction: what is read once is not read again. */
+/** Belongs to one transaction, and reads nothing twice. */
 export class ReplayJudge<Id extends RowId> {
   readonly #rows: ReplayRows<Id>
   readonly #job: { num: Id; bound: Id }
   /** Ids of destinations by row id; null if the destination is deleted. */
   readonly #destinations = new Map<Id, string | null>()
-  /** Sizes of the segments that are held. Null: it is gone. */
+  /** The sizes of the locked segments; null if a segment is no longer stored. */
   readonly #segments = new Map<Id, number | null>()
   readonly #bodies = new Map<Id, StoredMessages>()
   #mayBePurged: boolean | undefined
@@ -53,23 +53,23 @@ export class ReplayJudge<Id extends RowId> {
    */
   async judge(candidates: readonly ReplayCandidate<Id>[]): Promise<Verdict<Id>[]> {
     if (candidates.length === 0) return []
-    await this.#lookAtDestinations(candidates)
+    await this.#loadDestinations(candidates)
     const same = await this.#rows.sameMessages(candidates, this.#job)
     const parents = await this.#parents(candidates, same)
     const verdicts = candidates.map(({ origin, destination }, at): Verdict<Id> => {
       const { hasPendingOrDelivered, ofJob, newest } = same[at] as SameMessage<Id>
       if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
-      // However it has ended since: a job sends a message once.
+      // A job sends a message only once, however that ended.
       if (hasPendingOrDelivered || ofJob) return { found: 'already_replayed', bytes: 0 }
       const parent = parents.get(at)
       if (parent === 'unread') return undefined
-      // Delivered once more though it had been before: to send all of those again is not what "all that was delivered" means.
+      // This delivery is itself a replay of a delivered one. Replaying "everything that was delivered" must not send its message twice.
       if (parent?.wasDelivered) return { found: 'already_replayed', bytes: parent.bytes }
       return { found: { newest: newest !== null && newest > origin ? newest : origin }, bytes: parent?.bytes ?? 0 }
     })
     const segments = new Set<Id>()
     for (const [at, { segment }] of candidates.entries()) if (typeof verdicts[at]?.found === 'object') segments.add(segment)
-    await this.#hold(segments)
+    await this.#lockSegments(segments)
     const mayBePurged = await this.#readBodies(segments)
     return verdicts.map((verdict, at): Verdict<Id> => {
       if (typeof verdict?.found !== 'object') return verdict
@@ -86,7 +86,7 @@ export class ReplayJudge<Id extends RowId> {
     })
   }
 
-  async #lookAtDestinations(candidates: readonly ReplayCandidate<Id>[]): Promise<void> {
+  async #loadDestinations(candidates: readonly ReplayCandidate<Id>[]): Promise<void> {
     const unknown = new Set<Id>()
     for (const { destination } of candidates) if (!this.#destinations.has(destination)) unknown.add(destination)
     if (unknown.size === 0) return
@@ -111,20 +111,20 @@ export class ReplayJudge<Id extends RowId> {
     for (const [at, { row, index }] of parents) {
       const own = ends.get(row)
       answers.set(at, own === undefined ? 'unread' : { wasDelivered: own.states.get(index) === 'delivered', bytes: own.bytes })
-      // Read once for all that repeat a delivery of the same origin.
+      // Read once for all deliveries with the same origin, so it counts once.
       if (own) own.bytes = 0
     }
     return answers
   }
 
-  async #hold(segments: ReadonlySet<Id>): Promise<void> {
+  async #lockSegments(segments: ReadonlySet<Id>): Promise<void> {
     const unknown = [...segments].filter((segment) => !this.#segments.has(segment))
     if (unknown.length === 0) return
     for (const segment of unknown) this.#segments.set(segment, null)
     for (const { seq, bytes } of await this.#rows.segments(unknown)) this.#segments.set(seq, bytes)
   }
 
-  /** Whether bodies have to be asked: only where there are deletion requests, and no more than fits in a step. */
+  /** Returns whether messages may have been purged, which is so if there are deletion requests. Then it reads bodies, up to the limit. */
   async #readBodies(segments: ReadonlySet<Id>): Promise<boolean> {
     this.#mayBePurged ??= await this.#rows.hasDeletions()
     if (!this.#mayBePurged) return false

@@ -1,5 +1,5 @@
-// The row ports of replays. ReplayJobRows: jobs and counts, where each call is a snapshot or a transaction of its own. ReplayRows: the rows
-// that one transaction needs to owe deliveries again.
+// The row ports of replays. ReplayJobRows: jobs and counts, where each call is its own snapshot or transaction. ReplayRows: the rows that one
+// transaction needs to replay deliveries.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
@@ -26,7 +26,7 @@ export interface CountedFailures<Id extends RowId> extends CountedRows<Id> {
 }
 
 export interface RowCount<Id extends RowId> {
-  /** How many rows were looked at, and the row id of the last. */
+  /** The number of rows that were read, and the row id of the last one. */
   seen: number
   newest: Id | null
   /** Deliveries in these rows. */
@@ -40,7 +40,7 @@ export interface NewJobRow<Id extends RowId> {
   job: ReplayJob
   bound: Id
   first: Id
-  /** The job has one part per destination. Null: one part, for deliveries that the user selected by id. */
+  /** The job has one part per destination. Null if it has one part, for deliveries that the user selected by id. */
   destinationIds: readonly string[] | null
 }
 
@@ -58,7 +58,7 @@ export interface ReplayJobRows<Id extends RowId> {
   countFailures(rows: CountedFailures<Id>): Promise<RowCount<Id>>
   /** `total` and `replayed` count messages. One attempt may have delivered many. */
   countDelivered(rows: CountedRows<Id>): Promise<RowCount<Id>>
-  /** Without deliveries that do not exist. */
+  /** Deliveries that do not exist are missing in the result. */
   countByIds(deliveryIds: readonly string[]): Promise<readonly { destinationId: string; replayed: boolean }[]>
   /** Newest first. */
   newest(state: ReplayJobState | undefined, last: Id, limit: number): Promise<readonly ReplayJobRow<Id>[]>
@@ -82,11 +82,11 @@ export interface Place<Id extends RowId> {
 }
 
 export interface PartRow<Id extends RowId> extends Place<Id> {
-  /** Null: the deliveries that the user selected by id. */
+  /** Null for the part with deliveries that the user selected by id. */
   destination: Id | null
-  /** How many were replayed and not attempted yet. */
+  /** The number of deliveries that were replayed and not attempted yet. */
   waiting: number
-  /** The destination is disabled, so nothing is owed to it until it is enabled. A paused destination is not held. */
+  /** Whether the destination is disabled, so that nothing is replayed to it until it is enabled. A paused destination is not held. */
   held: boolean
   over: boolean
 }
@@ -105,20 +105,20 @@ export interface FailedDelivery<Id extends RowId> extends Omit<ResolvedDelivery<
 
 /** About other deliveries of the same message to the same destination. */
 export interface SameMessage<Id extends RowId> {
-  /** Whether another is pending, or was delivered later. */
+  /** Whether another delivery is pending, or was delivered later than this one. */
   hasPendingOrDelivered: boolean
-  /** Whether this job made one of them, however it ended. */
+  /** Whether this job created one of them, however it ended. */
   ofJob: boolean
   newest: Id | null
   /** The delivery that this one repeats. */
   parent: RowAndIndex<Id> | undefined
 }
 
-/** Messages of one segment, owed to one destination as one shipment. */
+/** Messages of one segment that are replayed to one destination as one shipment. */
 export interface OwedAgain<Id extends RowId> {
   destination: Id
   segment: Id
-  /** Of the segment, as stored. */
+  /** The stored size of the segment. */
   bytes: number
   entries: readonly { index: number; replayOf: string }[]
 }
@@ -130,7 +130,7 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   job(step: Pick<ReplayStep, 'id' | 'runner'>): Awaitable<(ReplayJobRow<Id> & JobStatus) | undefined>
   /** The parts that are not over, in the order of their turns, with the current value of `waiting`. */
   parts(job: Id): Awaitable<readonly Omit<PartRow<Id>, 'over'>[]>
-  /** `owed`: how many deliveries this step has owed again. */
+  /** `owed`: the number of deliveries that this step has replayed. */
   saveParts(job: ReplayJobRow<Id>, parts: readonly (PartRow<Id> & { owed: number })[]): Awaitable<void>
   /** Without `progress`, writes only which runner leads the job. Returns the job after the change. */
   saveJob(job: ReplayJobRow<Id>, progress: ReplayProgress | undefined, runner: string | undefined): Awaitable<ReplayJobRow<Id>>
@@ -153,12 +153,12 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>
   /** In the order of the deliveries. */
   sameMessages(deliveries: readonly ResolvedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
-  /** The stored sizes. Locks the segments against being dropped until the transaction ends. Segments that are missing in the answer are gone. */
+  /** The stored sizes. Locks the segments against being dropped until the transaction ends. Segments that are missing in the result are no longer stored. */
   segments(seqs: readonly Id[]): Awaitable<readonly { seq: Id; bytes: number }[]>
   bodies(seqs: readonly Id[]): Awaitable<readonly { seq: Id; absent: readonly number[]; body: Uint8Array }[]>
   /** Whether there are deletion requests, so that messages may have been purged. */
   hasDeletions(): Awaitable<boolean>
 
-  /** Returns the row ids of the shipments. A delete message that is owed again opens its deletion request again. */
+  /** Creates the replays and returns the row ids of their shipments. Replaying a delete message opens its deletion request again. */
   owe(shipments: readonly OwedAgain<Id>[], job: Id | null, atMs: number): Awaitable<readonly Id[]>
 }

@@ -1,8 +1,8 @@
-// What a replay job can come to, for every adapter alike: a total table, so that the compiler asks about each new state.
+// The state transitions of a replay job, for both adapters. The table is total, so the compiler reports a missing case.
 
 import type { ReplayJobChange, ReplayJobState } from '../port/replays.ts'
 
-/** The new state, by the current state and the requested one. Null: the change is not possible. Nobody can request `finished`. */
+/** The new state, by the current state and the requested one. Null if the change is not possible. `finished` cannot be requested. */
 export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<NonNullable<ReplayJobChange['state']>, ReplayJobState | null>> = {
   running: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
   paused: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
@@ -10,8 +10,8 @@ export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<NonNullable<Repla
   cancelled: { running: null, paused: null, cancelled: 'cancelled' },
 }
 
-/** Whether a job in this state is at its end, so that its rate means nothing any more. */
+/** Whether a job in this state has ended, so that its rate can no longer be changed. */
 export const IS_REPLAY_OVER: Record<ReplayJobState, boolean> = { running: false, paused: false, finished: true, cancelled: true }
 
-/** How long after its last step a runner leads a job. More than the second that a rate is kept in, so that none is exceeded when another takes over. */
+/** How long a runner leads a job after its last step. Longer than the second in which a rate is counted, so that the rate is not exceeded when another runner takes over. */
 export const LEAD_MS = 3_000

@@ -1,6 +1,6 @@
-// Owes deliveries again, in one transaction: one delivery by its id, or a step of a job. A step looks at the next deliveries of the job, owes
-// those again that can be replayed, counts the others as skipped, and saves its position, all or nothing. If the process is killed, the job
-// continues at its last position, and nothing is owed twice.
+// Replays deliveries, in one transaction: one delivery by its id, or a step of a job. A step looks at the next deliveries of the job, replays
+// those that can be replayed, counts the others as skipped, and saves its position, all or nothing. If the process is killed, the job
+// continues at its last position, and nothing is replayed twice.
 //
 // Steps are made one at a time, because two jobs for the same deliveries would otherwise both find that a message is not pending. One runner
 // leads a job, from its first step until LEAD_MS after its last. The leader keeps the rate in memory, so the rate holds for all nodes. When a
@@ -17,21 +17,21 @@ import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
 import type { JobStatus, OwedAgain, PartRow, ReplayReply, ReplayRows, StepRefusal, StepReply } from './replay-rows.ts'
 import { type Walk, walkOf } from './replay-walk.ts'
 
-/** Destinations that one step asks for deliveries. The others have their turn in the next. */
+/** The destinations that one step handles. The others are handled in the next steps. */
 const PARTS_PER_STEP = 16
-/** Deliveries looked at beyond what may be owed, in the first page of a part. */
+/** The first page of a part has this many more deliveries than may be replayed, because some are skipped. */
 const MORE_LOOKS = 16
 
-/** One delivery, whatever was replayed before: somebody asks for just that. */
+/** Replays one delivery, even if it was replayed before, because the user asked for exactly that. */
 export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, deliveryId: string, atMs: number): Promise<ReplayReply> {
   const [delivery] = await resolveDeliveryIds(rows, [deliveryId])
   if (delivery === undefined) return { ok: false, reason: 'not_found' }
   const { origin, index, destination, segment } = delivery
   const [held] = await rows.segments([segment])
-  const isIn = (await storedMessages(rows, [segment])).get(segment)?.has(index) ?? false
+  const isStored = (await storedMessages(rows, [segment])).get(segment)?.has(index) ?? false
   const hasEnded = (await finalStatesOf(rows, [origin])).get(origin)?.states.has(index)
-  if (!hasEnded) return { ok: false, reason: isIn ? 'still_pending' : 'not_found' }
-  if (!isIn || held === undefined) return { ok: false, reason: 'message_gone' }
+  if (!hasEnded) return { ok: false, reason: isStored ? 'still_pending' : 'not_found' }
+  if (!isStored || held === undefined) return { ok: false, reason: 'message_gone' }
   const [to] = await rows.destinations([destination])
   if (to === undefined || to.deleted) return { ok: false, reason: 'destination_gone' }
   const owed = { destination, segment, bytes: held.bytes, entries: [{ index, replayOf: `${origin}-${index}` }] }
@@ -39,17 +39,17 @@ export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, delivery
   return { ok: true, deliveryId: `${id}-${index}`, destinationId: to.id }
 }
 
-export function refusalOf(job: JobStatus | undefined, { position }: ReplayStep): StepRefusal | undefined {
+export function rejectionOf(job: JobStatus | undefined, { position }: ReplayStep): StepRefusal | undefined {
   if (job?.state !== 'running') return { ok: false, reason: 'not_running' }
-  // Whoever is behind because another leads is told that.
+  // Checked before the position, so that a runner whose position is outdated because another leads gets the reason `led`.
   if (job.led) return { ok: false, reason: 'led' }
   return job.position === position ? undefined : { ok: false, reason: 'moved' }
 }
 
 export async function makeStep<Id extends RowId>(rows: ReplayRows<Id>, step: ReplayStep, nowMs: () => number): Promise<StepReply> {
   const job = await rows.job(step)
-  const refusal = refusalOf(job, step)
-  return refusal ?? new Step(rows, job as ReplayJobRow<Id>, step).make(step, nowMs)
+  const rejection = rejectionOf(job, step)
+  return rejection ?? new Step(rows, job as ReplayJobRow<Id>, step).make(step, nowMs)
 }
 
 class Step<Id extends RowId> {
@@ -115,7 +115,7 @@ class Step<Id extends RowId> {
     return shipments
   }
 
-  /** Until the part is at its end or the step has done what it may. */
+  /** Handles deliveries of a part until its end, or until the budget is spent. */
   async #walk(walk: Walk<Id>, part: PartRow<Id>): Promise<void> {
     const budget = this.#budget
     for (let size = Math.min(budget.limit - budget.replayed, budget.room) + MORE_LOOKS; ; size *= 4) {
@@ -129,7 +129,7 @@ class Step<Id extends RowId> {
           const verdict = verdicts[judged++]
           // There was too much to read for one step. The step ends, and the next one begins here.
           if (verdict === undefined) budget.bytes = 0
-          if (verdict === undefined || !this.#consider(what, verdict.found)) return
+          if (verdict === undefined || !this.#replayOrSkip(what, verdict.found)) return
           budget.bytes -= verdict.bytes
         }
         budget.looks--
@@ -145,8 +145,8 @@ class Step<Id extends RowId> {
     }
   }
 
-  /** Owes it again or skips it. False: it would be owed again, and there is no room for it now. */
-  #consider(candidate: ReplayCandidate<Id>, found: ReplaySkipReason | { newest: Id }): boolean {
+  /** Replays or skips a delivery. Returns false if there is no room to replay it now. */
+  #replayOrSkip(candidate: ReplayCandidate<Id>, found: ReplaySkipReason | { newest: Id }): boolean {
     if (typeof found === 'object' && !this.#budget.hasQueued(candidate)) return this.#budget.owe({ ...candidate, ...found })
     this.#budget.skip(typeof found === 'object' ? 'already_replayed' : found)
     return true

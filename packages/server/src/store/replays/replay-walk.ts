@@ -12,18 +12,18 @@ import type { ReplayCandidate } from './replay-judge.ts'
 import type { Place, ReplayRows } from './replay-rows.ts'
 
 export interface Look<Id extends RowId> {
-  /** Undefined: a row of something else, passed over. */
+  /** A delivery, the reason to skip it, or undefined for a row that does not match. */
   what: ReplayCandidate<Id> | ReplaySkipReason | undefined
-  /** Bytes that were read for it. */
+  /** The number of bytes that were read for it. */
   bytes: number
-  /** Where the part stands when this is done. */
+  /** The position of the part after this. */
   after: Place<Id>
 }
 
 export interface WalkPage<Id extends RowId> {
   /** At most `limit`. */
   looks: Look<Id>[]
-  /** Where the part stands when all of them are done; null: at its end. */
+  /** The position of the part after all of them; null if it is at its end. */
   after: Place<Id> | null
 }
 
@@ -57,7 +57,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
     return { looks, isEnd: found.length < limit }
   }
 
-  /** An attempt may have delivered many: then each of them is a look of its own. */
+  /** An attempt may have delivered many messages. Each of them is a separate look. */
   const delivered = async (from: Place<Id>, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
     const found = await rows.attempts({ destination, first: from.next as Id, last, limit })
     const looks: Look<Id>[] = []
@@ -91,7 +91,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   return async (from, limit) => {
     const state = states[from.state]
     const next = from.state + 1 < states.length ? { state: from.state + 1, next: first, place: 0 } : null
-    // What was delivered has no reason.
+    // Delivered deliveries have no reason.
     if (state === undefined || (state === 'delivered' && wanted !== null)) return { looks: [], after: next }
     const { looks, isEnd } = state === 'delivered' ? await delivered(from, limit) : await failures(from, state, limit)
     return { looks, after: isEnd ? next : (looks.at(-1)?.after ?? from) }
@@ -105,8 +105,7 @@ async function pageOfIds<Id extends RowId>(
   limit: number,
 ): Promise<WalkPage<Id>> {
   const start = Number(from.next)
-  const names = deliveryIds.slice(start, start + limit)
-  const found = await resolveDeliveryIds(rows, names)
+  const found = await resolveDeliveryIds(rows, deliveryIds.slice(start, start + limit))
   const ends = await finalStatesOf(
     rows,
     found.flatMap((delivery) => delivery?.origin ?? []),
@@ -118,7 +117,7 @@ async function pageOfIds<Id extends RowId>(
     const own = delivery && ends.get(delivery.origin)
     const state = delivery && own?.states.get(delivery.index)
     const bytes = own?.bytes ?? 0
-    // Read once for all deliveries of the same origin.
+    // Read once for all deliveries with the same origin, so it counts once.
     if (own) own.bytes = 0
     return {
       what: delivery === undefined ? 'not_found' : state === undefined ? 'still_pending' : { ...delivery, state, byId: true },

@@ -14,28 +14,28 @@ import type { GroupCommit } from './threads/group-commit.ts'
 import { auditNote, type Noted } from './threads/protocol.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 
-export interface ConfigurationFileParts {
+export interface ConfigurationFileDeps {
   writer: GroupCommit
   reader: ReaderClient
   secretBox: SecretBox
   nowMs: () => number
-  /** Cancels what a deleted destination is still owed. */
+  /** Cancels the pending deliveries of a deleted destination. */
   onDestinationDeleted: (id: string) => void
 }
 
 export class ConfigurationFile extends InMemoryConfiguration implements ConfigurationChanges {
-  readonly #parts: ConfigurationFileParts
+  readonly #deps: ConfigurationFileDeps
   readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
 
-  constructor(parts: ConfigurationFileParts) {
-    super(parts.onDestinationDeleted)
-    this.#parts = parts
-    this.#secretBox = parts.secretBox
+  constructor(deps: ConfigurationFileDeps) {
+    super(deps.onDestinationDeleted)
+    this.#deps = deps
+    this.#secretBox = deps.secretBox
   }
 
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
-    const { writer, reader, nowMs } = this.#parts
+    const { writer, reader, nowMs } = this.#deps
     return this.#inTurn(async () => {
       const change = new Change(this.current, this.#secretBox, reader)
       const result = await work(change)
@@ -52,7 +52,7 @@ export class ConfigurationFile extends InMemoryConfiguration implements Configur
 
   /** Called at the start. Throws SecretBoxError if the key does not decrypt a secret. */
   async load(): Promise<void> {
-    const { reader } = this.#parts
+    const { reader } = this.#deps
     const { destinations, ...rest } = await reader.ask('configuration', 'all')
     this.replace({
       ...rest,

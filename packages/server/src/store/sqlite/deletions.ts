@@ -21,7 +21,7 @@ export interface SqliteDeletionsDeps {
   /** Resolves when everything that was given to the store before is committed, or has failed. */
   release: (shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]) => Promise<unknown>
   isClosed: () => boolean
-  /** Work that goes on after the answer. */
+  /** Runs work in the background. */
   run: (work: Promise<void>) => void
 }
 
@@ -31,11 +31,11 @@ interface Written {
 }
 
 export class SqliteDeletions extends Deletions<Change, Written, number> {
-  readonly #parts: SqliteDeletionsDeps
+  readonly #deps: SqliteDeletionsDeps
 
-  constructor(parts: SqliteDeletionsDeps) {
-    super({ ...parts, change: (work) => parts.changes.change(work), reads: parts.reader.topic('deletions', {}) }, SQLITE_ROW_ORDER.oldest)
-    this.#parts = parts
+  constructor(deps: SqliteDeletionsDeps) {
+    super({ ...deps, change: (work) => deps.changes.change(work), reads: deps.reader.topic('deletions', {}) }, SQLITE_ROW_ORDER.oldest)
+    this.#deps = deps
   }
 
   protected write(change: Change, draft: DeletionDraft): Written {
@@ -43,23 +43,23 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
   }
 
   protected async begin({ reply }: Written, draft: DeletionDraft): Promise<void> {
-    const { run, release } = this.#parts
+    const { run, release } = this.#deps
     const { num, end, held } = await reply
-    // A claim that shared the commit may have been answered just before, and whoever asked has it only at the end of this turn.
+    // A claim that shared the commit may have been answered just before this reply. Its caller continues only at the end of this turn of the event loop.
     await new Promise(setImmediate)
     run(this.purge({ ...draft, num, end }))
-    // Delivery knows of the deletion now, so the delete messages can be claimed. When this is answered, every message that was on its way to
-    // the store has been stored, and will be purged, or has failed.
+    // Delivery knows about the deletion now, so the delete messages can be claimed. When this resolves, every message that was being
+    // written when the request was made has been stored, so that it will be purged, or has failed.
     await release(held)
   }
 
   protected completeStep(after: number, beforeMs: number, pseudonymKey: string): Promise<number | null> {
-    return this.#parts.writer.run('endDeletion', { after, beforeMs, pseudonymKey })
+    return this.#deps.writer.run('endDeletion', { after, beforeMs, pseudonymKey })
   }
 
-  /** From this call on, no message that it will purge is sent any more. */
+  /** From this call on, no message that this purge covers is sent any more. */
   async purge({ num, userIds, sourceIds, suppress, end }: UnfinishedPurge): Promise<void> {
-    const { writer, deleted, isClosed } = this.#parts
+    const { writer, deleted, isClosed } = this.#deps
     // With suppression, the first step sets the end of the purge: see write-deletions.ts.
     let before = suppress ? Number.POSITIVE_INFINITY : end
     deleted.add(num, {
@@ -73,7 +73,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
       before = step.end
       over = step.over
     }
-    // The thread answers in order: whatever was read before the last step has been handed out.
+    // The thread answers in order, so everything that was read before the last step has already been passed to delivery.
     if (over) deleted.remove(num)
   }
 }

@@ -5,7 +5,7 @@ import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
-import { makeStep, refusalOf, replayOne } from '../../replays/replay-steps.ts'
+import { makeStep, rejectionOf, replayOne } from '../../replays/replay-steps.ts'
 import { DELIVERIES } from '../messages/resolve-origins.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
 import { POSTGRES_ROWS } from '../schema/ids.ts'
@@ -156,8 +156,8 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
 
     async step(step) {
       // Asked without waiting for anybody: most who are refused are refused here.
-      const refusal = refusalOf(await jobStanding(database.ask, step), step)
-      return refusal ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
+      const rejection = rejectionOf(await jobStanding(database.ask, step), step)
+      return rejection ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
     },
   }
 }

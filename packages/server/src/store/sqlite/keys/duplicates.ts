@@ -1,17 +1,17 @@
-// Whether a message was accepted before: the newest keys in memory, the older ones in runs on disk. The keys of what is in
-// memory only are in the segments too, from which they are read again at a start, so a commit writes no key twice.
-// Invariant: what `begin … commit` added is known from then on for at least the time asked for; what was rolled back is not.
+// Finds out whether a message was accepted before. The newest keys are in memory, older ones in runs on disk. Keys that are only in memory are also
+// part of their segments, from which a start reads them again, so a commit writes no key twice. Invariant: keys that were added and
+// committed are found for at least the deduplication time; keys that were rolled back are not.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { isKey, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { CHUNKS, KeyRuns, type RunWriter } from './key-runs.ts'
 import { RecentKeys } from './recent-keys.ts'
 
-/** Keys in memory before they are written as a run: 13 MB of table, of which there are two. */
+/** The number of keys in memory before they are written as a run. A table has 13 MB, and there are two. */
 const RUN_KEYS = 2 ** 18
-/** Of 1,024: a run is written over so many commits, so that none of them waits for it. */
+/** Of 1,024 chunks. A run is written over many commits, so that none of them is delayed noticeably. */
 const CHUNKS_PER_COMMIT = 32
-/** Of a run's keys. The table has two slots a key, so there is room for what one group of commits may bring beyond. */
+/** A table counts as full at this share of a run's keys. It has two slots per key, so the keys of one more group of commits always fit. */
 const FULL = 0.9
 
 export class Duplicates {
@@ -19,12 +19,12 @@ export class Duplicates {
   readonly #runKeys: number
   #recent: RecentKeys
   #frozen: RecentKeys | null = null
-  /** A table whose run has been written, to be filled again: a new one each time would be garbage of its size. */
+  /** A table whose run has been written, to be reused. Allocating a new one each time would leave 13 MB of garbage. */
   #spare: RecentKeys | null = null
   #writer: RunWriter | null = null
   #completed = false
   #newest = 0
-  /** Slots taken since begin(). */
+  /** The slots that were filled since begin(). */
   #added: number[] = []
 
   constructor(database: DatabaseSync, oldestSegment: number, runKeys = RUN_KEYS) {
@@ -46,10 +46,10 @@ export class Duplicates {
     this.#added.length = 0
   }
 
-  /** False when the key is known already. */
+  /** Returns false if the key is already known. */
   add(words: Uint32Array, at: number, segment: number): boolean {
     if (this.#frozen !== null && this.#frozen.find(words, at) !== 0) return false
-    // The memory table first: it is what most true duplicates, a client's retries, are found in.
+    // The table in memory is searched first, because most duplicates are retries of a client and are found there.
     const slot = this.#recent.add(words, at, segment)
     if (slot === -1) return false
     if (this.#runs.find(words, at) !== 0) {
@@ -61,15 +61,15 @@ export class Duplicates {
     return true
   }
 
-  /** The segment that has a key which `add` refused. */
+  /** The segment that contains a key for which `add` returned false. */
   holder(words: Uint32Array, at: number): number {
     return this.#frozen?.find(words, at) || this.#recent.find(words, at) || this.#runs.find(words, at)
   }
 
-  /** In the transaction, before its commit: writes a part of a full table. */
+  /** Called in the transaction, before its commit. Writes a part of a full table. */
   write(): void {
     if (this.#writer === null || this.#completed) return
-    // Behind: the next table fills faster than this one is written, and there is no room for a third.
+    // The next table fills faster than this one is written. There is no third table, so the rest is written at once.
     const behind = this.#recent.size > this.#runKeys * FULL
     this.#completed = this.#writer.write(behind ? CHUNKS : CHUNKS_PER_COMMIT)
   }
@@ -88,7 +88,7 @@ export class Duplicates {
     if (this.#recent.size >= this.#runKeys * FULL && this.#frozen === null) this.#freeze()
   }
 
-  /** A frozen table is still whole in memory: what the transaction held of its run is written again. */
+  /** The frozen table is still complete in memory, so the part of its run that was rolled back is written again. */
   rolledBack(): void {
     while (this.#added.length > 0) this.#recent.undo(this.#added.pop() as number)
     this.#runs.rolledBack()
@@ -96,13 +96,13 @@ export class Duplicates {
     this.#completed = false
   }
 
-  /** The segments that hold the key, newest first: more than one when a message came again after the time asked for. */
+  /** The segments that contain the key, newest first. More than one if a message was sent again after the deduplication time. */
   findAll(words: Uint32Array, at: number): number[] {
     const inMemory = this.#recent.find(words, at) || this.#frozen?.find(words, at)
     return inMemory ? [inMemory, ...this.#runs.findAll(words, at)] : this.#runs.findAll(words, at)
   }
 
-  /** Old runs stop nothing any more, and go when what they point to is gone. */
+  /** Runs older than this no longer stop duplicates. They are dropped together with the segments that they refer to. */
   forget(oldestSegment: number): void {
     this.#runs.forget(oldestSegment)
   }
@@ -119,7 +119,7 @@ export class Duplicates {
     this.#writer = this.#runs.writer(this.#frozen, this.#newest)
   }
 
-  /** At a start that finds more keys than fit. */
+  /** Used at a start that finds more keys than fit in memory. */
   #writeWhole(database: DatabaseSync): void {
     const writer = this.#runs.writer(this.#recent, this.#newest)
     database.exec('BEGIN')

@@ -1,7 +1,7 @@
-// The age of message keys, measured by how long the service has run. The clock is no help: between two starts it may have been changed
-// by days, and keys that look old by the clock may be minutes old. By running time, keys are remembered for at least the time asked
-// for, and longer by the downtime of the service, which does no harm. Once an hour the newest segment is recorded; segments up to a
-// record that is old enough are old.
+// The age of message keys, measured by how long the service has run. The clock cannot be used: between two starts it may have been changed by
+// days, so keys that look old by the clock may be minutes old. By running time, keys are kept for at least the deduplication time, plus the
+// downtime of the service, which does no harm. Once an hour the newest segment is recorded; segments up to a record that is old enough are
+// old.
 
 import { msOfRowId, rowIdAt } from '../schema/row-ids.ts'
 
@@ -10,9 +10,9 @@ const NOTE_EVERY_MS = 3_600_000
 export const KEY_AGE_SETTING = 'key_age'
 
 interface Ages {
-  /** How long the service has run, in all. */
+  /** How long the service has run in total. */
   ranMs: number
-  /** Oldest first: how long it had run when this was the newest segment. */
+  /** Oldest first: how long the service had run when `newest` was the newest segment. */
   notes: [ranMs: number, newest: number][]
 }
 
@@ -38,7 +38,7 @@ export class KeyAge {
     return upTo
   }
 
-  /** To be stored regularly: the next start does not count running time that was not stored. */
+  /** The state as JSON, which must be stored regularly. The next start does not count running time that was not stored. */
   mark(newestSegment: number): string {
     this.#count()
     const { notes, ranMs } = this.#ages

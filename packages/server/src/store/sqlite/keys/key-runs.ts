@@ -1,7 +1,7 @@
-// Older message keys, on disk: runs of a quarter of a million, each cut into 1,024 chunks by the first bits of the fingerprint and
-// written in order, so that no page is written twice and nothing is ever sorted. In front of each run stands a Bloom
-// filter of 16 bits a key (2 bytes of memory per key of the last day): a new key touches no page, except for the 6 in
-// 10,000 that a filter lets through. Measured against a unique index on the ids in docs/decisions/0013-duplicates.md.
+// Older message keys, on disk. They are in runs of a quarter of a million keys. A run is divided into 1,024 chunks by the first bits of the fingerprint,
+// which are written in order, so no page is written twice and nothing is sorted. Each run has a Bloom filter of 16 bits per key in memory (2 bytes
+// per key of the last day), so looking up a new key reads no page, except for the 6 in 10,000 that pass a filter by chance. Compared with a
+// unique index in docs/decisions/0013-duplicates.md.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { ENTRY_WORDS, type RecentKeys } from './recent-keys.ts'
@@ -13,19 +13,19 @@ const HIGH = 2 ** 32
 
 interface Run {
   id: number
-  /** False for a run too old to be asked about duplicates: then it only serves lookups. */
+  /** False if the run is too old to be searched for duplicates. Then it is used only to look up messageIds. */
   stopsDuplicates: boolean
   newest: number
 }
 
-/** A frozen table on its way to the store: a few chunks at a time, between other commits. */
+/** Writes a frozen table to the store, a few chunks per commit. */
 export interface RunWriter {
-  /** Writes the next chunks in the transaction under way; true when the run is complete. */
+  /** Writes the next chunks in the current transaction. Returns true if the run is complete. */
   write(chunks: number): boolean
   committed(): void
-  /** What was written since the last commit is written again. */
+  /** Chunks that were written since the last commit will be written again. */
   rolledBack(): void
-  /** After the commit that completed it. */
+  /** Makes the run searchable. Must be called after the commit that completed it. */
   publish(): void
 }
 
@@ -38,10 +38,10 @@ export class KeyRuns {
   /** Newest first. */
   #runs: Run[] = []
   readonly #filters = new RunFilters()
-  /** How far the oldest run is deleted, now and as of the last commit. */
+  /** How much of the oldest run is deleted, now and as of the last commit. */
   #dropping = { run: 0, chunk: 0 }
   #committed = this.#dropping
-  /** Dropped in the transaction under way. */
+  /** The run that was dropped in the current transaction. */
   #dropped: Run | null = null
 
   constructor(database: DatabaseSync) {
@@ -52,7 +52,7 @@ export class KeyRuns {
     this.#deleteRun = database.prepare('DELETE FROM key_runs WHERE id = ?')
   }
 
-  /** Reads the filters of the runs that reach past `oldestSegment`. Returns the newest segment that any run covers. */
+  /** Reads the filters of the runs that end at `oldestSegment` or later. Returns the newest segment that any run covers. */
   load(database: DatabaseSync, oldestSegment: number): number {
     const rows = database
       .prepare('SELECT id, newest, CASE WHEN newest >= ? THEN filter END AS filter FROM key_runs ORDER BY id')
@@ -73,7 +73,7 @@ export class KeyRuns {
     }
   }
 
-  /** The segment that holds the key, or 0; only in the runs that still stop duplicates. */
+  /** The segment that contains the key, or 0. Searches only runs that still stop duplicates. */
   find(words: Uint32Array, at: number): number {
     for (const run of this.#filters.candidates(words, at)) {
       const found = this.#findInChunk(run, words, at)
@@ -82,7 +82,7 @@ export class KeyRuns {
     return 0
   }
 
-  /** Every segment that holds the key, newest first, in the older runs too: one chunk read for each. */
+  /** Every segment that contains the key, newest first. Searches older runs too, reading one chunk of each. */
   findAll(words: Uint32Array, at: number): number[] {
     const candidates = this.#filters.candidates(words, at)
     return this.#runs.flatMap((run) => {
@@ -92,7 +92,7 @@ export class KeyRuns {
     })
   }
 
-  /** `keys` must not change any more. Nothing is prepared ahead: a chunk is read from the table when it is written. */
+  /** `keys` must not change any more, because each chunk is read from the table only when it is written. */
   writer(keys: RecentKeys, newest: number): RunWriter {
     const id = (this.#runs[0]?.id ?? 0) + 1
     const filter = RunFilters.empty(keys.capacity)
@@ -123,8 +123,8 @@ export class KeyRuns {
   }
 
   /**
-   * Deletes a part of the oldest run that ends before `oldestSegment`; false when there is none. A run that still stops duplicates
-   * stays, because with a wrong clock everything looks old.
+   * Deletes a part of the oldest run if it ends before `oldestSegment`. Returns false if there is no such run. A run that still stops duplicates
+   * is kept, because with a wrong clock everything looks old.
    */
   dropStep(oldestSegment: number, chunks: number): boolean {
     const run = this.#runs.at(-1)
@@ -176,7 +176,7 @@ function bytesOf(words: Uint32Array): Uint8Array {
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 }
 
-/** A blob as words; copied when SQLite's bytes do not start at a word. */
+/** A blob as 32-bit words. Copied if SQLite's bytes are not aligned. */
 function wordsOf(bytes: Uint8Array): Uint32Array {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
   return new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4)

@@ -1,10 +1,10 @@
-// The newest message keys, in memory: an open-addressing table of fingerprint → segment in one Uint32Array, 24 bytes a
-// slot. Additions can be taken back in reverse order, which is what a failed commit needs. When it is full it is frozen,
-// written to the store as a run (key-runs.ts) and replaced. It knows nothing of SQLite.
+// The newest message keys, in memory: an open-addressing hash table from fingerprint to segment in one Uint32Array, with 24 bytes per slot.
+// Additions can be undone in reverse order, after a failed commit. When the table is full, it is frozen, written to the store as a run
+// (key-runs.ts) and replaced. Does not depend on SQLite.
 
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 
-/** Four words of fingerprint, two of the segment's number. */
+/** Four words for the fingerprint, and two for the row id of the segment. */
 export const ENTRY_WORDS = FINGERPRINT_WORDS + 2
 const HIGH = 2 ** 32
 
@@ -15,7 +15,7 @@ export class RecentKeys {
   readonly #mask: number
   #size = 0
 
-  /** `capacity` is a power of two; the table is kept half empty. */
+  /** `capacity` is a power of two. The table has twice as many slots. */
   constructor(capacity: number) {
     this.capacity = capacity
     const slots = capacity * 2
@@ -28,14 +28,14 @@ export class RecentKeys {
     return this.#size
   }
 
-  /** The slot that it was put in, for `undo`, or -1 when the key is there already. */
+  /** Returns the slot of the new key, for `undo`, or -1 if the key is already in the table. */
   add(words: Uint32Array, at: number, segment: number): number {
     const slot = this.#slotOf(words, at)
     const base = slot * ENTRY_WORDS
     const slots = this.#slots
     if (slots[base + 5] !== 0 || slots[base + 4] !== 0) return -1
-    // One slot stays empty, or a search would never end. A group of commits cannot bring that much: see Duplicates.
-    if (this.#size === this.#mask) throw new Error(`more than ${this.#mask} keys in a table for ${this.capacity}`)
+    // One slot must stay empty, or a search would never end. A group of commits cannot add that many keys: see Duplicates.
+    if (this.#size === this.#mask) throw new Error(`more than ${this.#mask} keys in a table with a capacity of ${this.capacity}`)
     slots[base] = words[at] as number
     slots[base + 1] = words[at + 1] as number
     slots[base + 2] = words[at + 2] as number
@@ -51,21 +51,21 @@ export class RecentKeys {
     this.#size = 0
   }
 
-  /** The segment that holds the key, or 0. */
+  /** The segment that contains the key, or 0. */
   find(words: Uint32Array, at: number): number {
     const base = this.#slotOf(words, at) * ENTRY_WORDS
     return (this.#slots[base + 4] as number) * HIGH + (this.#slots[base + 5] as number)
   }
 
-  /** Takes back an addition. Only in the reverse order of the additions: then the slot was empty before. */
+  /** Undoes an addition. Additions must be undone in reverse order, so that the slot was empty before. */
   undo(slot: number): void {
     this.#slots.fill(0, slot * ENTRY_WORDS, (slot + 1) * ENTRY_WORDS)
     this.#size--
   }
 
   /**
-   * The entries whose fingerprint starts with these bits, one after the other. A slot is chosen by the first bits, so they
-   * lie together: in the slots of the prefix and in those that follow, up to the first empty one.
+   * The entries whose fingerprints start with these bits, one after the other. The first bits of a fingerprint determine its slot, so these entries
+   * are adjacent: in the slots of the prefix and in the following ones, up to the first empty slot.
    */
   entriesOf(prefix: number, bits: number): Uint32Array {
     const slots = this.#slots
@@ -86,7 +86,7 @@ export class RecentKeys {
     return entries
   }
 
-  /** Where the key is, or the empty slot where it would go. */
+  /** The slot of the key, or the empty slot in which it would be stored. */
   #slotOf(words: Uint32Array, at: number): number {
     const slots = this.#slots
     const w0 = words[at] as number

@@ -1,20 +1,20 @@
-// Who holds a shipment. One process serves the file, so a claim lives in memory and a crash gives everything back by
-// itself; the number still fences: what was released and taken again cannot be settled by the one before.
+// The claims of shipments. Only one process uses the file, so claims are in memory, and a crash releases all of them. The number of a claim is a
+// fencing token: after a shipment was released and claimed again, the previous holder cannot settle it.
 
 export class Claims {
   readonly #held = new Map<number, number>()
   #last = 0
-  /** Taken since the transaction began, to be given back if it fails. */
+  /** The shipments that were claimed since the transaction began. They are released if it fails. */
   readonly #fresh: number[] = []
 
-  /** Within a transaction that creates the shipment. */
-  take(id: number): number {
+  /** Returns the number of the new claim. It ends if the current transaction is rolled back. */
+  claim(id: number): number {
     this.#held.set(id, ++this.#last)
     this.#fresh.push(id)
     return this.#last
   }
 
-  holds(id: number): boolean {
+  isClaimed(id: number): boolean {
     return this.#held.has(id)
   }
 
@@ -22,12 +22,12 @@ export class Claims {
     return this.#held.get(id) === claim
   }
 
-  /** Whoever holds it. */
+  /** Ends the claim of the shipment, whatever its number is. */
   end(id: number): void {
     this.#held.delete(id)
   }
 
-  /** Given back by its holder; nothing when another holds it by now. */
+  /** Releases the shipment. Does nothing if it was claimed again since. */
   release(id: number, claim: number): void {
     if (this.isCurrent(id, claim)) this.#held.delete(id)
   }

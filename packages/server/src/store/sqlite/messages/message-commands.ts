@@ -13,10 +13,10 @@ import { type AcceptCommand, AcceptWriter } from './write-accept.ts'
 import { cancelStep } from './write-cancel.ts'
 import type { SettleCommand } from './write-settle.ts'
 
-export function messageCommands(parts: WriterContext) {
-  const { database, ids, sources, keyAge, duplicates, counts, claims, settler, seed } = parts
-  const accepting = new AcceptWriter(parts)
-  const claiming = new ClaimReader(parts)
+export function messageCommands(context: WriterContext) {
+  const { database, ids, sources, keyAge, duplicates, counts, claims, settler, seed } = context
+  const accepting = new AcceptWriter(context)
+  const claiming = new ClaimReader(context)
   const sourceOrNone = (sourceId: string | null): number => (sourceId === null ? 0 : (sources.num(sourceId) ?? 0))
   return {
     accept: { run: (command: AcceptCommand, buffer: ArrayBuffer) => accepting.accept(command, buffer) },
@@ -34,8 +34,8 @@ export function messageCommands(parts: WriterContext) {
       outside: 'before',
       lazy: true,
     },
-    /** How many shipments were cancelled. */
-    cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => cancelStep(parts, destinationId, atMs) },
+    /** Returns the number of cancelled shipments. */
+    cancelStep: { run: ({ destinationId, atMs }: { destinationId: string; atMs: number }) => cancelStep(context, destinationId, atMs) },
     addCounts: {
       run({ rejections, suppressed }: CountBatch) {
         for (const { sourceId, code, count, atMs, sample } of rejections) counts.reject(sourceOrNone(sourceId), code, count, atMs, sample)
@@ -43,7 +43,7 @@ export function messageCommands(parts: WriterContext) {
       },
       lazy: true,
     },
-    /** Where a messageId may be, asked for every source there ever was: keys do not say whose they are. */
+    /** The segments that may contain a messageId. Searches for every source that ever existed, because the fingerprint depends on the source. */
     find: {
       run({ messageId }: { messageId: string }): FoundKey<number>[] {
         const all = database.prepare('SELECT id FROM sources').all() as { id: string }[]

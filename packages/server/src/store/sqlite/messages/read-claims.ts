@@ -1,5 +1,5 @@
-// Finding work: a destination's own rows, in the order of its key, so that no search ever passes another destination's
-// backlog. What this process holds already is passed over in memory; there is never more of it than fits there.
+// Claims shipments of a destination. Reads only the rows of that destination, in the order of the primary key, so no search reads another
+// destination's backlog. Shipments that are already claimed are skipped; there are never more of them than fit in memory.
 
 import type { StatementSync } from 'node:sqlite'
 import { unpackBody } from '../../encoding/body-bytes.ts'
@@ -80,21 +80,21 @@ export class ClaimReader {
     let moreFresh = false
     if (destination === undefined) return found.reply(moreFresh, nextRetryAtMs)
     for (const row of rows(this.#retries, destination)) {
-      if (this.#claims.holds(row.id)) continue
+      if (this.#claims.isClaimed(row.id)) continue
       if (row.due > nowMs || found.shipments.length >= maxRetries || found.bytes > maxBytes) {
         nextRetryAtMs = row.due
         break
       }
-      this.#take(row, destinationId, found)
+      this.#claimRow(row, destinationId, found)
     }
     let fresh = 0
     for (const row of rows(this.#fresh, destination)) {
-      if (this.#claims.holds(row.id)) continue
+      if (this.#claims.isClaimed(row.id)) continue
       if (fresh >= maxFresh || found.bytes > maxBytes) {
         moreFresh = true
         break
       }
-      this.#take(row, destinationId, found)
+      this.#claimRow(row, destinationId, found)
       fresh++
     }
     return found.reply(moreFresh, nextRetryAtMs)
@@ -106,12 +106,12 @@ export class ClaimReader {
     if (destination === undefined) return found.reply(false, null)
     for (const row of rows(this.#overdue, destination, firstAttemptBeforeMs)) {
       if (found.shipments.length >= limit) break
-      if (!this.#claims.holds(row.id)) this.#take(row, destinationId, found)
+      if (!this.#claims.isClaimed(row.id)) this.#claimRow(row, destinationId, found)
     }
     return found.reply(false, null)
   }
 
-  #take(row: ShipmentRow, destinationId: string, found: Found): void {
+  #claimRow(row: ShipmentRow, destinationId: string, found: Found): void {
     let bytes = 0
     const parts = (JSON.parse(row.parts) as StoredPart<number>[]).map(([origin, seq, indexes]) => {
       let segment = found.segments.get(seq)
@@ -128,7 +128,7 @@ export class ClaimReader {
     })
     const shipment: Shipment = {
       id: row.id,
-      claim: this.#claims.take(row.id),
+      claim: this.#claims.claim(row.id),
       destinationId,
       attempt: row.attempt,
       firstAttemptAtMs: row.first_attempt,
@@ -173,7 +173,7 @@ function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentR
   return statement.iterate(...values) as unknown as Iterable<ShipmentRow>
 }
 
-/** The absent column: places of a segment that were duplicates. */
+/** Parses the absent column: the indexes of duplicates in a segment. */
 export function absentIndexes(column: string | null): number[] {
   return column === null ? [] : (JSON.parse(column) as number[])
 }

@@ -1,6 +1,6 @@
-// Messages that came again and were dropped as duplicates: how often, and when last. A client that repeats a call repeats
-// all of it, so there is a row for each set of messages that came again together, under the segment that has them, and the
-// same call once more only counts it up. Written when it happens, which is seldom, and at a cost per call, not per message.
+// How often messages were sent again and dropped as duplicates, and when last. A client that repeats a call repeats all of it, so there is one row for
+// each set of messages that were sent again together, by the segment that contains them. Sending the same call once more only increments its
+// count. Repeats are rare, and the cost is per call, not per message.
 
 import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
@@ -10,7 +10,7 @@ import type { Rows } from '../rows/rows.ts'
 
 const ROWS_PER_STEP = 300
 
-/** `repeated`: which of a call's keys were known already. */
+/** `repeated`: the indexes of the call's keys that were already known. */
 export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Array, repeated: readonly number[], atMs: number): void {
   const bySegment = groupBy(repeated, (index) => duplicates.holder(keys, index * KEY_WORDS))
   for (const [segment, indexes] of bySegment) {
@@ -29,7 +29,7 @@ export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Arr
   }
 }
 
-/** Drops some of those whose segment lies before the line; false when there are none. */
+/** Drops some rows whose segment is older than the line. Returns false if there are none. */
 export function dropRepeats(rows: Rows, line: number): boolean {
   const sql = `DELETE FROM repeats WHERE (segment, digest) IN
     (SELECT segment, digest FROM repeats WHERE segment < ? ORDER BY segment, digest LIMIT ${ROWS_PER_STEP})`

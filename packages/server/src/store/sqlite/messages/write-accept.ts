@@ -1,5 +1,5 @@
-// Accepting, inside the group's transaction: duplicates out, the segment in, one shipment per destination, the books.
-// A batch that brings nothing new writes nothing but that it came.
+// Accepts a batch, inside the group's transaction: drops duplicates, writes the segment and one shipment per destination, and updates the ledger
+// and the counts. If every message is a duplicate, only the counts are written.
 
 import type { StatementSync } from 'node:sqlite'
 import type { Accepted } from '../../delivery/hand-to-delivery.ts'
@@ -15,7 +15,7 @@ export interface AcceptCommand {
   receivedAtMs: number
   ip: string | null
   browser: boolean
-  /** As the column holds it. */
+  /** In the format of the trace column. */
   trace: string | null
   count: number
   /** The offset in the group's buffer, in words of 32 bits. Set when the group is formed. */
@@ -28,14 +28,14 @@ export interface AcceptCommand {
 }
 
 export class AcceptWriter {
-  readonly #parts: WriterContext
+  readonly #context: WriterContext
   readonly #insertSegment: StatementSync
   readonly #insertShipment: StatementSync
   readonly #isLive: StatementSync
 
-  constructor(parts: WriterContext) {
-    this.#parts = parts
-    const { database } = parts
+  constructor(context: WriterContext) {
+    this.#context = context
+    const { database } = context
     this.#insertSegment = database.prepare(
       'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -46,19 +46,19 @@ export class AcceptWriter {
   }
 
   accept(command: AcceptCommand, buffer: ArrayBuffer): Accepted {
-    const { rows, ids, sources, counts, duplicates } = this.#parts
+    const { rows, ids, sources, counts, duplicates } = this.#context
     const source = sources.num(command.sourceId)
     if (source === undefined) throw new Error(`unknown source ${command.sourceId}`)
     const seq = ids.next()
     const keys = new Uint32Array(buffer, command.keysAt * 4, command.count * KEY_WORDS)
     const repeated = this.#repeated(keys, command.count, seq)
-    const news = command.count - repeated.length
-    counts.add(source, 'accepted', news)
+    const newCount = command.count - repeated.length
+    counts.add(source, 'accepted', newCount)
     if (repeated.length > 0) {
       counts.add(source, 'duplicates', repeated.length)
       countRepeats(rows, duplicates, keys, repeated, command.receivedAtMs)
     }
-    if (news === 0 && command.count > 0) return { segment: null, duplicates: repeated, claimed: [], unclaimed: [] }
+    if (newCount === 0 && command.count > 0) return { segment: null, duplicates: repeated, claimed: [], unclaimed: [] }
     const reply: Accepted = { segment: seq, duplicates: repeated, claimed: [], unclaimed: [] }
     const routes = this.#ship(command, seq, repeated, reply)
     this.#insertSegment.run(
@@ -78,30 +78,30 @@ export class AcceptWriter {
   }
 
   #repeated(keys: Uint32Array, count: number, seq: number): number[] {
-    const { duplicates } = this.#parts
+    const { duplicates } = this.#context
     const repeated: number[] = []
     for (let index = 0; index < count; index++) if (!duplicates.add(keys, index * KEY_WORDS, seq)) repeated.push(index)
     return repeated
   }
 
   #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: Accepted): Routes<number> {
-    const { ids, destinations, ledger, claims } = this.#parts
+    const { ids, destinations, ledger, claims } = this.#context
     const routes: Routes<number> = { s: [] }
     const skips: Skip[] = [...command.skips]
-    const none = repeated.length === 0
+    const hasNoRepeats = repeated.length === 0
     const isRepeated = new Set(repeated)
     for (const { destinationId, indexes, isReserved } of command.shipments) {
       const destination = destinations.num(destinationId)
-      // Planned with a configuration that a deletion in the same group, or the one before, has overtaken.
+      // The destination was deleted in the same group or the one before, after the plan was made.
       if (destination === undefined || this.#isLive.get(destination) === undefined) {
         skips.push({ destinationId, reason: 'destination_deleted', indexes })
         continue
       }
-      const kept = none ? indexes : (indexes ?? upTo(command.count)).filter((index) => !isRepeated.has(index))
+      const kept = hasNoRepeats ? indexes : (indexes ?? upTo(command.count)).filter((index) => !isRepeated.has(index))
       const count = kept === null ? command.count : kept.length
       if (count === 0) continue
       const id = ids.next()
-      const stored = none && indexes === null ? 0 : kept
+      const stored = hasNoRepeats && indexes === null ? 0 : kept
       this.#insertShipment.run(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
       ledger.owe(destination, count)
       routes.s.push([destination, id, stored ?? 0, count])
@@ -111,7 +111,7 @@ export class AcceptWriter {
       }
       const shipment: Shipment = {
         id,
-        claim: claims.take(id),
+        claim: claims.claim(id),
         destinationId,
         attempt: 0,
         firstAttemptAtMs: null,
@@ -135,8 +135,8 @@ export class AcceptWriter {
 }
 
 /**
- * In a copy: when the group fails because of another, this batch is accepted again from the same buffer. A duplicate's user
- * stays in the keys, since its bytes are in the body and a purge has to find them.
+ * Clears the fingerprints of duplicates in a copy: if another command of the group fails, this batch is accepted again from the same buffer. The
+ * hashes of a duplicate's user stay, because its bytes are in the body and a purge must find them.
  */
 function storedKeys(keys: Uint32Array, repeated: readonly number[]): Uint8Array {
   if (repeated.length === 0) return new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)

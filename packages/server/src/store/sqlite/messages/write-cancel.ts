@@ -5,10 +5,10 @@ import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { WriterContext } from '../threads/writer-context.ts'
 import { absentIndexes, type ShipmentRow } from './read-claims.ts'
 
-/** Deliveries, each with a row of its own: some 5 ms of a commit that others wait for. */
+/** The number of deliveries, each of which needs a row: about 5 ms of a commit that others wait for. */
 const CANCELLED_PER_STEP = 1_000
 
-/** Cancels some shipments and returns how many; 0 when there are no more. Skips shipments that are held: their holder settles them. */
+/** Cancels some shipments and returns how many; 0 if there are no more. Skips claimed shipments, which their holder settles. */
 export function cancelStep({ rows, database, destinations, claims, settler }: WriterContext, destinationId: string, atMs: number): number {
   const destination = destinations.num(destinationId)
   if (destination === undefined) return 0
@@ -20,7 +20,7 @@ export function cancelStep({ rows, database, destinations, claims, settler }: Wr
   const cancelled: ShipmentRow[] = []
   let deliveries = 0
   for (const row of all) {
-    if (claims.holds(row.id)) continue
+    if (claims.isClaimed(row.id)) continue
     cancelled.push(row)
     deliveries += row.count
     if (deliveries >= CANCELLED_PER_STEP) break

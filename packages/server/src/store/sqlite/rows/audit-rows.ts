@@ -27,7 +27,7 @@ export function insertAudit(rows: Rows, ids: RowIds, { atMs, actor, action, subj
   rows.run('INSERT INTO audit (id, at, actor, actor_name, action, subject, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)', ...values)
 }
 
-/** Some of those from before; how many, until there are none. */
+/** Drops some of the older entries, and returns how many. */
 export function dropAudit(rows: Rows, beforeMs: number): number {
   const sql = `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < ? ORDER BY id LIMIT ${DROPPED_PER_STEP})`
   return rows.run(sql, rowIdAt(beforeMs))

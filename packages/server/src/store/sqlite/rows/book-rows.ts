@@ -42,12 +42,12 @@ export function bookRows(rows: Rows): BookRows {
 }
 
 export function readLedger(rows: Rows): LedgerRow[] {
-  return named(rows, 'SELECT * FROM ledger')
+  return withDestinationIds(rows, 'SELECT * FROM ledger')
 }
 
-/** Counted from the rows themselves: messages owed as they were accepted or replayed, shipments waiting, attempts that ended. */
+/** Computes the ledger from the rows: owed from segments and replays, pending from shipments, and the final states from attempts. */
 export function recount(rows: Rows): LedgerRow[] {
-  return named(
+  return withDestinationIds(
     rows,
     `SELECT destination, sum(owed) AS owed, sum(delivered) AS delivered, sum(pending) AS pending, sum(failed) AS failed,
             sum(expired) AS expired, sum(cancelled) AS cancelled
@@ -64,7 +64,7 @@ export function recount(rows: Rows): LedgerRow[] {
   )
 }
 
-function named(rows: Rows, counts: string): LedgerRow[] {
+function withDestinationIds(rows: Rows, counts: string): LedgerRow[] {
   return rows.all(`SELECT d.id AS destinationId, owed, delivered, pending, failed, expired, cancelled
     FROM (${counts}) JOIN destinations d ON d.num = destination ORDER BY destination`)
 }

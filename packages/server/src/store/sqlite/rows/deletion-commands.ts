@@ -7,18 +7,18 @@ import type { WriterContext } from '../threads/writer-context.ts'
 import { deletionRows } from './deletion-rows.ts'
 import { createDeletion, Purges } from './write-deletions.ts'
 
-export function deletionCommands(parts: WriterContext) {
-  const purges = new Purges(parts)
-  parts.transactionListeners.push(purges)
+export function deletionCommands(context: WriterContext) {
+  const purges = new Purges(context)
+  context.transactionListeners.push(purges)
   return {
-    /** With its delete messages, which are held until they are released. */
-    createDeletion: { run: (draft: DeletionDraft) => createDeletion(parts, draft) },
-    /** `end`: what is purged was accepted before it. */
+    /** Also creates the delete messages, which stay claimed until they are released. */
+    createDeletion: { run: (draft: DeletionDraft) => createDeletion(context, draft) },
+    /** Returns `end`: only messages that were accepted before it are purged. */
     purgeStep: { run: ({ deletion }: { deletion: number }) => purges.step(deletion) },
-    /** The number of the deletion that was looked at; null when there is none after. */
+    /** Returns the row id of the deletion that was checked, or null if there is none after `after`. */
     endDeletion: {
       run: ({ after, beforeMs, pseudonymKey }: { after: number; beforeMs: number; pseudonymKey: string }) =>
-        completeStep(deletionRows(parts.rows), after, beforeMs, pseudonymKey),
+        completeStep(deletionRows(context.rows), after, beforeMs, pseudonymKey),
     },
   } satisfies Record<string, WriterCommand>
 }

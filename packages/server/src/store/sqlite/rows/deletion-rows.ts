@@ -52,7 +52,7 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
         conditions.push('p.user_id = ?')
         values.push(userId)
       }
-      // One user is looked up source by source: there is no index by user, and there are few sources.
+      // A user is looked up source by source, because there is no index by user, and there are few sources.
       const from = userId === undefined ? 'suppressions p' : 'sources s CROSS JOIN suppressions p ON p.source = s.num'
       const found = rows.all<SuppressionRow<number>>(
         `SELECT p.source, p.user_id AS userId, p.since FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT ?`,

@@ -65,7 +65,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         .map(withReplay),
     replayLinks: (deliveries) =>
       rows.all<ReplayLinks>(
-        // Most deliveries have no replay, which one look in the index shows.
+        // Most deliveries have no replay, which one index lookup shows.
         `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
                 CASE WHEN d.newest > d.origin THEN d.newest || '-' || d.idx END AS replayedBy
          FROM (

@@ -1,4 +1,4 @@
-// The row port of lists of messages, for SQLite. Only the writing thread can find a messageId, so it is asked first and its answer is given here.
+// The row port of lists of messages, for SQLite. Only the writing thread can find a messageId, so it is asked first, and its result is passed here as `found`.
 
 import type { FoundKey, MessageRows } from '../../history/message-rows.ts'
 import type { Rows } from './rows.ts'

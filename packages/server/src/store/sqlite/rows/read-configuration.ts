@@ -1,4 +1,4 @@
-// What the store keeps in memory and reads at its start: the configuration, and work that a crash left in the middle.
+// Reads the configuration, which the store keeps in memory, and the work that was unfinished when the process last ended.
 
 import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
@@ -12,8 +12,8 @@ export interface UnfinishedPurge extends NewDeletion {
 }
 
 export function configurationReads(rows: Rows) {
-  const docs = <Thing>(from: string): Thing[] =>
-    rows.all<{ doc: string }>(`SELECT doc FROM ${from} ORDER BY num`).map(({ doc }) => JSON.parse(doc) as Thing)
+  const docs = <Resource>(from: string): Resource[] =>
+    rows.all<{ doc: string }>(`SELECT doc FROM ${from} ORDER BY num`).map(({ doc }) => JSON.parse(doc) as Resource)
   return {
     /** The secrets of destinations are encrypted: this thread has no key. */
     all() {
@@ -31,7 +31,7 @@ export function configurationReads(rows: Rows) {
       }
     },
 
-    /** Deleted destinations that are still owed something, and deletion requests whose purge has not ended. */
+    /** Deleted destinations that still have pending deliveries, and deletion requests whose purge has not ended. */
     unfinished() {
       const cancelling = rows.all<{ id: string }>(
         'SELECT id FROM destinations WHERE deleted = 1 AND EXISTS (SELECT 1 FROM shipments WHERE destination = destinations.num)',
@@ -66,6 +66,6 @@ export function encryptedSecrets(rows: Rows): { name: string; value: string }[] 
   return rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX)
 }
 
-function byId<T extends { id: string }>(things: readonly T[]): Map<string, T> {
-  return new Map(things.map((thing) => [thing.id, thing]))
+function byId<T extends { id: string }>(resources: readonly T[]): Map<string, T> {
+  return new Map(resources.map((resource) => [resource.id, resource]))
 }

@@ -7,7 +7,7 @@ import { resolveOrigins } from '../messages/origins.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
-/** Whether a delivery of the same message came after it and is pending or was delivered. */
+/** SQL: whether there is a later delivery of the same message that is pending or was delivered. */
 const replayed = (index: string): string =>
   `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = ${index} AND r.destination = d.destination
     AND r.origin > d.origin AND ${PENDING_OR_DELIVERED})`

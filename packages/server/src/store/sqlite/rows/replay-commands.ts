@@ -9,11 +9,11 @@ import { replayRows } from './replay-rows.ts'
 
 const JOBS_PER_STEP = 100
 
-export function replayCommands(parts: WriterContext) {
-  const { rows, ids, destinations } = parts
-  const owing = replayRows(parts)
+export function replayCommands(context: WriterContext) {
+  const { rows, ids, destinations } = context
+  const replaying = replayRows(context)
   return {
-    replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replayOne(owing, deliveryId, atMs) },
+    replay: { run: ({ deliveryId, atMs }: { deliveryId: string; atMs: number }) => replayOne(replaying, deliveryId, atMs) },
     /** Returns a row id after every stored row. */
     replayBound: { run: () => ids.next(), outside: 'after' },
     createReplay: {
@@ -34,8 +34,8 @@ export function replayCommands(parts: WriterContext) {
         return rows.run(update, after.state, after.ratePerSecond, after.finishedAtMs, id, before.state, before.ratePerSecond) === 1
       },
     },
-    replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => makeStep(owing, step, () => atMs) },
-    /** Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, because its number must not be used again while rows may refer to it. */
+    replayStep: { run: ({ step, atMs }: { step: ReplayStep; atMs: number }) => makeStep(replaying, step, () => atMs) },
+    /** Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, because its number must not be reused while rows may refer to it. */
     dropReplays: {
       run({ beforeMs }: { beforeMs: number }) {
         const jobs = rows.all<{ num: number }>(

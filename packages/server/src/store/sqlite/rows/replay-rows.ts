@@ -1,4 +1,4 @@
-// The row port of owing deliveries again, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
+// The row port of replays, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
@@ -14,7 +14,7 @@ type Answer<Name extends keyof ReplayRows<number>> = ReplayRows<number>[Name] ex
 const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
 
 export function replayRows({ rows, database, ids, destinations, ledger, settler, retention }: WriterContext): ReplayRows<number> {
-  /** Of each job, who leads it until when. There is no other process: what is in memory is known to all. */
+  /** The runner that leads each job, and until when. In memory, because there is no other process. */
   const leaders = new Map<string, { runner: string; untilMs: number }>()
   const jobById = database.prepare('SELECT * FROM replay_jobs WHERE id = ?')
   const parts = database.prepare(
@@ -109,7 +109,7 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
       }),
 
     segments: (seqs) =>
-      // A segment that retention is about to drop counts as gone, so that it is not owed again while it is being dropped.
+      // A segment that retention is about to drop counts as no longer stored, so that it is not replayed while it is being dropped.
       seqs.filter((seq) => !retention.isDropping(seq)).flatMap((seq) => segment.all(seq) as unknown as Answer<'segments'>),
 
     bodies: (seqs) =>
@@ -145,8 +145,8 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
 }
 
 /**
- * The target of a delete message refers to the newest replay of the message, whichever delivery that repeats, unless the message was delivered
- * before. Owing it again also opens its deletion request again. For the end of requests see ../../deletions/deletion-completion.ts.
+ * Updates the target of a delete message to its newest replay, whichever delivery that repeats, unless the message was delivered before. Also
+ * opens the deletion request again: see ../../deletions/deletion-completion.ts.
  */
 function moveDeletionTarget(rows: Rows, from: number, to: number, segment: number, destination: number): void {
   const moved = rows.run(

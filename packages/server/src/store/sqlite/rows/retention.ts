@@ -1,7 +1,6 @@
-// Dropping what is older than a line, a few hundred rows per commit. What is still owed is never dropped, however old: the
-// segments that pending shipments refer to are given as pinned, and stay with everything that says how the rest of their
-// messages ended. What the dropped rows counted goes to the ledger's archive in the same transaction, so that the books
-// can still be counted from rows.
+// Drops rows that are older than a row id, the line, a few hundred rows per commit. Messages with pending deliveries are never dropped, however old:
+// segments that pending shipments refer to are pinned, and are kept together with all rows about their messages. The counts of dropped rows
+// are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
 import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
@@ -17,8 +16,8 @@ const TABLES = {
   segments: { key: 'seq', columns: 'seq AS segment, routes', group: '', limit: ROWS_PER_STEP },
   attempts: { key: 'id', columns: 'segment, origin, destination, delivered, failed, expired, cancelled', group: '', limit: ROWS_PER_STEP },
   failures: { key: 'id', columns: 'segment', group: '', limit: ROWS_PER_STEP },
-  // Up to a hundred rows have the same origin, and are dropped together. Replays of a pinned segment are kept: they may be what is still
-  // owed, and their ids must stay resolvable.
+  // Up to a hundred rows have the same origin, and are dropped together. Replays of a pinned segment are kept: they may be pending, and their ids
+  // must stay resolvable.
   replays: { key: 'origin', columns: 'segment, destination, count(*) AS count', group: 'GROUP BY origin', limit: 30 },
 }
 
@@ -49,7 +48,7 @@ export class Retention {
   #line = 0
   #pinned: ReadonlySet<number> = new Set()
   #isPinned = false
-  /** How far each table was read, now and as of the last commit. */
+  /** The last row that was read in each table, now and as of the last commit. */
   #read = { ...START }
   #committed = { ...START }
 
@@ -60,14 +59,14 @@ export class Retention {
     this.#archive = new GroupCounts(rows.database, 'ledger_archive', 'destination', ['owed', ...ENDS])
   }
 
-  /** The line. Never ahead of what was given out, so that what is accepted from now on lies after it, whatever the clock says. */
+  /** Sets and returns the line. It is never greater than the next row id, so that messages accepted from now on are kept, whatever the clock says. */
   begin(beforeMs: number): number {
     this.#line = Math.min(rowIdAt(beforeMs), this.#ids.last + 1)
     this.#isPinned = false
     return this.#line
   }
 
-  /** The segments before the line that are owed: read after `begin`, since when no older one can have come to be. */
+  /** The segments before the line that have pending deliveries. They must be read after `begin`, because from then on no older segment can get new deliveries. */
   pin(segments: Float64Array): void {
     this.#pinned = new Set(segments)
     this.#isPinned = true
@@ -75,12 +74,12 @@ export class Retention {
     this.#committed = { ...START }
   }
 
-  /** Between the reading of the pinned segments and the end, nothing old may be owed anew. */
+  /** Segments before the line must not get new deliveries, because these would not be pinned. */
   isDropping(segment: number): boolean {
     return segment < this.#line
   }
 
-  /** False when there is nothing more to drop. */
+  /** Returns false if there is nothing more to drop. */
   step(): boolean {
     if (!this.#isPinned) throw new Error('the pinned segments have not been set')
     const tables = Object.keys(TABLES) as Table[]
@@ -101,18 +100,18 @@ export class Retention {
     const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
     const remove = `DELETE FROM ${table} WHERE ${key} = ?`
     const old = this.#rows.all<OldRow>(select, this.#read[table], this.#line)
-    const ofDeletions = table === 'attempts' && old.length > 0 && this.#rows.all('SELECT 1 FROM deletion_targets LIMIT 1').length > 0
+    const hasDeletions = table === 'attempts' && old.length > 0 && this.#rows.all('SELECT 1 FROM deletion_targets LIMIT 1').length > 0
     for (const row of old) {
       this.#read[table] = row.key
       if (this.#pinned.has(row.segment)) continue
-      this.#count(table, row, ofDeletions)
+      this.#count(table, row, hasDeletions)
       this.#rows.run(remove, row.key)
     }
     this.#archive.write()
     return old.length > 0
   }
 
-  #count(table: Table, row: OldRow, ofDeletions: boolean): void {
+  #count(table: Table, row: OldRow, hasDeletions: boolean): void {
     const archive = this.#archive
     if (table === 'segments')
       for (const [destination, , , count] of (JSON.parse(row.routes) as Routes<number>).s) archive.add(destination, 'owed', count)
@@ -121,15 +120,15 @@ export class Retention {
     for (const state of ENDS) {
       if (row[state] === 0) continue
       archive.add(row.destination, state, row[state])
-      if (ofDeletions) this.#rows.run('UPDATE deletion_targets SET final = ? WHERE origin = ?', state, row.origin)
+      if (hasDeletions) this.#rows.run('UPDATE deletion_targets SET final = ? WHERE origin = ?', state, row.origin)
     }
   }
 }
 
-/** Segments before a line that are still owed. Runs in the reading thread. */
+/** The segments before a line that have pending deliveries. Runs in the reading thread. */
 export function pinnedSegments({ database }: Rows, line: number): Float64Array {
   const pinned = new Set<number>()
-  // Nothing that old is stored, which is so at nearly every asking: no need to read what may be a million shipments.
+  // Usually nothing that old is stored. Then there is no need to read the shipments, of which there may be a million.
   if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(line) === undefined) return new Float64Array()
   const rows = database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
   for (const { parts } of rows) for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < line) pinned.add(segment)

@@ -1,6 +1,6 @@
 // Deletion requests, inside the group's transaction: one delete message per user for each source that has destinations, and
 // the purge, which reads the keys of segments in steps and rewrites only bodies with a message of a user. A purged
-// message leaves its place empty, so that the indexes of the others stay the same. Its pending deliveries are cancelled when their turn comes.
+// message leaves its place empty, so that the indexes of the others stay the same. Its pending deliveries are cancelled when they are next claimed.
 // Each adapter has its own purge (for PostgreSQL see ../../postgres/rows/purging.ts). Both use purged-content.ts for the content of a
 // segment; a row port for the rest would be longer than the code it saves.
 
@@ -20,7 +20,7 @@ export function createDeletion(
   { database, ids, sources, destinations, ledger, claims }: WriterContext,
   { id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft,
 ) {
-  // Everything accepted before this is the user's past; what comes later is only kept out by suppression.
+  // Messages that were accepted before this are purged. Later ones are dropped only by suppression.
   const end = ids.next()
   const nums = targets.map(({ sourceId }) => sources.num(sourceId) as number)
   const { lastInsertRowid } = database
@@ -40,15 +40,15 @@ export function createDeletion(
   for (const [at, { destinationIds }] of targets.entries()) {
     if (destinationIds.length === 0) continue
     const source = nums[at] as number
-    const told = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
+    const destinationNums = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
     for (const userId of userIds) {
-      const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, told, atMs)
+      const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, destinationNums, atMs)
       insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
       for (const [nth, { origin, destination, parts }] of shipments.entries()) {
         insertShipment.run(destination, origin, parts)
         insertTarget.run(num, userId, source, destination, origin)
         ledger.owe(destination, 1)
-        held.push({ id: origin, claim: claims.take(origin), destinationId: destinationIds[nth] as string })
+        held.push({ id: origin, claim: claims.claim(origin), destinationId: destinationIds[nth] as string })
       }
     }
   }
@@ -57,16 +57,16 @@ export function createDeletion(
 
 interface Purge {
   end: number
-  /** By source: the users, and the hashes that their messages' keys carry. */
+  /** By source: the users, and the hashes of the users in the keys of messages. */
   users: Map<number, { ids: Set<string>; hashes: Set<number> }>
 }
 
 export class Purges {
-  readonly #parts: WriterContext
+  readonly #context: WriterContext
   readonly #purges = new Map<number, Purge>()
 
-  constructor(parts: WriterContext) {
-    this.#parts = parts
+  constructor(context: WriterContext) {
+    this.#context = context
   }
 
   /**
@@ -74,7 +74,7 @@ export class Purges {
    * are dropped, so every message that was on its way to the store when the request was made has been stored.
    */
   step(deletion: number): { over: boolean; end: number } {
-    const { rows, ids } = this.#parts
+    const { rows, ids } = this.#context
     const [row] = rows.all<{ cursor: number; suppress: number }>(
       'SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?',
       deletion,
@@ -104,7 +104,7 @@ export class Purges {
   }
 
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number {
-    const { database } = this.#parts
+    const { database } = this.#context
     const row = database.prepare('SELECT absent, body FROM segments WHERE seq = ?').get(seq) as { absent: string | null; body: Uint8Array }
     const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
     if (left === undefined) return 0
@@ -122,7 +122,7 @@ export class Purges {
   #purge(deletion: number): Purge {
     let purge = this.#purges.get(deletion)
     if (purge === undefined) {
-      const { database, sources, seed } = this.#parts
+      const { database, sources, seed } = this.#context
       const row = database.prepare('SELECT user_ids, sources, every_source, purge_end FROM deletions WHERE num = ?').get(deletion) as {
         user_ids: string
         sources: string
@@ -131,7 +131,7 @@ export class Purges {
       }
       const userIds = JSON.parse(row.user_ids) as string[]
       purge = { end: row.purge_end, users: new Map() }
-      // What came by a source stays when the source is deleted, until it is as old as the rest.
+      // Messages of a deleted source are kept until the end of the retention time.
       const deleted = row.every_source === 1 ? database.prepare('SELECT num FROM sources WHERE deleted = 1').all() : []
       for (const source of [...(JSON.parse(row.sources) as number[]), ...deleted.map(({ num }) => num as number)]) {
         const own = sourceSeed(sources.id(source), seed)

@@ -20,7 +20,7 @@ export function recordOutcome(rows: Rows, destination: number, record: RecordRow
       else rows.run('UPDATE replays SET state = ? WHERE origin = ? AND idx = ?', state, origin, index)
     }
   }
-  // Later attempts find it marked.
+  // Only the first attempt sets the state `retrying`.
   if (attempt === 1) {
     const tried = new Set(r.flatMap(([, , , , , , indexes]) => indexes))
     for (const index of tried) attempted += rows.run(FIRST, 'retrying', origin, index)

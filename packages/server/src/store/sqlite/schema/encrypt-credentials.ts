@@ -10,23 +10,23 @@ import { Rows } from '../rows/rows.ts'
 import { openWriter } from './database.ts'
 import { writeSetting } from './settings.ts'
 
-/** Set by the step of the schema that this belongs to, and taken away at the end. */
+/** The setting that the schema migration writes if this must run. Removed at the end. */
 export const PLAIN_CREDENTIALS = 'plain_credentials'
 
 const PAGE_ROWS = 1_000
-/** 16 MB at a time, so that the log stays small. */
+/** 16 MB at a time, so that the write-ahead log stays small. */
 const PAGES_AT_ONCE = 4_096
 
-/** The caller must hold the store's lock. Throws SecretBoxError, and changes nothing, if the key is not the store's. */
+/** The caller must hold the store's lock. Throws SecretBoxError, and changes nothing, if the key is not the key of the store. */
 export function encryptCredentials(path: string, box: SecretBox): void {
   const database = openWriter(path)
   try {
     database.exec('PRAGMA secure_delete = ON')
     for (const { name, value } of encryptedSecrets(new Rows(database))) box.open(value, name)
     const isChanged = [
-      sealDestinations(database, box),
-      hideIn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt),
-      ...['before', 'after'].map((column) => hideIn(database, 'audit', column, "action LIKE 'destination.%'", redactAudit)),
+      encryptDestinations(database, box),
+      redactColumn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt),
+      ...['before', 'after'].map((column) => redactColumn(database, 'audit', column, "action LIKE 'destination.%'", redactAudit)),
     ].includes(true)
     if (isChanged) overwriteFreePages(database)
     writeSetting(database, PLAIN_CREDENTIALS, null)
@@ -36,20 +36,26 @@ export function encryptCredentials(path: string, box: SecretBox): void {
   }
 }
 
-function sealDestinations(database: DatabaseSync, box: SecretBox): boolean {
+function encryptDestinations(database: DatabaseSync, box: SecretBox): boolean {
   const rows = database.prepare('SELECT num, deleted, doc FROM destinations').all() as { num: number; deleted: number; doc: string }[]
   const docs = rows.map(({ num, deleted, doc }) => ({ num, doc: encryptedDestinationDoc(doc, deleted === 1, encryptionWith(box)) }))
   const update = database.prepare('UPDATE destinations SET doc = ? WHERE num = ?')
   inTransaction(database, () => {
     for (const { num, doc } of docs) update.run(doc, num)
-    // Null means all of the destination's URLs: of one that has several, some are tried once more than they would have been.
+    // Null means all of the destination's URLs. If it has several, some are tried once more than necessary.
     database.exec("UPDATE shipments SET urls = NULL WHERE urls LIKE '%?%'")
   })
   return docs.length > 0
 }
 
 /** Returns whether anything was changed. Reads in pages, because there may be millions of attempts. */
-function hideIn(database: DatabaseSync, table: string, column: string, where: string, hide: (text: string) => string | undefined): boolean {
+function redactColumn(
+  database: DatabaseSync,
+  table: string,
+  column: string,
+  where: string,
+  redact: (text: string) => string | undefined,
+): boolean {
   const page = database.prepare(
     `SELECT id, ${column} AS text FROM ${table} WHERE id > ? AND ${column} IS NOT NULL AND ${where} ORDER BY id LIMIT ${PAGE_ROWS}`,
   )
@@ -59,9 +65,9 @@ function hideIn(database: DatabaseSync, table: string, column: string, where: st
     const rows = page.all(after) as { id: number; text: string }[]
     inTransaction(database, () => {
       for (const { id, text } of rows) {
-        const hidden = hide(text)
-        if (hidden === undefined) continue
-        update.run(hidden, id)
+        const redacted = redact(text)
+        if (redacted === undefined) continue
+        update.run(redacted, id)
         isChanged = true
       }
     })
@@ -71,8 +77,8 @@ function hideIn(database: DatabaseSync, table: string, column: string, where: st
 }
 
 /**
- * A page that is freed keeps its content until it is used again. So all of them are used, for zeros, and freed again. VACUUM would do it
- * as well, and would need room for a second copy of the file.
+ * A free page keeps its content until it is used again. So all free pages are filled with zeros and freed again. VACUUM would remove them too,
+ * but needs space for a second copy of the file.
  */
 function overwriteFreePages(database: DatabaseSync): void {
   database.exec('DROP TABLE IF EXISTS overwritten_pages; CREATE TABLE overwritten_pages (zeros BLOB NOT NULL) STRICT')

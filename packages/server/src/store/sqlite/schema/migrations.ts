@@ -1,16 +1,16 @@
-// The schema as numbered steps, applied in order, each in one transaction with its number. A step that was released is
-// never changed. What every table is for stands beside it; which statement uses it stands in the files of this folder.
+// The schema as numbered steps, which are applied in order, each in one transaction together with its number. The statements of a released step
+// are never changed. Comments say what each table is for.
 
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 
-  -- Rows refer to sources and destinations by number. Those that were deleted stay, for what still refers to them.
+  -- Rows refer to sources and destinations by number. The rows of deleted ones are kept, because other rows may refer to them.
   CREATE TABLE sources (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, deleted INTEGER NOT NULL DEFAULT 0, doc TEXT NOT NULL) STRICT;
   CREATE TABLE destinations (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, deleted INTEGER NOT NULL DEFAULT 0, doc TEXT NOT NULL) STRICT;
   CREATE TABLE suppressions (source INTEGER NOT NULL, user_id TEXT NOT NULL, since INTEGER NOT NULL, PRIMARY KEY (source, user_id)) WITHOUT ROWID, STRICT;
 
-  -- Messages accepted together. The body comes last, so that what stands before it is read without it.
+  -- Messages that were accepted together. The body is the last column, so that the other columns can be read without it.
   CREATE TABLE segments (
     seq INTEGER PRIMARY KEY,
     source INTEGER NOT NULL,
@@ -24,8 +24,8 @@ export const MIGRATIONS: readonly string[] = [
     body BLOB NOT NULL
   ) STRICT;
 
-  -- The work owed, and nothing else: a row is the queue. One destination's rows lie together, first those never attempted
-  -- (class 0) in the order they came, then retries (class 1) by when they are due.
+  -- The queue of pending deliveries. The rows of a destination are adjacent: first shipments that were never attempted (class 0), in the order in
+  -- which they arrived, then retries (class 1) by due time.
   CREATE TABLE shipments (
     destination INTEGER NOT NULL,
     class INTEGER NOT NULL,
@@ -40,10 +40,10 @@ export const MIGRATIONS: readonly string[] = [
     parts TEXT NOT NULL,
     PRIMARY KEY (destination, class, due, id)
   ) WITHOUT ROWID, STRICT;
-  -- Retries whose window is over, found without passing those whose is not.
+  -- Finds retries whose retry window is over without reading the others.
   CREATE INDEX shipments_by_first_attempt ON shipments (destination, first_attempt) WHERE class = 1;
 
-  -- What happened, appended: the requests of one attempt at the messages of one part, and which of them it ended.
+  -- Append-only: the requests of one attempt for the messages of one part, and which deliveries it ended.
   CREATE TABLE attempts (
     id INTEGER PRIMARY KEY,
     origin INTEGER NOT NULL,
@@ -61,7 +61,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX attempts_by_origin ON attempts (origin);
   CREATE INDEX attempts_by_destination ON attempts (destination, id);
 
-  -- Deliveries that ended without success, one row each, to list and group them.
+  -- Deliveries that ended without success, one row each, for listing and grouping.
   CREATE TABLE failures (
     id INTEGER PRIMARY KEY,
     destination INTEGER NOT NULL,
@@ -76,7 +76,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX failures_by_state ON failures (destination, state, id);
 
-  -- Deliveries owed once more.
+  -- Replayed deliveries.
   CREATE TABLE replays (
     origin INTEGER PRIMARY KEY,
     destination INTEGER NOT NULL,
@@ -96,7 +96,7 @@ export const MIGRATIONS: readonly string[] = [
     expired INTEGER NOT NULL DEFAULT 0,
     cancelled INTEGER NOT NULL DEFAULT 0
   ) STRICT;
-  -- What the rows dropped by retention added up to, so that the ledger can still be counted from rows.
+  -- The sums of rows that retention has dropped, so that the ledger can still be recounted from rows.
   CREATE TABLE ledger_archive (
     destination INTEGER PRIMARY KEY,
     owed INTEGER NOT NULL DEFAULT 0,
@@ -106,11 +106,11 @@ export const MIGRATIONS: readonly string[] = [
     cancelled INTEGER NOT NULL DEFAULT 0
   ) STRICT;
 
-  -- Message keys older than those in memory: see key-runs.ts.
+  -- Message keys that are older than those in memory: see key-runs.ts.
   CREATE TABLE key_runs (id INTEGER PRIMARY KEY, newest INTEGER NOT NULL, filter BLOB NOT NULL) STRICT;
   CREATE TABLE key_chunks (run INTEGER NOT NULL, chunk INTEGER NOT NULL, entries BLOB NOT NULL, PRIMARY KEY (run, chunk)) STRICT;
 
-  -- Source 0 stands for calls whose write key was not known.
+  -- Source 0 means calls with an unknown write key.
   CREATE TABLE source_counts (
     source INTEGER PRIMARY KEY,
     accepted INTEGER NOT NULL DEFAULT 0,
@@ -152,7 +152,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX deletion_targets_by_origin ON deletion_targets (origin);
   `,
   `
-  -- Control tokens beside the one that was made at the first start. Of a token only its hash is kept.
+  -- Control tokens, in addition to the one that was created at the first start. Only the hash of a token is stored.
   CREATE TABLE tokens (
     num INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -163,7 +163,7 @@ export const MIGRATIONS: readonly string[] = [
     last_used_at INTEGER
   ) STRICT;
 
-  -- Who did what: appended in the transaction of what was done.
+  -- The audit log. Entries are appended in the transaction of the change.
   CREATE TABLE audit (
     id INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -176,19 +176,19 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX audit_by_subject ON audit (subject, id);
 
-  -- How a deletion request ended, once it has; and whether its users stand in it by pseudonym: see deletion-completion.ts.
+  -- The final state of a deletion request, and whether its user ids were replaced by pseudonyms: see deletion-completion.ts.
   ALTER TABLE deletions ADD COLUMN ended TEXT;
-  -- Asked for without naming sources: what came by sources that were deleted is purged too.
+  -- The request was made for all sources, so messages of deleted sources are purged too.
   ALTER TABLE deletions ADD COLUMN every_source INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE deletions ADD COLUMN pseudonyms INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX deletions_by_name ON deletions (num, created_at, ended) WHERE pseudonyms = 0;
 
   CREATE TABLE oauth_apps (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, doc TEXT NOT NULL) STRICT;
-  -- Assertions that were used, until they would be refused for their age.
+  -- Used assertions, until they would be rejected because of their age.
   CREATE TABLE oauth_assertions (app TEXT NOT NULL, jti TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (app, jti)) WITHOUT ROWID, STRICT;
   CREATE INDEX oauth_assertions_by_expiry ON oauth_assertions (expires_at);
 
-  -- Deliveries owed once more. Those of one segment that a job replays together share an origin, as accepted ones do.
+  -- Replayed deliveries. Those of one segment that a job replays together share an origin, as accepted ones do.
   ALTER TABLE replays RENAME TO single_replays;
   CREATE TABLE replays (
     origin INTEGER NOT NULL,
@@ -210,10 +210,10 @@ export const MIGRATIONS: readonly string[] = [
     FROM single_replays;
   DROP TABLE single_replays;
   CREATE INDEX replays_by_segment ON replays (segment, idx, destination);
-  -- Those that speak against one more; a message may have failed a hundred times beside them: see replay-rows.ts.
+  -- Pending and delivered replays, which prevent another replay. A message may have a hundred failed ones besides: see replay-rows.ts.
   CREATE INDEX replays_that_stand ON replays (segment, idx, destination) WHERE state IS NULL OR state IN ('retrying', 'delivered');
 
-  -- Replays of many deliveries, how far each has come, and what became of what it replayed.
+  -- Replay jobs, their progress, and the final states of the deliveries that they replayed.
   CREATE TABLE replay_jobs (
     num INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -234,7 +234,7 @@ export const MIGRATIONS: readonly string[] = [
     cancelled INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX replay_jobs_by_state ON replay_jobs (state, num);
-  -- Per destination, so that one that takes nothing does not hold the others up; destination 0 for a list of deliveries.
+  -- One part per destination, so that one that accepts nothing does not block the others. Destination 0 for deliveries that were selected by id.
   CREATE TABLE replay_parts (
     job INTEGER NOT NULL,
     destination INTEGER NOT NULL,
@@ -250,7 +250,7 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (job, destination)
   ) WITHOUT ROWID, STRICT;
 
-  -- Messages that came again, as fingerprints, under the segment that has them: see repeats.ts.
+  -- Fingerprints of messages that were sent again, by the segment that contains the messages: see repeats.ts.
   CREATE TABLE repeats (
     segment INTEGER NOT NULL,
     digest INTEGER NOT NULL,
@@ -260,7 +260,7 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (segment, digest)
   ) WITHOUT ROWID, STRICT;
 
-  -- The caller's trace, where it sent one: see trace-column.ts.
+  -- The caller's trace context, if it sent one: see trace-column.ts.
   ALTER TABLE segments ADD COLUMN trace TEXT;
 
   -- Counts per minute and per hour (step, in milliseconds): of sources, of destinations, and of all together.
@@ -275,7 +275,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX stats_by_age ON stats (step, at);
   `,
   `
-  -- Receivers' credentials are sealed from here on. What is still plain is sealed at the next start that has the key: see encrypt-credentials.ts.
+  -- From this version on, receivers' credentials are encrypted. Existing plain text is encrypted at the next start, which has the key: see encrypt-credentials.ts.
   INSERT INTO settings (name, value)
     SELECT 'plain_credentials', 'true' WHERE EXISTS (SELECT 1 FROM destinations);
   `,

@@ -1,11 +1,11 @@
-// Row numbers that carry their time: milliseconds × 2,048 plus a counter, strictly increasing. So rows lie in the order
-// they came, a time is found by number, and a day is dropped by number. They stay exact in a double until the year 2109,
-// and a clock that goes back only makes them run ahead of it.
+// Row ids that contain the time: milliseconds × 2,048 plus a counter, strictly increasing. So rows are in the order in which they were written, and
+// a time range is a range of row ids, for reading as for dropping a day. Row ids are exact in a double until the year 2109. If the clock
+// goes back, row ids continue from the last one, ahead of the clock.
 
 import type { RowOrder } from '../../encoding/row-port.ts'
 
 const PER_MS = 2048
-/** What may have been given out after the last number that a start can find: half a second's worth at the highest rate. */
+/** An upper bound for the ids that were assigned after the newest one that is found at a start: half a second at the highest rate. */
 const START_MARGIN = 2 ** 20
 
 export function rowIdAt(ms: number): number {
@@ -31,7 +31,7 @@ export class RowIds {
   readonly #nowMs: () => number
   #last: number
 
-  /** A clock that went back since then does not say what was given out meanwhile; one that went on does. */
+  /** If the clock is ahead of the newest known id, no later id was assigned. Otherwise the clock went back, and START_MARGIN ids may have been. */
   constructor(newestKnown: number, nowMs: () => number = Date.now) {
     this.#nowMs = nowMs
     this.#last = rowIdAt(nowMs()) > newestKnown ? newestKnown : newestKnown + START_MARGIN
@@ -47,7 +47,7 @@ export class RowIds {
   }
 }
 
-/** Rows name deliveries by shipment and index, and messages by segment and index. */
+/** Parses the id of a delivery (shipment and index) or of a message (segment and index). */
 export function rowAndIndex(id: string): { row: number; index: number } | undefined {
   const match = /^([1-9]\d{0,15})-(0|[1-9]\d{0,3})$/.exec(id)
   if (match === null) return undefined

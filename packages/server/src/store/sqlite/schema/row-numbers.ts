@@ -1,4 +1,4 @@
-// Between the ids that the world knows and the numbers that rows refer to, for the threads that read and write rows.
+// Maps the public ids of sources and destinations to the numbers by which rows refer to them, for the threads that read and write rows.
 
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -13,7 +13,7 @@ export class RowNumbers {
     this.#table = table
   }
 
-  /** Undefined when there never was one. */
+  /** Returns undefined if there never was a source or destination with this id. */
   num(id: string): number | undefined {
     const known = this.#nums.get(id)
     if (known !== undefined) return known
@@ -34,7 +34,7 @@ export class RowNumbers {
     return row.id
   }
 
-  /** After a rollback, a number may not exist any more. */
+  /** Clears the cache: after a rollback, a number may not exist any more. */
   rolledBack(): void {
     this.#nums.clear()
     this.#ids.clear()

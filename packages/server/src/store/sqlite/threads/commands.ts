@@ -9,13 +9,13 @@ import { replayCommands } from '../rows/replay-commands.ts'
 import type { Noted, WriterCommand } from './protocol.ts'
 import type { WriterContext } from './writer-context.ts'
 
-export function createCommands(parts: WriterContext) {
+export function createCommands(context: WriterContext) {
   const single = {
-    ...messageCommands(parts),
-    ...configurationCommands(parts),
-    ...deletionCommands(parts),
-    ...replayCommands(parts),
-    ...bookCommands(parts),
+    ...messageCommands(context),
+    ...configurationCommands(context),
+    ...deletionCommands(context),
+    ...replayCommands(context),
+    ...bookCommands(context),
   }
   /** Runs several commands as one: all are committed, or none. Returns the list of their replies. */
   const together = {

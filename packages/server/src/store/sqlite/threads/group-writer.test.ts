@@ -17,12 +17,12 @@ function groupOf(...orders: Order[]): Group {
 /** A writer whose commands write a setting, at once or some microtasks later, and a log of the order in which they began and ended. */
 function openFor(t: TestContext) {
   const folder = tempFolder()
-  const parts = openWriterContext({ path: join(folder, 'test.db'), dedupMs: 1_000 })
+  const context = openWriterContext({ path: join(folder, 'test.db'), dedupMs: 1_000 })
   t.after(() => {
-    parts.database.close()
+    context.database.close()
     rmSync(folder, { recursive: true, force: true })
   })
-  const { database } = parts
+  const { database } = context
   const log: string[] = []
   const set = ({ name }: { name: string }): string => {
     assert.ok(database.isTransaction)
@@ -68,7 +68,7 @@ function openFor(t: TestContext) {
   }
   const stored = (): string[] =>
     (database.prepare("SELECT name FROM settings WHERE value = 'set' ORDER BY name").all() as { name: string }[]).map(({ name }) => name)
-  return { writer: new GroupWriter(parts, commands), log, stored, isOpen: () => database.isTransaction }
+  return { writer: new GroupWriter(context, commands), log, stored, isOpen: () => database.isTransaction }
 }
 
 const values = ({ replies }: Answered): unknown[] => replies.map((reply) => (reply.ok ? reply.value : reply.message))

@@ -7,20 +7,20 @@ import { insertAudit } from '../rows/audit-rows.ts'
 import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
 import type { WriterContext } from './writer-context.ts'
 
-/** Answers of SQLite that say something about the disk and nothing about the command. */
+/** SQLite's error codes that mean a problem with the disk, not with the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
 
 /** Yields the promise of a command, and continues with its value or its error. */
 type Steps<T> = Generator<Promise<unknown>, T, unknown>
 
 export class GroupWriter {
-  readonly #parts: WriterContext
+  readonly #context: WriterContext
   readonly #commands: Readonly<Record<string, WriterCommand>>
   /** The last group, as long as it or a group before it is not answered; otherwise null. */
   #last: Promise<Answered> | null = null
 
-  constructor(parts: WriterContext, commands: Readonly<Record<string, WriterCommand>>) {
-    this.#parts = parts
+  constructor(context: WriterContext, commands: Readonly<Record<string, WriterCommand>>) {
+    this.#context = context
     this.#commands = commands
   }
 
@@ -54,7 +54,7 @@ export class GroupWriter {
   }
 
   *#commit(group: Group, inside: readonly number[], replies: Reply[]): Steps<void> {
-    const { rows, ids, database, duplicates, transactionListeners } = this.#parts
+    const { rows, ids, database, duplicates, transactionListeners } = this.#context
     duplicates.begin()
     let failed: unknown
     try {
@@ -66,13 +66,13 @@ export class GroupWriter {
         if (audit !== undefined && hasChanged(value)) insertAudit(rows, ids, audit)
         replies[at] = { ok: true, value }
       }
-      for (const part of transactionListeners) part.write?.()
+      for (const listener of transactionListeners) listener.write?.()
       database.exec('COMMIT')
     } catch (error) {
       failed = error ?? new Error('failed')
     }
     if (failed === undefined) {
-      for (const part of transactionListeners) part.committed?.()
+      for (const listener of transactionListeners) listener.committed?.()
       return
     }
     this.#rollBack()
@@ -85,22 +85,22 @@ export class GroupWriter {
 
   #rollBack(): void {
     try {
-      this.#parts.database.exec('ROLLBACK')
+      this.#context.database.exec('ROLLBACK')
     } catch {
-      // SQLite rolls back by itself after some errors, a full disk among them.
+      // SQLite rolls back by itself after some errors, such as a full disk.
     }
-    for (const part of this.#parts.transactionListeners) part.rolledBack?.()
+    for (const listener of this.#context.transactionListeners) listener.rolledBack?.()
   }
 
   *#one(group: Group, at: number): Steps<Reply> {
-    const { claims } = this.#parts
+    const { claims } = this.#context
     try {
       let value = this.#apply(group, at)
       if (value instanceof Promise) value = yield value
       claims.committed()
       return { ok: true, value }
     } catch (error) {
-      // What a claim took before it failed was given to nobody.
+      // Shipments that the failed command claimed were not passed to anybody.
       claims.rolledBack()
       return failure(error)
     }
@@ -128,7 +128,7 @@ async function finishLater<T>(steps: Steps<T>, promised: Promise<unknown>): Prom
   }
 }
 
-/** Commands that found nothing to change say so by false, 0, or a refusal. */
+/** A command that changed nothing returns false, 0 or `{ ok: false }`. */
 function hasChanged(value: unknown): boolean {
   return value !== false && value !== 0 && (value as { ok?: boolean } | null | undefined)?.ok !== false
 }

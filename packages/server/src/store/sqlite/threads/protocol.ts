@@ -22,7 +22,7 @@ export interface WriterCommand {
 
 export interface WriterOptions {
   path: string
-  /** How long a messageId is remembered at least. */
+  /** The deduplication time: how long a messageId is remembered at least. */
   dedupMs: number
 }
 
@@ -30,12 +30,12 @@ export type WriterStart =
   | { ok: true; seed: Seed; scheduleMs: number; lazy: readonly string[] }
   | { ok: false; problem: boolean; message: string }
 
-/** Who did what, written in the transaction of the change. */
+/** An audit entry, written in the transaction of the change. */
 export interface AuditNote extends NewAuditEntry {
   atMs: number
 }
 
-/** A change that somebody made carries who it was; the note is kept only if something was changed. */
+/** A command with an optional audit entry, which is written only if the command changed something. */
 export interface Noted {
   audit?: AuditNote
 }
@@ -57,11 +57,11 @@ export interface Answered {
   replies: Reply[]
   /** Whether anything was committed. Commands that only read succeed on a full disk too. */
   committed: boolean
-  /** How long the group's transaction took; null when it had none. */
+  /** The duration of the group's transaction; null if it had none. */
   commitMs: number | null
 }
 
-/** The group's buffer comes back to be filled again. */
+/** Returns the group's buffer, so that it can be reused. */
 export interface AnsweredGroup extends Answered {
   buffer: ArrayBuffer | null
 }

@@ -1,5 +1,5 @@
-// The reading thread: answers the questions of the control API on a connection of its own, so that a question about a million rows
-// delays no commit. Each answer comes from one snapshot.
+// The reading thread: answers the queries of the control API on a separate connection, so that a query about a million rows delays no commit. Each
+// answer comes from one snapshot.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
@@ -66,7 +66,7 @@ if (parentPort !== null) {
     } catch (error) {
       answer = { id, ok: false, message: (error as Error).message, invalidCursor: error instanceof InvalidCursor }
     }
-    // Not if the beginning failed, or SQLite ended it because the disk could not be read.
+    // There is no transaction if BEGIN failed, or if SQLite ended it because of a read error.
     if (database.isTransaction) database.exec('ROLLBACK')
     port.postMessage(answer)
   }

@@ -1,5 +1,5 @@
-// How many pages the write-ahead log holds, read from its index, the -shm file: SQLite tells it only to C callers, and the
-// log's size on disk says nothing, because a log that was copied is written over from its beginning.
+// The number of pages in the write-ahead log, read from its index, the -shm file. SQLite reports it only through its C API, and the size of the log file
+// does not show it, because after a checkpoint the log is overwritten from its beginning.
 // https://sqlite.org/walformat.html, "WAL-Index Header": mxFrame, 4 bytes at offset 16, in the machine's byte order.
 
 import { closeSync, openSync, readSync } from 'node:fs'

@@ -10,15 +10,15 @@ import type { Answered, AnsweredGroup, Group, WriterCommand, WriterOptions, Writ
 import { openWalIndex } from './wal-index.ts'
 import { openWriterContext } from './writer-context.ts'
 
-/** Pages in the log, 8 MB: enough to copy a page that is written often only once, few enough not to be felt. */
+/** The number of pages in the log after which a checkpoint is made, 8 MB. Large enough that a page that is written often is copied only once, and small enough that the copy delays no request noticeably. */
 const CHECKPOINT_FRAMES = 2_000
 
 function openLocked(options: WriterOptions) {
   const lock = lockStore(options.path)
   try {
-    const parts = openWriterContext(options)
-    const commands: Record<string, WriterCommand> = createCommands(parts)
-    return { lock, parts, commands, log: openWalIndex(options.path) }
+    const context = openWriterContext(options)
+    const commands: Record<string, WriterCommand> = createCommands(context)
+    return { lock, context, commands, log: openWalIndex(options.path) }
   } catch (error) {
     lock.release()
     throw error
@@ -29,22 +29,22 @@ if (parentPort !== null) {
   const port = parentPort
   const options = workerData as WriterOptions
   try {
-    const { lock, parts, commands, log } = openLocked(options)
-    const { database, seed } = parts
-    const writer = new GroupWriter(parts, commands)
+    const { lock, context, commands, log } = openLocked(options)
+    const { database, seed } = context
+    const writer = new GroupWriter(context, commands)
 
     let copiedTo = 0
     const checkpointIfLong = (): void => {
       try {
         const frames = log.frames()
-        // The log was started again at its beginning, which a commit does when all of it has been copied and nobody reads it.
+        // The log started again from its beginning: a commit does this if the log was copied completely and nobody reads it.
         if (frames < copiedTo) copiedTo = 0
         if (frames - copiedTo < CHECKPOINT_FRAMES) return
         database.exec('PRAGMA wal_checkpoint(PASSIVE)')
-        // Also when a reader held a part of it back: that part is tried again with the next, not after every commit.
+        // Also if a reader prevented a part from being copied. That part is copied at the next checkpoint, not retried after every commit.
         copiedTo = frames
       } catch {
-        // Tried again after a later commit; what is committed is in the log.
+        // Retried after a later commit. No data is lost, because all commits are in the log.
       }
     }
 
@@ -52,10 +52,10 @@ if (parentPort !== null) {
       try {
         database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {
-        // The log is read at the next start; a full disk must not keep the process from ending.
+        // The next start reads the log. A full disk must not prevent the process from ending.
       }
       database.close()
-      // After the database: closing any handle of a file gives up the locks that this process has on it.
+      // Must come after closing the database: closing any handle of a file releases the locks that this process has on it.
       log.close()
       lock.release()
       port.close()
@@ -77,8 +77,8 @@ if (parentPort !== null) {
     const scheduleMs = Number(readSetting(database, 'schedule_ms') ?? 0)
     port.postMessage({ ok: true, seed, scheduleMs, lazy } satisfies WriterStart)
   } catch (error) {
-    const told = openProblem(error, options.path)
-    port.postMessage({ ok: false, problem: told instanceof StoreProblem, message: (told as Error).message } satisfies WriterStart)
+    const problem = openProblem(error, options.path)
+    port.postMessage({ ok: false, problem: problem instanceof StoreProblem, message: (problem as Error).message } satisfies WriterStart)
     port.close()
   }
 }
