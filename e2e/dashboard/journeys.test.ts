@@ -1,5 +1,5 @@
-// Ways that people go through the dashboard, by clicks alone, against a real service and real receivers: the first run, and a receiver
-// that fails (noticed, understood, and sent to again after it was mended). Watching thousands of messages is in live.test.ts.
+// User journeys through the dashboard, with clicks only, against a real service and real receivers: the first run, a receiver that fails
+// and is fixed, and pausing a destination. The live feed with thousands of messages is tested in live.test.ts.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -18,7 +18,7 @@ before(async () => {
 after(() => end(browser))
 
 suite('journeys', { concurrency: 2 }, () => {
-  // The whole of it in one go, by a stranger's way; its steps are in first-run.test.ts.
+  // All steps in one go, as a new user would do them. Single steps are tested in first-run.test.ts.
   test('first run: from the printed token to a message that arrives', {
     skip: !IS_LONG && 'a long test',
   }, async () => {
@@ -28,7 +28,7 @@ suite('journeys', { concurrency: 2 }, () => {
     await using tab = await browser.open(service, { token: null })
     const { page } = tab
 
-    // The token as it was printed.
+    // The token that the service printed.
     const [, token = ''] = /Admin token +(\S+)/.exec(service.stdout()) ?? []
     await page.goto(service.url)
     await page.getByLabel('Control token').fill(token)
@@ -39,7 +39,7 @@ suite('journeys', { concurrency: 2 }, () => {
       .click()
     await page.getByRole('heading', { level: 1, name: 'Get started' }).waitFor()
 
-    // The snippet has the write key, and works as it stands.
+    // The snippet contains the write key and works as is.
     await page.getByText('Waiting for the first message').waitFor()
     const snippet = await page
       .locator('main pre, main code')
@@ -68,7 +68,7 @@ suite('journeys', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('a failing receiver is noticed on a phone, understood, and sent to again when it is mended', async () => {
+  test('a failing receiver is found and diagnosed on a phone, and its deliveries are replayed after it is fixed', async () => {
     await using scene = await startScene({ empty: true })
     const { service } = scene
     const body = '{"error":"unknown field: total"}'
@@ -79,16 +79,16 @@ suite('journeys', { concurrency: 2 }, () => {
     await using tab = await browser.open(service, { width: NARROW })
     const { page } = tab
 
-    // Noticed: the overview names it first, and leads to what failed.
+    // The overview lists it first and links to the failed deliveries.
     await tab.visit('/')
     const attention = page.getByRole('region', { name: 'Needs attention' }).or(page.locator('section[aria-labelledby="attention"]')).first()
     await attention.getByText('Loyalty programme').first().waitFor()
     await attention
-      .getByRole('link', { name: /Failed deliveries/ })
+      .getByRole('link', { name: /View failed deliveries/ })
       .first()
       .click()
 
-    // Understood: the cause, then one delivery with its attempt and the receiver's own words.
+    // The deliveries page shows the cause; one delivery shows its attempt and the receiver's response.
     await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor()
     await tab.settled()
     assert.match(await page.locator('main').innerText(), /400/)
@@ -99,7 +99,7 @@ suite('journeys', { concurrency: 2 }, () => {
     await tab.settled()
     assert.ok((await page.locator('main').innerText()).includes('unknown field: total'), await page.locator('main').innerText())
 
-    // Mended: one alone first, then all the others as a job.
+    // After the fix, one delivery is replayed alone, then the others as a job.
     receiver.answer = () => undefined
     await page.getByRole('button', { name: /^Replay to Loyalty programme/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
@@ -123,7 +123,7 @@ suite('journeys', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('a destination is paused and resumed with nothing lost, and disabled and enabled, each after saying what it does', async () => {
+  test('pausing a destination loses no message, disabling it skips messages, and both dialogs say so', async () => {
     await using scene = await startScene({ empty: true })
     const { service } = scene
     await using receiver = await startReceiver()
@@ -142,7 +142,7 @@ suite('journeys', { concurrency: 2 }, () => {
     await tab.visit(`/destinations/${id}`)
     await page.getByText('held while paused').first().waitFor()
     await tab.visit('/')
-    await page.getByText('Paused: 10 deliveries are held until it is resumed').waitFor()
+    await page.getByText('Paused: 10 deliveries pending. Resume the destination to send them.').waitFor()
     assert.equal(receiver.arrivals.length, 0)
     await tab.visit(`/destinations/${id}`)
     await button('Resume').click()

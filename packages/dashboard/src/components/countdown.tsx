@@ -35,7 +35,7 @@ export function Countdown({ at, size = 'sm' }: { at: string | null; size?: strin
         span
         size={size}
         tabIndex={0}
-        style={{ whiteSpace: 'nowrap', fontVariantNumeric: 'tabular-nums' }}
+        style={{ whiteSpace: 'nowrap', fontVariantNumeric: 'tabular-nums', fontWeight: 'inherit' }}
       >
         {leftMs <= 0 ? 'due now' : `in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
       </Text>

@@ -16,7 +16,11 @@ export default function DeletionsPage() {
   return (
     <Page
       title="Deletions"
-      about="For users who ask to be forgotten. Deletes their stored messages and asks destinations to do the same."
+      about={
+        tab === 'requests'
+          ? 'For users who ask to be forgotten. Deletes their stored messages and asks destinations to do the same.'
+          : 'New messages of these users are dropped: not stored and not delivered.'
+      }
       actions={
         <Button
           size="sm"

@@ -319,7 +319,7 @@ function FilterFields({ draft, state }: FieldsProps) {
         <MultiSelect
           openOnFocus={false}
           label="Allowed types"
-          description="Leave empty to allow all types."
+          description="Empty allows all."
           data={[...MESSAGE_TYPES]}
           value={draft.typesAllow}
           onChange={(values) => state.set({ typesAllow: values }, 'filter.types.allow')}
@@ -339,7 +339,7 @@ function FilterFields({ draft, state }: FieldsProps) {
         <TagsInput
           openOnFocus={false}
           label="Allowed events"
-          description="Exact names of track events. Press Enter after each. Leave empty to allow all."
+          description="Exact names; press Enter after each. Empty allows all."
           value={draft.eventsAllow}
           onChange={(eventsAllow) => state.set({ eventsAllow }, 'filter.events.allow')}
           error={state.problem('filter.events.allow')}
@@ -392,23 +392,17 @@ function DeliveryFields({ draft, state }: FieldsProps) {
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <NumberInput
         label="Batch size"
-        description="1 to 1,000 messages per request. With more than 1, the body is a JSON array."
+        description="1 to 1,000 messages per request. Above 1: a JSON array."
         {...number('batch.size', draft.batchSize, (batchSize) => ({ batchSize }))}
       />
       <TextInput
         label="Batch wait"
-        description={
-          isBatch ? 'How long an incomplete batch waits for more messages, up to 60 s.' : 'Up to 60 s. No effect with a batch size of 1.'
-        }
+        description={isBatch ? 'How long to wait for more messages, up to 60 s.' : 'Up to 60 s. No effect with a batch size of 1.'}
         {...time('batch.lingerMs', draft.linger, (linger) => ({ linger }))}
       />
       <NumberInput
         label="Batch bytes"
-        description={
-          isBatch
-            ? 'Up to 5,242,880 bytes per request. A larger message is sent alone.'
-            : 'Up to 5,242,880 bytes per request. No effect with a batch size of 1.'
-        }
+        description={isBatch ? 'Up to 5,242,880. A larger message is sent alone.' : 'Up to 5,242,880. No effect with a batch size of 1.'}
         {...number('batch.bytes', draft.batchBytes, (batchBytes) => ({ batchBytes }))}
       />
       <NumberInput
@@ -423,7 +417,7 @@ function DeliveryFields({ draft, state }: FieldsProps) {
       />
       <TextInput
         label="Retry window"
-        description="1 s to 4 h. Failed deliveries are retried for this long after the first attempt."
+        description="1 s to 4 h of retries after the first attempt."
         {...time('retryWindowMs', draft.retryWindow, (retryWindow) => ({ retryWindow }))}
       />
     </SimpleGrid>

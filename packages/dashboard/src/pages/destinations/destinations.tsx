@@ -149,9 +149,9 @@ function NameLink({ destination: { id, name, urls } }: { destination: Destinatio
       <Anchor component={Link} href={`/destinations/${id}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
         {name}
       </Anchor>
-      <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }} lineClamp={2}>
+      <Text size="xs" c="dimmed" truncate title={urls.join('\n')}>
+        {urls.length > 1 && `${urls.length} URLs: `}
         {urls[0]}
-        {urls.length > 1 && ` and ${urls.length - 1} more`}
       </Text>
     </Stack>
   )
@@ -167,16 +167,16 @@ function Rows({ rows }: { rows: readonly Row[] }) {
         <Table.Tr>
           <Table.Th>Destination</Table.Th>
           <Table.Th>Status</Table.Th>
-          <Table.Th>Success rate</Table.Th>
+          <Table.Th style={{ whiteSpace: 'nowrap' }}>Success rate</Table.Th>
           <Table.Th>Latency</Table.Th>
           <Table.Th>Backlog</Table.Th>
-          <Table.Th>Circuit breaker</Table.Th>
+          <Table.Th style={{ whiteSpace: 'nowrap' }}>Circuit breaker</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
         {rows.map(({ destination, health, status, seenAtMs }) => (
           <Table.Tr key={destination.id}>
-            <Table.Td maw={320}>
+            <Table.Td maw={260}>
               <NameLink destination={destination} />
             </Table.Td>
             <Table.Td>
@@ -224,7 +224,7 @@ function Cards({ rows }: { rows: readonly Row[] }) {
             <BacklogView destination={destination} health={health} seenAtMs={seenAtMs} />
             {health.breaker !== 'closed' && (
               <Text size="sm" component="div">
-                Circuit breaker <BreakerView health={health} isHeld={holdOf(destination) !== null} />
+                Circuit breaker: <BreakerView health={health} isHeld={holdOf(destination) !== null} />
               </Text>
             )}
           </Stack>

@@ -97,13 +97,15 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
           <Note>no attempts since the service started</Note>
         ) : (
           <Note>
-            p50 {duration(latencyMs.p50)} · p95 {duration(latencyMs.p95)} · p99 {duration(latencyMs.p99)}
+            p50 {duration(latencyMs.p50)} · p99 {duration(latencyMs.p99)}
           </Note>
         )}
       </Card>
       <Card title="Backlog">
         <Value>{count(pending)} pending</Value>
-        <Note isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</Note>
+        {forecast.kind !== 'empty' && (
+          <Note isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</Note>
+        )}
         {oldestPendingAt !== null && (
           <Note>
             oldest: <Time at={oldestPendingAt} relative size="xs" />
@@ -128,7 +130,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
           <Note>
             {openSince !== null && (
               <>
-                since <Time at={openSince} relative size="xs" />;{' '}
+                opened <Time at={openSince} relative size="xs" />;{' '}
               </>
             )}
             {hold !== null ? (

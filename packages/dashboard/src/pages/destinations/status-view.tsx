@@ -39,7 +39,7 @@ export function Latency({ latencyMs }: { latencyMs: DestinationHealth['latencyMs
       </Text>
     )
   return (
-    <Group gap={10} style={{ rowGap: 0 }}>
+    <Group gap={8} style={{ rowGap: 0 }} wrap="nowrap">
       {(['p50', 'p95', 'p99'] as const).map((name) => (
         <Text key={name} span size="sm" style={{ whiteSpace: 'nowrap' }}>
           <Text span size="xs" c="dimmed">

@@ -16,14 +16,17 @@ export function UrlFields({ draft, state }: FieldsProps) {
   const set = (next: string[], ...fields: string[]): void => state.set({ urls: next }, ...fields)
   return (
     <Stack gap="xs" role="group" aria-label="URLs">
-      <Text size="xs" c="dimmed">
-        Messages are sent to this URL. With several URLs, each request goes to all of them at once, and one success is enough.
-      </Text>
+      {urls.length > 1 && (
+        <Text size="xs" c="dimmed">
+          Each request is sent to all URLs at once. One success is enough.
+        </Text>
+      )}
       {urls.map((url, at) => (
         <Group key={at} gap="xs" align="flex-start" wrap="nowrap">
           <Stack gap={2} style={{ flex: 1 }} miw={0}>
             <TextInput
               label={urls.length === 1 ? 'URL' : `URL ${at + 1}`}
+              description={urls.length === 1 ? 'Messages are sent to this URL as POST requests.' : null}
               placeholder="https://example.com/webhook"
               type="url"
               inputMode="url"

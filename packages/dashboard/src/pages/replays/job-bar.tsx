@@ -9,7 +9,7 @@ const COLORS = { ...STATE_COLORS, skipped: 'gray' } as const
 
 export function JobBar({ job, withLegend = false }: { job: Job; withLegend?: boolean }) {
   const parts = shares(job)
-  const label = `${donePercent(job)} % done: ${parts.map(({ name, count }) => `${count} ${name}`).join(', ') || 'nothing yet'}`
+  const label = `${donePercent(job)}% done: ${parts.map(({ name, count }) => `${count} ${name}`).join(', ') || 'nothing yet'}`
   return (
     <Stack gap={6}>
       <Progress.Root size={withLegend ? 'xl' : 'md'} role="img" aria-label={label}>

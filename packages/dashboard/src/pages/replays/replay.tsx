@@ -118,7 +118,7 @@ function JobDetails({ job }: { job: Job }) {
                 {job.state}
               </Badge>
               <Text fw={600} aria-live="polite">
-                {exactCount(job.done)} of {exactCount(job.total)} ({donePercent(job)} %)
+                {exactCount(job.done)} of {exactCount(job.total)} ({donePercent(job)}%)
               </Text>
             </Group>
             {left !== null && left > 0 && (

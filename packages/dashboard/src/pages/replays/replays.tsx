@@ -91,7 +91,7 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
         </Group>
         <JobBar job={job} />
         <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-          {donePercent(job)} % done · {exactCount(job.outcomes.delivered)} delivered
+          {donePercent(job)}% done · {exactCount(job.outcomes.delivered)} delivered
           {job.outcomes.failed + job.outcomes.expired > 0 &&
             `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
           · {selectionText(job)} · {rateText(job.ratePerSecond)}

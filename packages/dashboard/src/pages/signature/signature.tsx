@@ -209,9 +209,11 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
           requests: set a secret in its settings.
         </Alert>
       )}
-      {schemes.map((checked) => (
-        <SchemeResult key={checked.scheme} checked={checked} body={body} />
-      ))}
+      {[...schemes]
+        .sort((a, b) => Number(a.needsOtherSecret) - Number(b.needsOtherSecret))
+        .map((checked) => (
+          <SchemeResult key={checked.scheme} checked={checked} body={body} />
+        ))}
       {headers.guessed !== null && (
         <Text size="xs" c="dimmed">
           The value has no header name; it was treated as {headers.guessed}.
@@ -224,8 +226,8 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
 function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }, body }: { checked: Checked; body: Uint8Array }) {
   if (needsOtherSecret)
     return (
-      <Alert color="gray" variant="outline" title={`${NAMES[scheme]}: not checked`}>
-        The secret that you entered belongs to the other signature. To check this one, enter{' '}
+      <Alert color="gray" variant="light" title={`${NAMES[scheme]}: not checked`}>
+        This signature uses another secret. To check it, enter{' '}
         {scheme === 'x-signature' ? 'the shared secret' : 'a signing secret (whsec_…)'} of the destination.
       </Alert>
     )

@@ -151,7 +151,7 @@ function Volumes({ id }: { id: string }) {
     ['Accepted', data?.accepted, 'stored and routed'],
     ['Duplicates', data?.duplicates, 'already accepted; dropped'],
     ['Rejected', data?.rejected, 'not stored'],
-    ['Suppressed', data?.suppressed, 'of suppressed users; dropped'],
+    ['Suppressed', data?.suppressed, 'user suppressed; dropped'],
   ]
   return (
     <Section title="Messages">
