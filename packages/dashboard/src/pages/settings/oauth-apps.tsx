@@ -97,7 +97,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
               variant="default"
               disabled={!isAdmin}
               onClick={() => setDialog('revoke')}
-              aria-label={`Revoke access tokens of ${app.name}`}
+              aria-label={`Revoke tokens of ${app.name}`}
             >
               Revoke tokens
             </Button>
