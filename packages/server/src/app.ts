@@ -1,5 +1,5 @@
-// The service as a whole: opens the store, wires the stages to it and to each other's declared needs, listens, and stops
-// in the order that loses nothing. Which adapter the store is, open-store.ts knows alone. No policy of a stage lives here.
+// Assembles the service: opens the store, connects the stages to it and to each other, listens, and shuts down in an order in which
+// nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ import { boundConnections } from './http/connections.ts'
 import { createProxies, hasSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
-import { openStore, StartProblem, waitedFor } from './installation/open-store.ts'
+import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
 import type { Log } from './logging/log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
@@ -38,50 +38,50 @@ export { StartProblem, StoreProblem } from './installation/open-store.ts'
 
 export interface App {
   url: string
-  /** For whoever has just started it; undefined when every source was deleted. */
+  /** The source to show at startup; undefined if every source was deleted. */
   firstSource: Source | undefined
-  /** Generated at this start, to be shown once. */
+  /** The admin token if it was generated at this start. It is shown once. */
   generatedToken: string | null
-  /** Whether a build of the dashboard was there at the start. */
+  /** Whether a build of the dashboard was found at startup. */
   hasDashboard: boolean
   store: Store
-  /** Where the store is, without a login. */
+  /** The address of the store, without credentials. */
   storePlace: string
-  /** Stops accepting, finishes or hands back what is in flight, and closes. Within 10 seconds. */
+  /** Stops accepting requests, finishes or releases deliveries in flight, and closes. Takes at most 10 seconds. */
   close(): Promise<void>
 }
 
-/** What a test may put in the place of the real thing. */
+/** Replacements for tests. */
 export interface AppParts {
   clock?: (scheduleStartMs: number) => Clock
   lookup?: (hostname: string) => Promise<readonly string[]>
   /** Certificate authorities to trust, in PEM. */
   ca?: string
   random?: () => number
-  /** Most milliseconds that a request's body may take to arrive. */
+  /** The timeout for receiving the body of a request. */
   bodyTimeoutMs?: number
-  /** Given up starting: ends the waiting for a store that does not answer yet. */
+  /** Aborts waiting for a store that does not respond at startup. */
   stopping?: AbortSignal
-  /** Told of every path that is served. */
+  /** Called for every route that is registered. */
   onRoute?: (route: { method: string | string[]; url: string }) => void
 }
 
-/** Asks again while the store does not answer. */
-type Waiting = <T>(ask: () => Promise<T>) => Promise<T>
+/** Retries while the store is unavailable. */
+type Retry = <T>(ask: () => Promise<T>) => Promise<T>
 
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
 const REQUESTS_GRACE_MS = 2_500
 const ATTEMPTS_GRACE_MS = 5_500
-/** Longer than word of a change takes from node to node. */
-const FIRST_SOURCE_MS = 3_000
+/** Longer than a change of the configuration takes to reach the other nodes. */
+const FIRST_SOURCE_WAIT_MS = 3_000
 
 export async function createApp(config: Config, log: Log, parts: AppParts = {}): Promise<App> {
   const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
   const metrics = new Metrics()
   const { store, path, place, keyPath, backups, nodeName } = await openStore(config, {
     log,
-    onState: (problem) => storeState(problem, log, metrics),
+    onState: (problem) => reportStoreState(problem, log, metrics),
     onCommit: metrics.committed,
     onTrip: metrics.roundTrip,
     stopping: parts.stopping,
@@ -93,26 +93,26 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const delivery = createDelivery({ store, sender, clock, events: observer.delivery, ...(parts.random ? { random: parts.random } : {}) })
   const proxies = createProxies(config.trustedProxies, config.publicUrl)
-  // A database that was opened may be away again a moment later. A file that cannot be written is a person's to mend.
-  const waiting: Waiting = path === null ? (ask) => waitedFor(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
-  const { admin, access, first } = await firstContents(store, config, { clock, proxies, log, waiting }).catch(async (error) => {
+  // A database may become unavailable again right after it was opened, so retry. A file that is not writable needs someone to fix it.
+  const retry: Retry = path === null ? (ask) => retryWhileUnavailable(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
+  const { admin, access, first } = await initializeStore(store, config, { clock, proxies, log, retry }).catch(async (error) => {
     await delivery.stop(0)
     await observer.close()
     await store.close()
     if (error instanceof StoreUnavailable) throw new StartProblem(`The store is not writable: ${error.message}.`, { cause: error })
-    // Another node was first on a store that was empty, with another key.
+    // Another node with a different key has initialised the empty store first.
     throw error instanceof SecretBoxError ? new StartProblem(error.message, { cause: error }) : error
   })
 
   const app = fastify({
     loggerInstance: log,
-    // One logger for all requests: nothing is logged per request, and a child for each is made for nothing.
+    // One logger for all requests: nothing is logged per request, so a child logger for each would be wasted.
     childLoggerFactory: (logger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: rejectUnparsed,
     rewriteUrl: rewriteTrackingUrl,
-    // Paths that cannot be decoded; Fastify refuses them before any route is looked for.
+    // For paths that cannot be decoded. Fastify rejects them before it looks for a route.
     frameworkErrors: (_error, _request, reply: FastifyReply) => {
       void reply
         .code(400)
@@ -120,8 +120,9 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
           errorBody(new ApiError('invalid_request', { message: 'The path or the query string is not valid. Check its percent-encoding.' })),
         )
     },
-    // Half as long again, so that the tracking API answers by itself before. Of two timeouts Node.js takes the longer one for
-    // the whole request, so the head's, a minute unless it is set, must be the shorter; and it looks only every so often.
+    // 1.5 times the body timeout, so that the tracking API responds with its own error first. Node.js applies the longer of the two
+    // timeouts to the whole request, so headersTimeout, which is a minute by default, must be the shorter one. Node.js only checks
+    // the timeouts at an interval.
     requestTimeout: 1.5 * bodyTimeoutMs,
     http: { headersTimeout: bodyTimeoutMs, connectionsCheckingInterval: bodyTimeoutMs / 2 },
     keepAliveTimeout: 72_000,
@@ -130,7 +131,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   }) as unknown as FastifyInstance
   if (parts.onRoute) app.addHook('onRoute', parts.onRoute)
   const { silent } = boundConnections(app)
-  // Bodies for unknown paths, and for paths that expect none, are not read: they would take memory only to be discarded.
+  // Bodies for unknown paths, and for paths that expect none, are not read: they would only use memory and be discarded.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
   app.addHook('onRequest', (request, reply, next) => {
@@ -141,7 +142,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   })
   app.setNotFoundHandler((_request, reply) => reply.code(404).send(errorBody(new ApiError('not_found'))))
   app.setErrorHandler((error, request, reply) => {
-    // Bodies that cannot be read, of paths that there are not: anybody can send them.
+    // Anyone can send such requests, for example a body that cannot be read for a path that does not exist. They are not logged.
     if (((error as { statusCode?: number }).statusCode ?? 500) < 500)
       return reply.code(400).send(errorBody(new ApiError('invalid_request')))
     request.log.error({ err: error }, 'a request failed')
@@ -188,7 +189,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     store: store.replays,
     clock,
     trouble(err) {
-      // The store says by itself when it cannot be used.
+      // The store reports by itself that it is unavailable.
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },
   })
@@ -238,53 +239,53 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   }
 }
 
-/** Requests under way get their answer; connections that only wait are closed, and what is left after the grace too. */
+/** Finishes requests in progress and closes idle connections. After the grace period, closes all connections. */
 async function closeServer(app: FastifyInstance, silent: ReadonlySet<Socket>): Promise<void> {
-  const giveUp = setTimeout(() => app.server.closeAllConnections(), REQUESTS_GRACE_MS)
-  const look = setInterval(() => {
+  const forceClose = setTimeout(() => app.server.closeAllConnections(), REQUESTS_GRACE_MS)
+  const closeIdle = setInterval(() => {
     app.server.closeIdleConnections()
     for (const socket of silent) socket.destroy()
   }, 50)
   try {
     await app.close()
   } finally {
-    clearTimeout(giveUp)
-    clearInterval(look)
+    clearTimeout(forceClose)
+    clearInterval(closeIdle)
   }
 }
 
-function storeState(problem: string | null, log: Log, metrics: Metrics): void {
+function reportStoreState(problem: string | null, log: Log, metrics: Metrics): void {
   metrics.storeState(problem)
   if (problem === null) log.info('the store accepts writes again')
   else log.error({ problem }, 'the store does not accept writes: requests are answered with 503, and delivery results are recorded later')
 }
 
-async function firstContents(
+async function initializeStore(
   store: Store,
   { adminToken }: Config,
-  { clock, proxies, log, waiting }: { clock: Clock; proxies: TrustedProxies; log: Log; waiting: Waiting },
+  { clock, proxies, log, retry }: { clock: Clock; proxies: TrustedProxies; log: Log; retry: Retry },
 ) {
   const fresh = generateToken()
-  const admin = await waiting(() => loadAdminToken(store, adminToken, fresh))
+  const admin = await retry(() => loadAdminToken(store, adminToken, fresh))
   const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a request was rejected because of an invalid control token')
-  const access = await waiting(() => createAccess({ store, clock, admin, proxies, onFailure }))
-  return { admin, access, first: await waiting(() => firstSource(store)) }
+  const access = await retry(() => createAccess({ store, clock, admin, proxies, onFailure }))
+  return { admin, access, first: await retry(() => findOrCreateFirstSource(store)) }
 }
 
-/** The first start creates `default`. Later starts name the first source that is left. */
-async function firstSource(store: Store): Promise<Source | undefined> {
+/** The first start creates the source `default`. Later starts return it, or another source if it was deleted. */
+async function findOrCreateFirstSource(store: Store): Promise<Source | undefined> {
   const named = (): Source | undefined => [...store.configuration().sources.values()].find(({ name }) => name === 'default')
   const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()][0]
-  // Where there are other nodes, one of them may have made it just now, and this one not have heard of it.
+  // With several nodes, another node may have just created it, and this node may not have received the change yet.
   if ((await store.settings.getSetting('first_source')) !== undefined)
-    return any() ?? (store.nodes === undefined ? undefined : told(store, any, FIRST_SOURCE_MS))
-  // It is there when the first start was cut short.
+    return any() ?? (store.nodes === undefined ? undefined : waitForConfiguration(store, any, FIRST_SOURCE_WAIT_MS))
+  // The source already exists if the first start was interrupted.
   const source = named() ?? (await createFirstSource(store))
   await store.settings.setSetting('first_source', source.id)
   return source
 }
 
-/** Nodes that start at once agree on its write key, and no two sources have the same: so only one of them is made. */
+/** Nodes that start at the same time agree on its write key, and a write key is unique. So only one of them creates the source. */
 async function createFirstSource(store: Store): Promise<Source> {
   const writeKey = await store.secrets.getOrCreate('first_write_key', generateWriteKey())
   const ofKey = (): Source | undefined => [...store.configuration().sources.values()].find(({ writeKeys }) => writeKeys.includes(writeKey))
@@ -292,14 +293,14 @@ async function createFirstSource(store: Store): Promise<Source> {
     return await store.settings.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
   } catch (error) {
     if (!(error instanceof WriteKeyTaken)) throw error
-    const found = ofKey() ?? (await told(store, ofKey, FIRST_SOURCE_MS))
+    const found = ofKey() ?? (await waitForConfiguration(store, ofKey, FIRST_SOURCE_WAIT_MS))
     if (found === undefined) throw error
     return found
   }
 }
 
-/** What another node has just made is told by the next change of the configuration that is heard here. */
-function told<T>(store: Store, find: () => T | undefined, limitMs: number): Promise<T | undefined> {
+/** Waits until a change of the configuration by another node makes `find` return a value, or until the limit. */
+function waitForConfiguration<T>(store: Store, find: () => T | undefined, limitMs: number): Promise<T | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(find()), limitMs)
     store.onConfiguration(() => {
@@ -325,7 +326,7 @@ function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }:
   return new StartProblem(reasons[code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${message}`)
 }
 
-/** An address that means "all" is listened on but cannot be called. */
+/** A service that listens on all addresses is reached by localhost. */
 function urlOf({ address, family, port }: AddressInfo): string {
   if (address === '0.0.0.0' || address === '::') return `http://localhost:${port}`
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`

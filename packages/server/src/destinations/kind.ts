@@ -10,19 +10,19 @@ import type { Destination, TraceContext } from '../store/port/model.ts'
 export type Verdict = 'success' | 'temporary' | 'permanent'
 
 export interface RequestAbout {
-  /** Names the request's content to the receiver: the same on every attempt at it. */
+  /** Identifies the content of the request to the receiver. It is the same on every attempt. */
   id: string
-  /** From 1. */
+  /** Starts at 1. */
   attempt: number
   replay: boolean
-  /** Wall time. */
+  /** The wall time of the attempt. */
   atMs: number
-  /** That of all its messages; null where they have none, or several. */
+  /** The trace that all its messages have; null if they have none or different ones. */
   trace: TraceContext | null
 }
 
 export interface OutgoingRequest {
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   headers: string[]
   body: string
 }

@@ -1,6 +1,6 @@
-// What goes back: status, headers and body, written straight to node:http, because a tracking API answers the same
-// sixteen bytes nearly always and needs no serialiser for them. Every answer may be read by a page of any origin, also when
-// the page's request carries cookies, as sendBeacon's always do: nothing here looks at them, so there is nothing to steal.
+// The responses of the tracking API: status, headers and body, written directly to node:http, because nearly every response is
+// the same sixteen bytes and needs no serialiser. Pages of any origin may read every response, even if the request carried
+// cookies, as those of sendBeacon always do. Nothing here reads cookies, so a page gains nothing by sending them.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -23,7 +23,7 @@ const PIXEL_HEADERS = [
   String(PIXEL.length),
   'Cache-Control',
   'private, no-store, max-age=0',
-  // A page that isolates itself (COEP) shows no image without it.
+  // Without it, a cross-origin isolated page (COEP) does not load the image.
   'Cross-Origin-Resource-Policy',
   'cross-origin',
 ]
@@ -31,7 +31,7 @@ const SHARED_SETTINGS = [...ANY_ORIGIN, 'Vary', 'X-Forwarded-Host, X-Forwarded-P
 
 export function answerSuccess(response: ServerResponse): void {
   if (isOver(response)) return
-  // A string and not a buffer: node:http writes it together with the headers.
+  // A string, not a buffer: node:http writes a string in one piece with the headers.
   const headers = response.req.headers.origin === undefined ? SUCCESS_TO_PROGRAMS : [...SUCCESS_HEADERS, ...cors(response)]
   response.writeHead(200, headers).end(SUCCESS, 'latin1')
 }
@@ -40,7 +40,7 @@ export function answerPixel(response: ServerResponse): void {
   if (!isOver(response)) response.writeHead(200, [...PIXEL_HEADERS, ...cors(response)]).end(PIXEL)
 }
 
-/** Clients bring headers of their own, and pages may add some: whatever is asked for is allowed, for none is trusted. */
+/** Clients and pages send custom headers. All requested headers are allowed, because none of them is trusted. */
 export function answerPreflight(response: ServerResponse): void {
   const asked = response.req.headers['access-control-request-headers'] ?? ''
   const allowed = /^[\w\-., ]{1,2000}$/.test(asked) ? `${ALLOWED_HEADERS}, ${asked}` : ALLOWED_HEADERS
@@ -48,8 +48,8 @@ export function answerPreflight(response: ServerResponse): void {
 }
 
 /**
- * Settings are the same for everybody who asks for the same address, so caches may keep them; the address is what a trusted proxy says
- * it was. Who has them already is told so.
+ * The settings depend only on the URL, so caches may store them. The response varies by the headers from which a trusted proxy's host and
+ * scheme are read. Answers 304 if the client already has the current settings.
  */
 export function answerSettings(response: ServerResponse, body: object): void {
   const text = `${JSON.stringify(body)}\n`
@@ -61,7 +61,7 @@ export function answerSettings(response: ServerResponse, body: object): void {
     response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text)), ...headers]).end(text)
 }
 
-/** `headers` as node:http takes them raw: names and values by turns. */
+/** `headers` is in the raw format of node:http: names and values alternate. */
 export function answerJson(response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void {
   if (isOver(response)) return
   const text = `${JSON.stringify(body)}\n`
@@ -72,8 +72,8 @@ export function answerJson(response: ServerResponse, status: number, body: objec
     response.end(text)
     return
   }
-  // The connection closes after this answer. While the body is still coming, closing resets it, and the reset may overtake
-  // the answer; so the body is read to its end first, or to the deadline of whoever reads it.
+  // The connection closes after this response. Closing it while the body is still arriving would reset the connection, and the
+  // client might see the reset before the response. So the body is read first, until its end or the deadline of its reader.
   response.write(text)
   const end = (): void => void response.end()
   request.once('end', end).once('close', end).resume()
@@ -88,7 +88,7 @@ export function answerError(
   answerJson(response, status, errorBody({ code, message: options.message ?? usual }), options.headers)
 }
 
-/** What node:http could not read as a request has no response object; the answer goes to the bare connection. */
+/** Answers bytes that node:http could not parse as a request. There is no response object, so it writes directly to the socket. */
 export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -106,14 +106,14 @@ const UNPARSED: ReadonlyMap<string, ApiErrorCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
 ])
 
-/** With cookies, browsers take the page's own origin only, and not a star. */
+/** For requests with cookies, browsers accept only the page's own origin in the header, not `*`. */
 function cors({ req: { headers } }: ServerResponse): readonly string[] {
   const { origin } = headers
   if (origin === undefined || !/^[!-~]{1,1000}$/.test(origin)) return ANY_ORIGIN
   return ['Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true', 'Vary', 'Origin', ...EXPOSED]
 }
 
-/** The path of a request, without what is asked of it. */
+/** Returns the path of a request without the query string. */
 export function pathOf({ url = '/' }: IncomingMessage): string {
   const query = url.indexOf('?')
   return query === -1 ? url : url.slice(0, query)
@@ -123,7 +123,7 @@ export function queryOf(request: IncomingMessage): URLSearchParams {
   return new URLSearchParams((request.url ?? '').slice(pathOf(request).length))
 }
 
-/** Nobody is left to answer. */
+/** Whether the response was already sent or the connection is closed. */
 function isOver(response: ServerResponse): boolean {
   return response.destroyed || response.writableEnded
 }

@@ -1,30 +1,30 @@
 // A limit for the bytes of all bodies that are being read. Only bytes that have arrived count; a declared length costs nothing. Above
-// the limit, the service gives up the body that has been arriving the longest, not the newest. So slow bodies make room for fast
-// ones, and an attacker with many slow bodies cannot keep the others out. Bodies whose key is not known yet are given up first, as long
-// as they hold more than their share: a write key may be public, so slow bodies with one must not keep out senders with their key in
-// the body.
+// the limit, the service abandons the body that has been arriving the longest, not the newest. So slow bodies make room for fast
+// ones, and an attacker with many slow bodies cannot block the others. Bodies whose write key is not known yet are abandoned first, as
+// long as they hold more than their share. They keep that share because a write key may be public: slow bodies that have one in their
+// headers must not block senders that have it in the body.
 
 export interface BodyBudget {
-  /** Counts a chunk that has arrived. May give up bodies, including this one. */
+  /** Counts a chunk that has arrived. May abandon bodies, including this one. */
   add: (body: ArrivingBody, bytes: number) => void
-  /** It has arrived, or was given up. */
+  /** To be called when the body has arrived or was abandoned. */
   remove: (body: ArrivingBody) => void
 }
 
 export interface ArrivingBody {
-  /** Whether the head of the request has the key of a source. */
+  /** Whether the headers of the request contain the write key of a source. */
   readonly isKnown: boolean
-  /** Must remove it from the budget. */
-  readonly giveUp: () => void
+  /** Stops reading the body. Must remove it from the budget. */
+  readonly abandon: () => void
   /** Maintained by the budget. */
   heldBytes: number
 }
 
-/** A chunk is a Buffer, which takes memory besides its bytes: in Node.js 24 a chunk of one byte takes 626 bytes. */
-const PIECE_BYTES = 600
+/** Each chunk is a Buffer, which needs memory in addition to its bytes: in Node.js 24 a chunk of one byte takes 626 bytes. */
+const CHUNK_OVERHEAD_BYTES = 600
 
 /** The share of the limit that bodies without a known key may always hold together. */
-const STRANGERS_SHARE = 1 / 4
+const UNKNOWN_SHARE = 1 / 4
 
 interface Pool {
   /** In the order in which they began to arrive. */
@@ -33,20 +33,20 @@ interface Pool {
 }
 
 export function createBodyBudget(maxBytes: number): BodyBudget {
-  const strangers: Pool = { bodies: new Set(), heldBytes: 0 }
+  const unknown: Pool = { bodies: new Set(), heldBytes: 0 }
   const known: Pool = { bodies: new Set(), heldBytes: 0 }
-  const poolOf = ({ isKnown }: ArrivingBody): Pool => (isKnown ? known : strangers)
+  const poolOf = ({ isKnown }: ArrivingBody): Pool => (isKnown ? known : unknown)
 
   return {
     add(body, bytes) {
       const pool = poolOf(body)
       pool.bodies.add(body)
-      body.heldBytes += bytes + PIECE_BYTES
-      pool.heldBytes += bytes + PIECE_BYTES
-      while (strangers.heldBytes + known.heldBytes > maxBytes) {
-        const { bodies } = strangers.heldBytes > STRANGERS_SHARE * maxBytes || known.bodies.size === 0 ? strangers : known
-        for (const longest of bodies) {
-          longest.giveUp()
+      body.heldBytes += bytes + CHUNK_OVERHEAD_BYTES
+      pool.heldBytes += bytes + CHUNK_OVERHEAD_BYTES
+      while (unknown.heldBytes + known.heldBytes > maxBytes) {
+        const { bodies } = unknown.heldBytes > UNKNOWN_SHARE * maxBytes || known.bodies.size === 0 ? unknown : known
+        for (const oldest of bodies) {
+          oldest.abandon()
           break
         }
       }

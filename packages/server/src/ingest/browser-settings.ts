@@ -1,10 +1,10 @@
-// What public browser clients load when a page opens. Segment's must be told the key, where to send, and one integration only:
-// with a second one it would go and fetch code for it. Its own metrics are turned off by their sample rate. RudderStack's must be
-// told that there is nothing to load into the page, and nobody to report its errors to.
+// The settings that public browser clients load when a page opens. Segment's client needs the write key, where to send, and exactly
+// one integration: for a second one it would download code. Its own metrics are turned off with a sample rate of 0. RudderStack's
+// client must be told that there is nothing to load into the page, and not to report its errors and metrics.
 
 import type { Source } from '../store/store.ts'
 
-/** Null where the request does not say under which name it reached this service: without one, the client would send to its maker. */
+/** Returns null if the request has no valid host. Without a host in the settings, the client would send to its vendor. */
 export function browserSettings(
   writeKey: string,
   { protocol, host }: { protocol: 'http' | 'https'; host: string | undefined },
@@ -33,7 +33,7 @@ export function browserSettings(
   }
 }
 
-/** Anybody who has seen a page may ask, so it says nothing of the source that the page does not know: not even its name. */
+/** Anyone who has seen the page can request this, so it contains nothing about the source that is not in the page, not even its name. */
 export function sourceConfig({ id, enabled }: Pick<Source, 'id' | 'enabled'>, writeKey: string): object {
   const off = { enabled: false }
   return {
@@ -50,7 +50,7 @@ export function sourceConfig({ id, enabled }: Pick<Source, 'id' | 'enabled'>, wr
   }
 }
 
-/** A name or an address, perhaps with a port: what a browser would put into the header, and nothing that means more in a URL. */
+/** Whether this is a host name or an address, optionally with a port, and contains nothing that has another meaning in a URL. */
 function isHost(host: string): boolean {
   return /^[\w.:[\]-]{1,300}$/.test(host) && URL.canParse(`http://${host}/`)
 }

@@ -1,11 +1,11 @@
-// The events of ingest. app.ts connects the listeners. An event is emitted after the fact; the store has counted the same, or
-// will.
+// The events of ingest. app.ts connects the listeners. An event is emitted after it happened. The store keeps its own counts, which
+// may be updated a moment later.
 
 import type { SegmentContent } from '../store/store.ts'
 
 export interface AcceptedEvent {
   sourceId: string
-  /** Duplicates included. */
+  /** Including duplicates. */
   messages: number
   duplicates: number
   bytes: number
@@ -15,7 +15,7 @@ export interface AcceptedEvent {
 }
 
 export interface RejectedEvent {
-  /** Null: the write key was not known. */
+  /** Null if the source is not known, for example because of an unknown write key. */
   sourceId: string | null
   code: string
   messages: number

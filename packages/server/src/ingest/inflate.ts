@@ -1,15 +1,15 @@
-// Inflates gzip bodies, a few at a time. A body of 500 bytes can inflate to 500 KB, and zlib allocates memory for every job that it is
-// given: thousands of bodies at once would hold gigabytes. Three of four turns go to bodies of known senders, the
-// fourth to others, so that neither keeps the other waiting.
+// Decompresses gzip bodies, a few at a time. A body of 500 bytes can inflate to 500 KB, and zlib allocates memory for every job that it
+// is given: thousands of bodies at once would need gigabytes. Three of four turns go to bodies whose sender is known, and the
+// fourth to the others, so that neither group starves the other.
 
 import { gunzip } from 'node:zlib'
 
 export interface InflateJob {
   body: Buffer
   maxBytes: number
-  /** Whether the head of the request has the key of a source. */
+  /** Whether the headers of the request contain the write key of a source. */
   isKnown: boolean
-  /** Called once, unless it is cancelled while it waits. */
+  /** Called once, unless the job is cancelled while it waits. */
   done: (error: NodeJS.ErrnoException | null, inflated: Buffer) => void
 }
 
@@ -18,11 +18,11 @@ export type Inflate = (job: InflateJob) => () => void
 
 /** The number of threads that Node.js uses for this by default. */
 const MAX_AT_ONCE = 4
-const STRANGERS_TURN = 4
+const UNKNOWN_TURN = 4
 
 export function createInflate(): Inflate {
   const known = new Set<InflateJob>()
-  const strangers = new Set<InflateJob>()
+  const unknown = new Set<InflateJob>()
   let running = 0
   let turn = 0
 
@@ -36,8 +36,8 @@ export function createInflate(): Inflate {
   }
 
   function startNext(): void {
-    const isStrangers = known.size === 0 || (strangers.size > 0 && ++turn % STRANGERS_TURN === 0)
-    const waiting = isStrangers ? strangers : known
+    const isUnknownTurn = known.size === 0 || (unknown.size > 0 && ++turn % UNKNOWN_TURN === 0)
+    const waiting = isUnknownTurn ? unknown : known
     for (const job of waiting) {
       waiting.delete(job)
       return start(job)
@@ -45,7 +45,7 @@ export function createInflate(): Inflate {
   }
 
   return (job) => {
-    const waiting = job.isKnown ? known : strangers
+    const waiting = job.isKnown ? known : unknown
     if (running < MAX_AT_ONCE) start(job)
     else waiting.add(job)
     return () => waiting.delete(job)

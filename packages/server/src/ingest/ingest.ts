@@ -1,7 +1,7 @@
-// The tracking API's paths. They are taken over from Fastify before it looks at a content type, because a body that is JSON
-// is accepted whatever it is called; what happens to a request then is the receiver's. Nothing under /v1 is answered in
-// another shape than the API's own, nor without letting pages of any origin read it. Trailing and doubled slashes in a
-// path are ignored: Segment's Java client posts to /v1/import/, and a host setting that ends in a slash gives //v1/batch.
+// The paths of the tracking API. Requests are hijacked from Fastify before it checks the content type, because a JSON body is
+// accepted whatever its content type; the receiver then handles the request. Every response under /v1 has the shape of this API
+// and may be read by pages of any origin. Trailing and doubled slashes in a path are ignored: Segment's Java client posts to
+// /v1/import/, and a host setting that ends in a slash gives //v1/batch.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
@@ -15,9 +15,9 @@ export { type IngestDeps, type IngestSettings, MAX_BODIES_BYTES } from './receiv
 
 const PREFIX = '/v1'
 const METRICS_PATH = '/m'
-/** Answered with an image whatever comes behind it, even nothing. */
+/** Answered with an image whatever follows it, even nothing. */
 const PIXEL_PATH = '/pixel/'
-/** These two are RudderStack's browser client's, which puts them there itself. */
+/** RudderStack's browser client uses these two paths and cannot be configured otherwise. */
 const SOURCE_CONFIG_PATH = '/sourceConfig'
 const BEACON_PATH = '/beacon/v1/batch'
 const SHORT_FORMS: Readonly<Record<MessageType, string>> = { identify: 'i', track: 't', page: 'p', screen: 's', group: 'g', alias: 'a' }
@@ -50,44 +50,44 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
   const receiver = createReceiver(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
   const plugin = (scope: FastifyInstance, _options: unknown, done: () => void): void => {
     for (const [url, route] of POST_PATHS) {
-      scope.route({ method: 'POST', url, ...takenOver((raw, response) => receiver.messages(raw, response, route)) })
+      scope.route({ method: 'POST', url, ...hijacked((raw, response) => receiver.messages(raw, response, route)) })
     }
-    scope.route({ method: 'POST', url: METRICS_PATH, ...takenOver((raw, response) => receiver.ignored(raw, response)) })
+    scope.route({ method: 'POST', url: METRICS_PATH, ...hijacked((raw, response) => receiver.ignored(raw, response)) })
     scope.route({
       method: ['GET', 'HEAD'],
       url: `${PIXEL_PATH}:type`,
-      ...takenOver((raw, response, request) => receiver.pixel(raw, response, typeNamed((request.params as { type: string }).type))),
+      ...hijacked((raw, response, request) => receiver.pixel(raw, response, typeNamed((request.params as { type: string }).type))),
     })
     scope.route({
       method: ['GET', 'HEAD'],
       url: '/projects/:writeKey/settings',
-      ...takenOver((raw, response, request) => receiver.settings(raw, response, (request.params as { writeKey: string }).writeKey)),
+      ...hijacked((raw, response, request) => receiver.settings(raw, response, (request.params as { writeKey: string }).writeKey)),
     })
     scope.route({
       method: ['GET', 'HEAD'],
       url: SOURCE_CONFIG_PATH,
-      ...takenOver((raw, response) => receiver.sourceConfig(raw, response)),
+      ...hijacked((raw, response) => receiver.sourceConfig(raw, response)),
     })
-    scope.route({ method: [...scope.supportedMethods], url: '/*', ...takenOver(answerElsewhere) })
+    scope.route({ method: [...scope.supportedMethods], url: '/*', ...hijacked(answerUnrouted) })
     // For methods that Fastify does not route.
     scope.setNotFoundHandler((request, reply) => {
       reply.hijack()
-      answerElsewhere(request.raw, reply.raw)
+      answerUnrouted(request.raw, reply.raw)
     })
     done()
   }
-  // Node.js asks for the body by itself where nobody listens to this.
+  // Without this listener, Node.js sends 100 Continue by itself.
   app.server.on('checkContinue', (request, response) => {
-    if (!isTracking(rewriteTrackingUrl(request)) || !receiver.refusesUnread(request)) response.writeContinue()
+    if (!isTracking(rewriteTrackingUrl(request)) || !receiver.rejectsUnread(request)) response.writeContinue()
     app.server.emit('request', request, response)
   })
   void app.register(plugin, { prefix: PREFIX })
-  app.route({ method: 'OPTIONS', url: BEACON_PATH, ...takenOver((_raw, response) => answerPreflight(response)) })
-  app.route({ method: 'POST', url: BEACON_PATH, ...takenOver((raw, response) => receiver.beacon(raw, response)) })
+  app.route({ method: 'OPTIONS', url: BEACON_PATH, ...hijacked((_raw, response) => answerPreflight(response)) })
+  app.route({ method: 'POST', url: BEACON_PATH, ...hijacked((raw, response) => receiver.beacon(raw, response)) })
 }
 
-// In onRequest, which comes before Fastify's own reading: that refuses content types and knows no deadline.
-function takenOver(handle: Handle): Pick<RouteOptions, 'onRequest' | 'handler'> {
+// In onRequest, which runs before Fastify reads the body: Fastify rejects content types and has no deadline.
+function hijacked(handle: Handle): Pick<RouteOptions, 'onRequest' | 'handler'> {
   return {
     onRequest(request: FastifyRequest, reply: FastifyReply) {
       reply.hijack()
@@ -97,8 +97,8 @@ function takenOver(handle: Handle): Pick<RouteOptions, 'onRequest' | 'handler'> 
   }
 }
 
-/** A preflight; a method that a path does not take; a path that there is not. */
-function answerElsewhere(request: IncomingMessage, response: ServerResponse): void {
+/** Answers a preflight request, a method that the path does not support, or a path that does not exist. */
+function answerUnrouted(request: IncomingMessage, response: ServerResponse): void {
   if (request.method === 'OPTIONS') {
     answerPreflight(response)
     return

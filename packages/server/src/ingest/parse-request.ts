@@ -1,5 +1,5 @@
-// From the bytes of a request to the messages in it and what is wrong with the others. Pure: no HTTP, no store, no clock.
-// Whether a message is good is decided by the protocol's parser alone; here are the envelope, the sizes and the depth.
+// Parses the bytes of a request into valid messages, and reports what is wrong with the others. Pure: no HTTP, no store, no
+// clock. Only the parser of the protocol package decides whether a message is valid; this file checks the envelope, sizes and depth.
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import {
@@ -15,16 +15,16 @@ import type { ApiErrorCode } from '../errors.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from './scan-json.ts'
 
-/** What a path takes: many messages, or one whose type the path names. */
+/** What a path accepts: a batch, or one message of the type that is in the path. */
 export type Route = 'batch' | MessageType
 
-/** The whole request is refused. */
+/** The whole request is rejected. */
 export interface RequestProblem {
   ok: false
   code: ApiErrorCode
-  /** Where there is more to say than the code's usual sentence. */
+  /** Replaces the default message of the code. */
   message?: string
-  /** How many messages that concerns, as far as it is known. */
+  /** The number of messages in the request, as far as it is known. */
   count: number
   sample: string
 }
@@ -32,15 +32,15 @@ export interface RequestProblem {
 export interface Body {
   ok: true
   fields: JsonObject
-  /** What was parsed: the body without a byte order mark. */
+  /** The body without a byte order mark. */
   bytes: Buffer
-  /** Whether something in it may be nested too deep. */
+  /** Whether something in it may be nested too deeply. */
   deep: boolean
 }
 
-/** One message that is not taken. */
+/** One message of the request that was rejected. */
 export interface RejectedMessage {
-  /** Its place in the batch. */
+  /** Its index in the batch. */
   index: number
   messageId: string | null
   code: string
@@ -54,12 +54,12 @@ export interface ParsedRequest {
   sentAt: string | null
   context: JsonObject | null
   integrations: JsonObject | null
-  /** The bytes that all of this can be read from again. */
+  /** The bytes to store, from which all of the above can be parsed again. */
   body: Buffer
   rejected: readonly RejectedMessage[]
-  /** Of the rejected, by code: how many, and the start of the first. */
+  /** The rejected messages by code: their number, and the start of the first one. */
   rejections: ReadonlyMap<string, { count: number; sample: string }>
-  /** Good messages that are dropped because of whom they are about. */
+  /** The number of valid messages that are dropped because their user is suppressed. */
   suppressed: number
 }
 
@@ -69,7 +69,7 @@ interface Envelope {
   context: JsonObject | null
   integrations: JsonObject | null
   deepItems: ReadonlySet<number> | null
-  /** Null when the request's bytes do not say the same as the envelope. */
+  /** The bytes of the request; null if they differ from the envelope and must be written again. */
   bytes: Buffer | null
 }
 
@@ -84,9 +84,9 @@ const NONE_REJECTED: ParsedRequest['rejected'] = []
 const NO_REJECTIONS: ParsedRequest['rejections'] = new Map()
 
 export function parseBody(given: Buffer): Body | RequestProblem {
-  // Some Windows programs write a byte order mark, which JSON.parse does not take.
+  // Some Windows programs write a byte order mark, which JSON.parse rejects.
   const bytes = given[0] === 0xef && given[1] === 0xbb && given[2] === 0xbf ? given.subarray(3) : given
-  const text = decoded(bytes)
+  const text = decode(bytes)
   let fields: unknown
   try {
     fields = text === undefined ? undefined : JSON.parse(text)
@@ -98,13 +98,13 @@ export function parseBody(given: Buffer): Body | RequestProblem {
   return { ok: true, fields, bytes, deep: mayBeDeep(text) }
 }
 
-/** How many messages a request says that it has. */
+/** Returns the number of messages in a request, valid or not. */
 export function countOf(route: Route, { fields }: Body): number {
   const batch: unknown = route === 'batch' ? fields['batch'] : undefined
   return Array.isArray(batch) ? batch.length : 1
 }
 
-/** `isSuppressed` is asked of good messages only. */
+/** `isSuppressed` is only called for valid messages. */
 export function parseRequest(
   route: Route,
   body: Body,
@@ -112,7 +112,7 @@ export function parseRequest(
   newMessageId: () => string,
 ): ParsedRequest | RequestProblem {
   const envelope = route === 'batch' ? batchOf(body) : callOf(route, body)
-  return envelope.ok === false ? envelope : judged(envelope, isSuppressed, newMessageId)
+  return envelope.ok === false ? envelope : parseMessages(envelope, isSuppressed, newMessageId)
 }
 
 function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | RequestProblem {
@@ -125,7 +125,7 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
   }
   if (batch.length > MAX_BATCH_MESSAGES) return { ok: false, code: 'too_many_messages', count: batch.length, sample: sampleOfBytes(bytes) }
   let deepItems: ReadonlySet<number> | null = null
-  // In a body that is not larger than a message may be, none can be too large.
+  // If the whole body is smaller than the limit for a message, no message in it can be too large.
   if (deep || bytes.length > MAX_MESSAGE_BYTES) {
     const scan = scanBatch(bytes, MAX_MESSAGE_BYTES)
     if (scan.oversized) {
@@ -137,19 +137,23 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
   }
   const common = { batch, context: context ?? null, integrations: integrations ?? null, deepItems }
   if (sentAt == null || typeof sentAt === 'string') return { ...common, sentAt: sentAt ?? null, bytes }
-  // A time as a number is understood too, and stored as what all the others are.
+  // A time may also be a number. It is stored in the same form as all others.
   const sentAtMs = parseTime(sentAt)
   return { ...common, sentAt: sentAtMs === undefined ? null : isoTime(sentAtMs), bytes: null }
 }
 
-/** The key is how the call came, not part of what it says. */
+/** The write key is authentication and not part of the message, so it is removed. */
 function callOf(type: MessageType, { fields, bytes, deep }: Body): Envelope & { ok?: never } {
   const { writeKey: _, ...call } = fields
   const deepItems = deep && isTooDeep(bytes) ? new Set([0]) : null
   return { batch: [{ ...call, type }], sentAt: null, context: null, integrations: null, deepItems, bytes: null }
 }
 
-function judged(envelope: Envelope, isSuppressed: ((item: JsonObject) => boolean) | null, newMessageId: () => string): ParsedRequest {
+function parseMessages(
+  envelope: Envelope,
+  isSuppressed: ((item: JsonObject) => boolean) | null,
+  newMessageId: () => string,
+): ParsedRequest {
   const { batch, sentAt, context, integrations, deepItems } = envelope
   const messageIds: string[] = []
   let items: JsonObject[] | undefined
@@ -182,9 +186,9 @@ function judged(envelope: Envelope, isSuppressed: ((item: JsonObject) => boolean
       items?.push(message)
     } else {
       items ??= batch.slice(0, index) as JsonObject[]
-      const made = newMessageId()
-      messageIds.push(made)
-      items.push({ ...message, messageId: made })
+      const generated = newMessageId()
+      messageIds.push(generated)
+      items.push({ ...message, messageId: generated })
     }
   }
   const unchanged = items === undefined && envelope.bytes !== null
@@ -203,8 +207,8 @@ function judged(envelope: Envelope, isSuppressed: ((item: JsonObject) => boolean
   }
 }
 
-// Most bodies are ASCII, and then a copy is all that decoding is.
-function decoded(bytes: Buffer): string | undefined {
+// Most bodies are ASCII. For those, decoding is a plain copy.
+function decode(bytes: Buffer): string | undefined {
   if (isAscii(bytes)) return bytes.toString('latin1')
   return isUtf8(bytes) ? bytes.toString('utf8') : undefined
 }
@@ -214,7 +218,7 @@ function wrongShape(bytes: Buffer, message?: string, count = 1): RequestProblem 
   return message === undefined ? problem : { ...problem, message }
 }
 
-/** Only a well-formed ID is repeated to the sender. */
+/** Only a well-formed id is included in the response. */
 function messageIdOf(item: unknown): string | null {
   const messageId = isObject(item) ? item['messageId'] : undefined
   return typeof messageId === 'string' && messageId.length <= 100 ? messageId : null
@@ -224,13 +228,16 @@ function sampleOf(item: unknown): string {
   try {
     return sampleOfBytes(Buffer.from(JSON.stringify(item).slice(0, SAMPLE_BYTES)))
   } catch (error) {
-    // Nested so deep that it cannot be written.
+    // It is nested too deeply for JSON.stringify.
     if (error instanceof RangeError) return ''
     throw error
   }
 }
 
-/** At most 1 KB of the start, not cut within a character. A key is shown by its first letters: it may be the right one of another source. */
+/**
+ * Returns at most the first 1 KB, not cut within a character. Only the first characters of a write key are shown, because it may be a valid key
+ * of another source.
+ */
 export function sampleOfBytes(bytes: Buffer): string {
   let end = Math.min(bytes.length, SAMPLE_BYTES)
   while (end > 0 && end < bytes.length && ((bytes[end] as number) & 0xc0) === 0x80) end--

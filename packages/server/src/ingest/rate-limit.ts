@@ -1,21 +1,21 @@
-// How fast a source may send: a bucket of one second's messages for each source. A batch is let in whole while the bucket
-// has anything in it, and what it takes too much is owed, so a batch larger than the limit passes too, only more rarely.
-// Only accepted messages are charged. So a request is first checked, and charged later for its messages.
-// Where several nodes take its messages, each lets in what the others leave of the limit, and its even part in any case.
+// The rate limit per source: a token bucket that holds the messages of one second. While the bucket is not empty, a batch is
+// accepted as a whole, and the bucket may become negative. So batches larger than the limit are accepted too, only less often.
+// Only accepted messages are charged, so a request is checked first and charged later for its messages.
+// With several nodes, each node accepts what the other nodes leave of the limit, and always at least its equal share.
 
 import type { Nodes } from '../store/store.ts'
 
 export interface RateLimit {
-  /** Seconds to wait before trying again; 0 when a request of the source may pass. */
+  /** Returns the seconds until the source may send again; 0 if it may send now. */
   waitSeconds(sourceId: string, nowMs: number): number
-  /** Charges messages to a source whose request may pass. A negative number refunds messages that were not stored after all. */
+  /** Charges messages to a source. A negative number refunds messages that were not stored. */
   charge(sourceId: string, messages: number): void
 }
 
-/** What the nodes let in, as they tell each other. */
+/** What the other nodes accept, as they report it to each other. */
 export interface OtherNodes {
   readonly count: number
-  /** Messages per second, by all others together. */
+  /** Messages per second that all other nodes together accept from a source. */
   usedBy(sourceId: string): number
 }
 
@@ -55,13 +55,13 @@ export function createRateLimit(
 }
 
 const KEY = 'rates'
-/** Of more sources, those that sent most. */
-const MAX_TOLD = 500
+/** The number of sources that a node reports. If there are more, it reports those that sent the most. */
+const MAX_REPORTED = 500
 const MAX_RATE = 1e9
 
-/** A limit that holds for all nodes together, within what they know of each other: about two seconds old. */
+/** A limit for all nodes together. It is approximate, because what they know of each other is about two seconds old. */
 export function createSharedRateLimit(messagesPerSecond: number, nodes: Nodes, nowMs: () => number): RateLimit {
-  let taken = new Map<string, number>()
+  let accepted = new Map<string, number>()
   let sinceMs = nowMs()
   let used = new Map<string, number>()
   nodes.onChange(() => {
@@ -72,10 +72,10 @@ export function createSharedRateLimit(messagesPerSecond: number, nodes: Nodes, n
       }
     }
     const seconds = Math.max(0.1, (nowMs() - sinceMs) / 1_000)
-    const rates = [...taken].map(([sourceId, messages]): [string, number] => [sourceId, Math.ceil(messages / seconds)])
-    if (rates.length > MAX_TOLD) rates.sort(([, a], [, b]) => b - a)
-    nodes.announce(KEY, nodes.count === 1 || rates.length === 0 ? undefined : Object.fromEntries(rates.slice(0, MAX_TOLD)))
-    taken = new Map()
+    const rates = [...accepted].map(([sourceId, messages]): [string, number] => [sourceId, Math.ceil(messages / seconds)])
+    if (rates.length > MAX_REPORTED) rates.sort(([, a], [, b]) => b - a)
+    nodes.announce(KEY, nodes.count === 1 || rates.length === 0 ? undefined : Object.fromEntries(rates.slice(0, MAX_REPORTED)))
+    accepted = new Map()
     sinceMs = nowMs()
   })
   const others: OtherNodes = {
@@ -84,5 +84,7 @@ export function createSharedRateLimit(messagesPerSecond: number, nodes: Nodes, n
     },
     usedBy: (sourceId) => used.get(sourceId) ?? 0,
   }
-  return createRateLimit(messagesPerSecond, others, (sourceId, messages) => taken.set(sourceId, (taken.get(sourceId) ?? 0) + messages))
+  return createRateLimit(messagesPerSecond, others, (sourceId, messages) =>
+    accepted.set(sourceId, (accepted.get(sourceId) ?? 0) + messages),
+  )
 }

@@ -1,7 +1,7 @@
-// Reads a request's body, and inflates gzip. Invariant: it ends, by the body's end, the limit, the deadline or a broken
-// connection, and never holds more than the limit: what is declared too long is refused before it is read, and inflation
-// stops at the limit, so a small bomb stays small. All bodies together stay within a budget, also while they wait to be
-// inflated. Callbacks, not promises: this runs for every request.
+// Reads the body of a request and decompresses gzip. Invariant: reading always ends, at the end of the body, the size limit, the
+// deadline or when the connection breaks, and it never holds more than the limit. A body whose declared length is too large is
+// rejected before it is read, and decompression stops at the limit, so a compression bomb does no harm. All bodies together stay
+// within a budget, including those that wait for decompression. It uses callbacks instead of promises because it runs for every request.
 
 import type { IncomingMessage } from 'node:http'
 import type { ArrivingBody, BodyBudget } from './body-budget.ts'
@@ -16,13 +16,13 @@ export interface BodyLimits {
 
 export type BodyFailure = 'too_large' | 'timeout' | 'no_room' | 'bad_gzip' | 'unknown_encoding' | 'gone'
 
-/** What gzip may add to data that it cannot compress. Without a limit of its own, an endless empty stream would be read for ever. */
+/** The bytes that gzip may add to incompressible data. Without a limit on the compressed bytes, an endless stream of empty blocks would be read forever. */
 const GZIP_OVERHEAD_BYTES = 1024
 const EMPTY: Buffer = Buffer.alloc(0)
 
 /**
- * `done` is called once: with the body, or with why there is none. The connection is left open for the answer. `isKnown`: the head of
- * the request has the key of a source.
+ * Calls `done` once, with the body or with the reason why there is none. The connection stays open for the response. `isKnown` is whether
+ * the headers of the request contain the write key of a source.
  */
 export function readBody(
   request: IncomingMessage,
@@ -48,10 +48,10 @@ export function readBody(
     chunks = undefined
     if (arriving !== undefined) budget.remove(arriving)
     cancelInflation?.()
-    // The rest of a refused body is read and thrown away, until the deadline. Closing instead would reset the connection,
-    // and the sender would never see the answer that says why.
+    // The rest of a rejected body is read and discarded, until the deadline. Closing the connection instead would reset it,
+    // and the sender would never see the response.
     request.resume()
-    // Once it is answered, node:http no longer tells that the connection is gone, so nobody may come to clear it.
+    // After the response, node:http does not report a closed connection, so the timer may never be cleared.
     timer.unref()
     done(EMPTY, failure)
   }
@@ -92,15 +92,15 @@ export function readBody(
       if (first.length === 0) first = chunk
       else if (chunks === undefined) chunks = [first, chunk]
       else chunks.push(chunk)
-      // A body that arrived in one piece is used at once. Most do, and cost nothing here.
+      // A body that arrived in one piece is used immediately and does not count towards the budget. Most bodies do.
       if (bytes === declaredBytes && !gzipped) return
-      arriving ??= { isKnown, giveUp: () => fail('no_room'), heldBytes: 0 }
+      arriving ??= { isKnown, abandon: () => fail('no_room'), heldBytes: 0 }
       budget.add(arriving, chunk.length)
     })
   }
 }
 
-/** For a request that was answered because of its headers: its body is discarded as it arrives, until the deadline. `sampled` is called once, with its start. */
+/** For a request that was rejected because of its headers: discards the body as it arrives, until the deadline. Calls `sampled` once, with its start. */
 export function discardBody(request: IncomingMessage, timeoutMs: number, sampled: (start: Buffer) => void): void {
   let isSampled = false
   const sample = (start: Buffer): void => {
@@ -108,7 +108,7 @@ export function discardBody(request: IncomingMessage, timeoutMs: number, sampled
     isSampled = true
     sampled(start)
   }
-  // Nothing else may come: once a request is answered, node:http does not tell that its connection is gone.
+  // After the response, node:http does not report a closed connection, so the end may only come from this timer.
   const timer = setTimeout(() => {
     sample(EMPTY)
     if (!request.complete) request.socket.destroy()

@@ -1,6 +1,6 @@
-// What happens to a request that brings messages, from its body to its answer. Invariant: success is said only after the
-// store has committed; whatever goes wrong before is said as an error, and nothing of that request is kept. Where the
-// messages go is not decided here: the plan is a function that is given. Paths and methods are the router's.
+// Handles requests that contain messages, from reading the body to sending the response. Invariant: a request is acknowledged
+// only after the store has committed. If anything fails before that, the response is an error and nothing of the request is
+// stored. Routing is not decided here: the plan is passed in as a function. Paths and methods belong to ingest.ts.
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -38,17 +38,17 @@ import { type BodyFailure, discardBody, readBody } from './read-body.ts'
 import { basicUser, bearerToken } from './sender.ts'
 
 export interface IngestSettings {
-  /** An unknown write key is answered with success, and nothing is stored. */
+  /** If true, a request with an unknown write key is answered with success, and its messages are dropped. */
   lenientKeys: boolean
-  /** Messages per second and source; null: no limit. */
+  /** Messages per second and source; null for no limit. */
   rateLimitPerSecond: number | null
-  /** Most milliseconds that a request's body may take to arrive. */
+  /** The timeout for receiving the body of a request. */
   bodyTimeoutMs: number
-  /** Most bytes of all bodies that are being read. */
+  /** The maximum number of bytes of all bodies that are being read. */
   maxBodiesBytes: number
 }
 
-/** Room for 130 batches of the largest size. An ordinary request arrives in one piece and does not count. */
+/** Enough for 130 batches of the maximum size. Most requests arrive in one piece and do not count. */
 export const MAX_BODIES_BYTES = 64 * 1024 * 1024
 
 export interface IngestDeps extends Partial<IngestEvents> {
@@ -57,19 +57,19 @@ export interface IngestDeps extends Partial<IngestEvents> {
   clock: Clock
   proxies: Proxies
   settings: IngestSettings
-  /** The ids of the sources that an access token is good for; null for a token that is not good. Without it, no token is. */
+  /** Returns the ids of the sources that an access token may send to, or null if the token is invalid. Without this function, every token is invalid. */
   oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
 }
 
 export interface Receiver {
-  /** Whether a request is refused whatever its body says. */
-  refusesUnread(request: IncomingMessage): boolean
+  /** Whether a request is rejected because of its headers alone. */
+  rejectsUnread(request: IncomingMessage): boolean
   messages(request: IncomingMessage, response: ServerResponse, route: Route): void
-  /** A batch of which the key may be in the address: sendBeacon has no headers. */
+  /** A batch whose write key may be in the query string, because sendBeacon cannot set headers. */
   beacon(request: IncomingMessage, response: ServerResponse): void
-  /** Answered with an image whatever happens, also for a type that there is not. */
+  /** Always answered with an image, even for an unknown type. */
   pixel(request: IncomingMessage, response: ServerResponse, type: MessageType | undefined): void
-  /** Read and thrown away. */
+  /** Reads the body and discards it. */
   ignored(request: IncomingMessage, response: ServerResponse): void
   settings(request: IncomingMessage, response: ServerResponse, writeKey: string): void
   sourceConfig(request: IncomingMessage, response: ServerResponse): void
@@ -80,20 +80,20 @@ interface Exchange {
   response: ServerResponse
   route: Route
   pixel: boolean
-  /** A key of the address, where that can carry one. */
+  /** The write key from the query string, on paths that accept one there. */
   queryKey?: string | undefined
-  /** Null until it is known. */
+  /** Null while the source is not known. */
   sourceId: string | null
 }
 
-/** RFC 6750: what a client is to do about its token. */
+/** WWW-Authenticate values (RFC 6750) that tell a client what is wrong with its token. */
 const CHALLENGES: ReadonlyMap<ApiErrorCode, string> = new Map([
   ['invalid_access_token', 'Bearer error="invalid_token"'],
   ['source_not_allowed', 'Bearer error="insufficient_scope"'],
 ])
 
-/** Not to be remembered: the key may be made in the next minute. */
-const NO_SUCH_KEY = {
+/** Not cacheable, because the key may be created a minute later. */
+const UNKNOWN_KEY = {
   message: 'No source has this write key. Check it against the write keys in the dashboard.',
   headers: ['Cache-Control', 'no-store'],
 }
@@ -117,31 +117,31 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const { authorization } = exchange.request.headers
     const basicKey = basicUser(authorization)
     let source = basicKey === undefined ? undefined : sourceOf(basicKey)
-    // Nothing is parsed for a stranger who can be told by the headers.
+    // The body is not parsed if the key in the headers is unknown.
     if (basicKey !== undefined && source === undefined) return unknownKey(exchange, bytes)
     exchange.sourceId = source?.id ?? null
     const body = parseBody(bytes)
-    if (!body.ok) return refuse(exchange, body)
+    if (!body.ok) return reject(exchange, body)
     if (source === undefined) {
       const key: unknown = body.fields['writeKey'] ?? exchange.queryKey
       source = typeof key === 'string' ? sourceOf(key) : undefined
       if (source === undefined) return unknownKey(exchange, bytes)
       exchange.sourceId = source.id
     }
-    if (!source.enabled) return refuse(exchange, wholeRequest(exchange, 'source_disabled', body))
+    if (!source.enabled) return reject(exchange, requestProblem(exchange, 'source_disabled', body))
     if (source.requireOAuth) return authorize(exchange, source, body, bearerToken(authorization))
     accept(exchange, source, body)
   }
 
   function authorize(exchange: Exchange, source: Source, body: Body, token: string | undefined): void {
-    const refused = (code: ApiErrorCode): void =>
-      refuse(exchange, wholeRequest(exchange, code, body), ['WWW-Authenticate', CHALLENGES.get(code) ?? 'Bearer'])
-    if (token === undefined) return refused('oauth_required')
-    if (oauth === undefined) return refused('invalid_access_token')
+    const rejectWith = (code: ApiErrorCode): void =>
+      reject(exchange, requestProblem(exchange, code, body), ['WWW-Authenticate', CHALLENGES.get(code) ?? 'Bearer'])
+    if (token === undefined) return rejectWith('oauth_required')
+    if (oauth === undefined) return rejectWith('invalid_access_token')
     oauth(token)
       .then((sourceIds) => {
-        if (sourceIds === null) refused('invalid_access_token')
-        else if (!sourceIds.has(source.id)) refused('source_not_allowed')
+        if (sourceIds === null) rejectWith('invalid_access_token')
+        else if (!sourceIds.has(source.id)) rejectWith('source_not_allowed')
         else accept(exchange, source, body)
       })
       .catch((error: unknown) => fail(exchange, error))
@@ -150,7 +150,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   function accept(exchange: Exchange, source: Source, body: Body): void {
     if (rateLimit !== null) {
       const waitSeconds = rateLimit.waitSeconds(source.id, clock.scheduleMs())
-      if (waitSeconds > 0) return refuse(exchange, wholeRequest(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
+      if (waitSeconds > 0) return reject(exchange, requestProblem(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
     }
     const configuration = store.configuration()
     const users = configuration.suppressions.get(source.id)
@@ -159,7 +159,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)
-    if (!parsed.ok) return refuse(exchange, parsed)
+    if (!parsed.ok) return reject(exchange, parsed)
     const { items, messageIds, sentAt, context, integrations } = parsed
     if (items.length === 0) return conclude(exchange, source.id, parsed)
     const content: SegmentContent = {
@@ -187,13 +187,13 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
         conclude(exchange, source.id, parsed)
       })
       .catch((error: unknown) => {
-        // The sender is asked to send it again, and then it is charged.
+        // Refund the charge: the sender will retry the request, and it is charged then.
         rateLimit?.charge(source.id, -charged)
         fail(exchange, error)
       })
   }
 
-  /** The good messages are safe. The others are counted only now: a request that has to come again would count them twice. */
+  /** Called when the valid messages are stored. Only now are the rejected ones counted: if the request failed, its retry would count them again. */
   function conclude(exchange: Exchange, sourceId: string, parsed: ParsedRequest): void {
     const { rejected, rejections, suppressed } = parsed
     if (suppressed > 0) {
@@ -204,38 +204,38 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     answer(exchange, parsed)
   }
 
-  function unread(exchange: Exchange, failure: Exclude<BodyFailure, 'gone'>): void {
+  function rejectUnread(exchange: Exchange, failure: Exclude<BodyFailure, 'gone'>): void {
     const key = basicUser(exchange.request.headers.authorization)
     exchange.sourceId = (key === undefined ? undefined : sourceOf(key)?.id) ?? null
     const problem = (code: ApiErrorCode): RequestProblem => ({ ok: false, code, count: 1, sample: '' })
     switch (failure) {
       case 'too_large':
-        return refuse(exchange, problem(exchange.route === 'batch' ? 'batch_too_large' : 'message_too_large'))
+        return reject(exchange, problem(exchange.route === 'batch' ? 'batch_too_large' : 'message_too_large'))
       case 'no_room':
-        // Not on record: the same comes again.
+        // Not recorded as a rejection, because the client sends the same request again.
         return answerError(exchange.response, 'overloaded', { headers: ['Retry-After', '1'] })
       case 'timeout':
-        // What is still to come on this connection is the rest of that body, so it cannot be used again.
-        return refuse(exchange, problem('request_timeout'), ['Connection', 'close'])
+        // The rest of the body is still to come on this connection, so the connection cannot be reused.
+        return reject(exchange, problem('request_timeout'), ['Connection', 'close'])
       case 'bad_gzip':
-        return refuse(exchange, {
+        return reject(exchange, {
           ...problem('invalid_request'),
           message: 'Content-Encoding is gzip, but the body is not valid gzip. Compress the body or remove the header.',
         })
       case 'unknown_encoding':
-        return refuse(exchange, problem('unsupported_encoding'))
+        return reject(exchange, problem('unsupported_encoding'))
     }
   }
 
   function unknownKey(exchange: Exchange, bytes: Buffer): void {
     const problem: RequestProblem = { ok: false, code: 'invalid_write_key', count: 1, sample: sampleOfBytes(bytes) }
-    if (!settings.lenientKeys) return refuse(exchange, problem)
+    if (!settings.lenientKeys) return reject(exchange, problem)
     record(null, problem.code, problem.count, problem.sample)
     if (exchange.pixel) answerPixel(exchange.response)
     else answerSuccess(exchange.response)
   }
 
-  function refuse(exchange: Exchange, { code, count, sample, message }: RequestProblem, headers: readonly string[] = []): void {
+  function reject(exchange: Exchange, { code, count, sample, message }: RequestProblem, headers: readonly string[] = []): void {
     record(exchange.sourceId, code, count, sample)
     if (exchange.pixel) answerPixel(exchange.response)
     else answerError(exchange.response, code, { message, headers })
@@ -244,8 +244,8 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   function fail(exchange: Exchange, error: unknown): void {
     const code = error instanceof StoreUnavailable ? 'store_unavailable' : 'internal_error'
     if (code === 'internal_error') reportBug(error)
-    // An image is not asked for again, so what it would have told is lost, and that is on record.
-    if (exchange.pixel) refuse(exchange, { ok: false, code, count: 1, sample: '' })
+    // A browser does not retry an image, so the message is lost. It is recorded as a rejection.
+    if (exchange.pixel) reject(exchange, { ok: false, code, count: 1, sample: '' })
     else answerError(exchange.response, code, { headers: code === 'store_unavailable' ? ['Retry-After', '1'] : [] })
   }
 
@@ -254,7 +254,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     onRejected?.({ sourceId, code, messages: count, sample })
   }
 
-  /** A bug must neither take the process with it nor leave the sender without an answer. */
+  /** A bug must neither crash the process nor leave the sender without a response. */
   function receiveSafely(exchange: Exchange, bytes: Buffer): void {
     try {
       receive(exchange, bytes)
@@ -263,33 +263,33 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     }
   }
 
-  /** A key of the headers that is not known; false where they have none. */
+  /** Whether the headers contain an unknown write key; false if they contain none. */
   function hasUnknownKey({ headers }: IncomingMessage): boolean {
     const key = basicUser(headers.authorization)
     return key !== undefined && sourceOf(key) === undefined
   }
 
-  /** Answered before the body is read, so that a request with a wrong key takes no memory for it. The start of the body is kept for the record of rejections. */
-  function refuseStranger(exchange: Exchange): void {
+  /** Answers before the body is read, so that a request with an unknown key uses no memory for its body. The start of the body is recorded with the rejection. */
+  function rejectUnknownKey(exchange: Exchange): void {
     const { request, response } = exchange
     const { expect, 'content-encoding': encoding } = request.headers
     if (settings.lenientKeys) answerSuccess(response)
-    // A client that sent Expect: 100-continue is not asked for the body. What it sends next on this connection is unknown, so it is closed.
+    // A client that sent Expect: 100-continue does not get a 100. Whether it sends the body anyway is unknown, so the connection is closed.
     else answerError(response, 'invalid_write_key', { headers: expect === undefined ? [] : ['Connection', 'close'] })
     discardBody(request, timeoutMs, (start) => record(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''))
   }
 
   function receiveBody(exchange: Exchange): void {
-    if (hasUnknownKey(exchange.request)) return refuseStranger(exchange)
+    if (hasUnknownKey(exchange.request)) return rejectUnknownKey(exchange)
     const isKnown = basicUser(exchange.request.headers.authorization) !== undefined
     readBody(exchange.request, exchange.route === 'batch' ? batchLimits : callLimits, isKnown, (bytes, failure) => {
       if (failure === null) receiveSafely(exchange, bytes)
-      else if (failure !== 'gone') unread(exchange, failure)
+      else if (failure !== 'gone') rejectUnread(exchange, failure)
     })
   }
 
   return {
-    refusesUnread: (request) => !settings.lenientKeys && hasUnknownKey(request),
+    rejectsUnread: (request) => !settings.lenientKeys && hasUnknownKey(request),
 
     messages(request, response, route) {
       receiveBody({ request, response, route, pixel: false, sourceId: null })
@@ -302,9 +302,9 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
 
     pixel(request, response, type) {
       const data = queryOf(request).get('data')
-      // Asking for the head of an image is no event.
+      // A HEAD request for an image is not an event.
       if (type === undefined || data === null || request.method === 'HEAD') return answerPixel(response)
-      // In a query + means a space, and base64 has a + of its own.
+      // In a query string + means a space, but base64 also uses +.
       receiveSafely({ request, response, route: type, pixel: true, sourceId: null }, Buffer.from(data.replaceAll(' ', '+'), 'base64'))
     },
 
@@ -316,8 +316,8 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     },
 
     settings(request, response, writeKey) {
-      // Also of a source that is off: whether messages are taken is said when they come, and is then on record.
-      if (sourceOf(writeKey) === undefined) return answerError(response, 'not_found', NO_SUCH_KEY)
+      // Also for a disabled source: its messages are rejected when they arrive, and those rejections are recorded.
+      if (sourceOf(writeKey) === undefined) return answerError(response, 'not_found', UNKNOWN_KEY)
       const body = browserSettings(writeKey, proxies.requestedOrigin(request))
       if (body === null) answerError(response, 'invalid_request', { message: 'The Host header is missing or is not a valid host name.' })
       else answerSettings(response, body)
@@ -326,7 +326,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     sourceConfig(request, response) {
       const writeKey = basicUser(request.headers.authorization) ?? queryOf(request).get('writeKey') ?? ''
       const source = sourceOf(writeKey)
-      if (source === undefined) answerError(response, 'not_found', NO_SUCH_KEY)
+      if (source === undefined) answerError(response, 'not_found', UNKNOWN_KEY)
       else answerJson(response, 200, sourceConfig(source, writeKey), ['Cache-Control', 'no-store'])
     },
   }
@@ -338,21 +338,21 @@ function answer({ response, route, pixel }: Exchange, { items, rejected, suppres
   if (first === undefined) return answerSuccess(response)
   const accepted = items.length + suppressed
   if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected })
-  // None was good: the answer is that of the first, and a batch's also says what is wrong with each.
+  // No message was valid: respond with the error of the first. For a batch, also list the error of each.
   answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
 }
 
-function wholeRequest({ route }: Exchange, code: ApiErrorCode, body: Body): RequestProblem {
+function requestProblem({ route }: Exchange, code: ApiErrorCode, body: Body): RequestProblem {
   return { ok: false, code, count: countOf(route, body), sample: sampleOfBytes(body.bytes) }
 }
 
-/** A page's scripts send their origin with everything; its last words, by sendBeacon, are plain text. */
+/** Browsers send an Origin header with every request of a script. sendBeacon sends plain text. */
 function isFromBrowser({ headers }: IncomingMessage): boolean {
   const type = headers['content-type']
   return headers.origin !== undefined || (type !== undefined && /^\s*text\/plain\b/i.test(type))
 }
 
-/** The source of a write key, from an index that is made once per configuration. */
+/** Returns a function that finds the source of a write key. The index is built once per configuration. */
 function createKeyLookup(configuration: () => Configuration): (writeKey: string) => Source | undefined {
   let indexed: Configuration | undefined
   let sources = new Map<string, Source>()
@@ -367,7 +367,7 @@ function createKeyLookup(configuration: () => Configuration): (writeKey: string)
   }
 }
 
-/** An alias also belongs to the previous user, as for a deletion. */
+/** An alias message also belongs to its previousId, as it does for a deletion request. */
 function isOfUsers({ userId, previousId }: JsonObject, users: ReadonlySet<string>): boolean {
   return users.has(userId as string) || users.has(previousId as string)
 }

@@ -1,16 +1,16 @@
-// Who sends: the write key or the access token of the Authorization header.
+// Reads the write key or the access token from the Authorization header.
 
-const MAX_REMEMBERED = 1_000
+const MAX_CACHED = 1_000
 const userOf = new Map<string, string | undefined>()
 
-/** The user name of Basic authentication. Some clients leave out the colon behind it. */
+/** Returns the user name of Basic authentication. Some clients leave out the colon after it. */
 export function basicUser(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
-  // A client sends the same header with every request.
+  // A client sends the same header with every request, so the decoded user name is cached.
   if (userOf.has(authorization)) return userOf.get(authorization)
   const encoded = /^basic +(\S+)\s*$/i.exec(authorization)?.[1]
   const user = encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8').split(':', 1)[0] || undefined
-  if (userOf.size >= MAX_REMEMBERED) userOf.clear()
+  if (userOf.size >= MAX_CACHED) userOf.clear()
   userOf.set(authorization, user)
   return user
 }

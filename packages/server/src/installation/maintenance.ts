@@ -1,5 +1,5 @@
-// Work on a store while no service runs on it. Holds the store's lock for as long as it takes, so that a service cannot
-// start in the middle. Beside app.ts the only file that names an adapter; what a person types is in commands/.
+// Maintenance of a store while no service uses it. Each operation holds the lock of the store, so that a service cannot start in
+// the meantime. Only this file and open-store.ts refer to the store adapters. The command line is in commands/.
 
 import { existsSync } from 'node:fs'
 import type { Config } from '../config.ts'
@@ -23,40 +23,40 @@ import type { MigrationOptions, MigrationResult } from '../store-migration/migra
 export type { StoreInspection } from '../store/store.ts'
 export type { MigrationResult } from '../store-migration/migrate-store.ts'
 
-/** What a person can mend. */
+/** A problem that a person can fix. */
 export class MaintenanceProblem extends Error {
   override name = 'MaintenanceProblem'
 }
 
 export interface RotateOptions {
   store: Config['store']
-  /** SWITCHYARD_SECRET_KEY as it was until now. Null: the key is in the file beside the store. */
+  /** The current SWITCHYARD_SECRET_KEY; null if the key is in the file beside the store. */
   oldKey: string | null
-  /** Null: a new one is made, which is possible only where it is kept in the file. */
+  /** Null to generate a key, which is only possible if the key is in the file. */
   newKey: string | null
-  /** Also removes every stored secret that gives access, so that earlier sessions and access tokens are refused, and forged ones too. */
+  /** Also removes every stored secret that grants access, so that existing sessions and access tokens, even forged ones, become invalid. */
   endTokens?: boolean
-  /** For tests: called after each step, at any of which the process may end. */
+  /** For tests: called after each step. The process may be killed after any of them. */
   onStep?: (step: RotateStep) => void
 }
 
 export type RotateStep = 'opened' | 'key written' | 'resealed' | 'key adopted'
 
 export interface Rotated {
-  /** How many secrets were encrypted anew. */
+  /** The number of secrets that were re-encrypted. */
   secrets: number
-  /** Where the new key is; null where it is to be given in SWITCHYARD_SECRET_KEY from now on. */
+  /** The file that contains the new key; null if the key has to be set in SWITCHYARD_SECRET_KEY from now on. */
   keyFile: string | null
 }
 
-/** No token is known here: whoever can read the file and its key may do this. */
+/** The actor is not identified by a token: anyone who can read the store and its key may do this. */
 const ROTATION = { actor: { id: 'maintenance', name: 'maintenance' }, action: 'secret-key.rotate', subject: null, before: null }
 
-/** Encrypts the stored secrets with another key. Wherever it is interrupted, the next start finds a key that opens them. */
+/** Re-encrypts the stored secrets with another key. Wherever it is interrupted, the next start finds a key that decrypts them. */
 export async function rotateSecretKey(options: RotateOptions): Promise<Rotated> {
   const { store, oldKey, newKey, endTokens = false, onStep = () => {} } = options
   if (newKey === '') throw new MaintenanceProblem('The new key must not be empty.')
-  if (store.kind === 'postgres') return inWords(() => rotateOnServer(store.url, options))
+  if (store.kind === 'postgres') return reportProblems(() => rotateOnServer(store.url, options))
   const { path } = store
   if (!existsSync(path)) throw new MaintenanceProblem(`There is no store at ${path}. Check the path.`)
   if (oldKey !== null && newKey === null) {
@@ -66,9 +66,9 @@ export async function rotateSecretKey(options: RotateOptions): Promise<Rotated> 
   }
   const inFile = oldKey === null
   const key = newKey ?? generateSecretKey()
-  // What is read from a file has no blanks at its ends: sealed with them, nothing would open again.
+  // A key that is read from the file is trimmed, so a key with white space at its ends could not decrypt anything later.
   if (inFile && key !== key.trim()) throw new MaintenanceProblem('The new key must not begin or end with white space.')
-  return inWords(async () => {
+  return reportProblems(async () => {
     let current = oldKey
     const open = (found: string): Promise<SqliteStore> => openStore(path, (current = found))
     const opened = await (inFile ? openWithKeyFile(path, open) : open(oldKey))
@@ -92,7 +92,7 @@ export async function rotateSecretKey(options: RotateOptions): Promise<Rotated> 
   })
 }
 
-/** Every node has the key in its environment, so none may run: one with the old key could open nothing any more. */
+/** No node may be running: a node that still has the old key in its environment could not decrypt anything any more. */
 async function rotateOnServer(url: string, { oldKey, newKey, endTokens = false, onStep = () => {} }: RotateOptions): Promise<Rotated> {
   if (oldKey === null)
     throw new MaintenanceProblem('SWITCHYARD_SECRET_KEY is required for a PostgreSQL store: set it to the key that the nodes use.')
@@ -138,7 +138,7 @@ export async function migrateStore({ secretKey, newKey, ...options }: MigrateOpt
       'With PostgreSQL, SWITCHYARD_SECRET_KEY is required: the key that encrypts stored secrets, the same on every node. Generate one with `switchyard rotate-key --generate`, save it, set the variable, and run this again.',
     )
   }
-  return inWords(async () => {
+  return reportProblems(async () => {
     const migration = await import('../store-migration/migrate-store.ts')
     const oldKeys = [...(secretKey === null ? [] : [secretKey]), ...keysBeside(options.path)]
     return migration.migrateStore({ ...options, oldKeys, newKey: key })
@@ -147,15 +147,15 @@ export async function migrateStore({ secretKey, newKey, ...options }: MigrateOpt
 
 /** Removes the migration mark, so that a service can start on the file again. Returns false if there was no mark. */
 export async function undoMigration(path: string): Promise<boolean> {
-  return inWords(async () => (await import('../store-migration/migrate-store.ts')).undoMigration(path))
+  return reportProblems(async () => (await import('../store-migration/migrate-store.ts')).undoMigration(path))
 }
 
-/** Without a login. */
+/** Returns the address without credentials. */
 export function placeOfServer(url: string): string {
   return describeAddress(parsePostgresAddress(url))
 }
 
-/** A look at a server that no service answers for: only read, and no node is added. Null nodes: there is no schema yet. */
+/** Inspects a server directly, for when no service responds. It only reads and registers no node. `nodes` is null if there is no schema yet. */
 export async function inspectServer(url: string): Promise<{ facts: ServerFacts; nodes: Pick<NodeSummary, 'name' | 'version'>[] | null }> {
   const [{ Database }, { serverFacts }] = await Promise.all([
     import('../store/postgres/session/database.ts'),
@@ -175,13 +175,13 @@ export async function inspectServer(url: string): Promise<{ facts: ServerFacts; 
   }
 }
 
-/** A look at a file that is only read: a backup, or the store of a service that does not run. Undefined: not over by then. */
+/** Inspects a backup, or the store of a service that is not running, without writing to it. Returns undefined if the deadline passes first. */
 export function inspectStoreFile(path: string, deadlineMs: number): Promise<StoreInspection | undefined> {
   if (!existsSync(path)) throw new MaintenanceProblem(`The file ${path} does not exist.`)
   return inspectSqlite(path, deadlineMs)
 }
 
-/** Whether a service runs on the store of this path, on this machine. */
+/** Whether a service on this machine is using the store at this path. */
 export function isStoreInUse(path: string): boolean {
   return existsSync(`${path}.lock`) && isLocked(path)
 }
@@ -193,7 +193,7 @@ function openStore(path: string, key: string): Promise<SqliteStore> {
 /** Compared by name, so that commands other than migrate-store need not load the modules that throw them, such as PostgreSQL's driver. */
 const MIGRATION_PROBLEMS = new Set(['MigrationProblem', 'MigrationTargetProblem', 'SchemaProblem'])
 
-async function inWords<T>(work: () => Promise<T>): Promise<T> {
+async function reportProblems<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -206,7 +206,7 @@ async function inWords<T>(work: () => Promise<T>): Promise<T> {
     ) {
       throw new MaintenanceProblem((error as Error).message, { cause: error })
     }
-    // An error of the server: a right that is missing, a disk that is full.
+    // An error of the server, such as a missing privilege or a full disk.
     if ((error as { severity?: string }).severity !== undefined)
       throw new MaintenanceProblem(`PostgreSQL returned an error: ${(error as Error).message}.`, { cause: error })
     throw error

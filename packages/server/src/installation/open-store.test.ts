@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreUnavailable } from '../store/store.ts'
-import { StartProblem, waitedFor } from './open-store.ts'
+import { retryWhileUnavailable, StartProblem } from './open-store.ts'
 
 function listening() {
   const lines: string[] = []
@@ -24,14 +24,14 @@ test('a store that answers later is waited for, and that is said once', async ()
     if (++tries < 3) throw away('ECONNREFUSED')
     return 'opened'
   }
-  assert.equal(await waitedFor(open, 'db:5432/x', { log, waitMs: 10_000 }), 'opened')
+  assert.equal(await retryWhileUnavailable(open, 'db:5432/x', { log, waitMs: 10_000 }), 'opened')
   assert.deepEqual(lines, ['the store does not respond yet: retrying for up to 10 s', 'connected to the store'])
 })
 
 test('one that does not answer in time is a problem', async () => {
   const { log } = listening()
   await assert.rejects(
-    waitedFor(() => Promise.reject(away()), 'db:5432/x', { log, waitMs: 20 }),
+    retryWhileUnavailable(() => Promise.reject(away()), 'db:5432/x', { log, waitMs: 20 }),
     StoreUnavailable,
   )
 })
@@ -40,7 +40,7 @@ test('a wrong password and a database that there is not are told at once', async
   for (const code of ['28P01', '3D000']) {
     const { lines, log } = listening()
     await assert.rejects(
-      waitedFor(() => Promise.reject(away(code)), 'db:5432/x', { log, waitMs: 60_000 }),
+      retryWhileUnavailable(() => Promise.reject(away(code)), 'db:5432/x', { log, waitMs: 60_000 }),
       StoreUnavailable,
     )
     assert.deepEqual(lines, [])
@@ -54,7 +54,7 @@ test('what is not a matter of the network is not tried again', async () => {
     tries++
     return Promise.reject(new TypeError('a bug'))
   }
-  await assert.rejects(waitedFor(open, 'db:5432/x', { log, waitMs: 60_000 }), TypeError)
+  await assert.rejects(retryWhileUnavailable(open, 'db:5432/x', { log, waitMs: 60_000 }), TypeError)
   assert.equal(tries, 1)
 })
 
@@ -65,5 +65,5 @@ test('a signal to stop ends the waiting', async () => {
     setImmediate(() => stop.abort())
     return Promise.reject(away())
   }
-  await assert.rejects(waitedFor(open, 'db:5432/x', { log, waitMs: 60_000, stopping: stop.signal }), StartProblem)
+  await assert.rejects(retryWhileUnavailable(open, 'db:5432/x', { log, waitMs: 60_000, stopping: stop.signal }), StartProblem)
 })

@@ -1,5 +1,5 @@
-// Opens the store that the settings name, whichever it is, and says in words what keeps it from being opened. Beside
-// maintenance.ts the only file that names an adapter: nothing outside may know which of them runs. A login is never quoted.
+// Opens the store from the settings, and reports problems in words. Only this file and maintenance.ts refer to the store adapters;
+// nothing else may know which of them is used. Credentials are never quoted.
 
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
@@ -15,7 +15,7 @@ import { type Backups, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { VERSION } from '../version.ts'
 
-/** What cannot be started for a reason that a person can mend. */
+/** The service cannot start, for a reason that a person can fix. */
 export class StartProblem extends Error {
   override name = 'StartProblem'
 }
@@ -24,19 +24,19 @@ export { StoreProblem }
 
 export interface OpenedStore {
   store: Store & {
-    /** Where schedule time starts: see clock.ts. */
+    /** The start of schedule time; see clock.ts. */
     scheduleStartMs: number
     useClock(clock: Clock): void
   }
-  /** Of a store that is a file. */
+  /** The path of a SQLite store; null with PostgreSQL. */
   path: string | null
-  /** Where it is, as people read it: a path, or hosts and database without the login. */
+  /** The address of the store for people: a path, or hosts and database without credentials. */
   place: string
-  /** Where the key that opens stored secrets is; null: in the environment. */
+  /** The path of the file with the secret key; null if the key is in the environment. */
   keyPath: string | null
-  /** Null where the store is backed up with tools of its own. */
+  /** Null with PostgreSQL, which has its own backup tools. */
   backups: Backups | null
-  /** What this process is called among the nodes. */
+  /** The name of this node. */
   nodeName: string
 }
 
@@ -44,20 +44,20 @@ export interface OpenOptions {
   log: Pick<Log, 'info' | 'warn' | 'error'>
   onState: (problem: string | null) => void
   onCommit: (commitMs: number, commands: number) => void
-  /** Of a store that is a server: told of every statement. */
+  /** With PostgreSQL: called for every round trip. */
   onTrip?: () => void
-  /** How long a database that does not answer yet is waited for. */
+  /** How long to wait for a database that does not respond at startup. */
   waitMs?: number
-  /** Ends the waiting. */
+  /** Aborts the wait. */
   stopping?: AbortSignal | undefined
 }
 
-/** A database that is started together with its nodes needs about this long, recovery after a crash included. */
+/** A database that is started together with the nodes needs about this long, including recovery after a crash. */
 const WAIT_MS = 60_000
-const AGAIN_MS = 1_000
+const RETRY_EVERY_MS = 1_000
 
-/** What the server says of the login or the database: waiting does not mend it. */
-const NOT_MENDED_BY_WAITING = new Set(['28000', '28P01', '3D000', '42501'])
+/** SQLSTATE codes for wrong credentials, a missing database and missing privileges, which waiting does not fix. */
+const PERMANENT_ERRORS = new Set(['28000', '28P01', '3D000', '42501'])
 
 export async function openStore(config: Config, options: OpenOptions): Promise<OpenedStore> {
   try {
@@ -92,7 +92,7 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
         'Generate one with `switchyard rotate-key --generate` or `openssl rand -base64 32`, and keep it with your other secrets.',
     )
   }
-  // Loaded only now: an installation on SQLite does not read the driver.
+  // Imported only here, so that an installation with SQLite does not load the PostgreSQL driver.
   const [{ createPostgresStore }, { SchemaProblem }] = await Promise.all([
     import('../store/postgres/store.ts'),
     import('../store/postgres/schema/migrate.ts'),
@@ -104,7 +104,7 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   const open = () =>
     createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onTrip, onTrouble })
   try {
-    const store = await waitedFor(open, place, options)
+    const store = await retryWhileUnavailable(open, place, options)
     return { store, path: null, place, keyPath: null, backups: null, nodeName }
   } catch (error) {
     if (error instanceof StoreUnavailable) throw new StartProblem(`Cannot use the store at ${place}: ${error.message}.`, { cause: error })
@@ -113,13 +113,13 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   }
 }
 
-/** Where several run on one machine, the port tells them apart. */
+/** The port distinguishes several nodes on one machine. */
 function nodeNameOf(port: number): string {
   return `${hostname()}:${port === 0 ? process.pid : port}`
 }
 
-/** Compose and Kubernetes start the database and the nodes at once: a node that comes first waits, and says so once. */
-export async function waitedFor<T>(
+/** Compose and Kubernetes start the database and the nodes at the same time. A node that is ready first waits, and logs this once. */
+export async function retryWhileUnavailable<T>(
   open: () => Promise<T>,
   place: string,
   options: Pick<OpenOptions, 'log' | 'waitMs' | 'stopping'>,
@@ -133,30 +133,30 @@ export async function waitedFor<T>(
       return opened
     } catch (error) {
       const leftMs = untilMs - performance.now()
-      if (!(error instanceof StoreUnavailable) || !isMendedByWaiting(error) || leftMs <= 0) throw error
+      if (!(error instanceof StoreUnavailable) || !isTemporary(error) || leftMs <= 0) throw error
       if (nth === 1)
         log.warn(
           { store: place, problem: error.message },
           `the store does not respond yet: retrying for up to ${Math.round(waitMs / 1_000)} s`,
         )
-      await pause(Math.min(AGAIN_MS, leftMs), stopping)
+      await sleep(Math.min(RETRY_EVERY_MS, leftMs), stopping)
     }
   }
 }
 
-/** False where every host has an answer that only a person can change: a wrong password, a database that there is not. */
-function isMendedByWaiting({ cause }: Error): boolean {
+/** Returns false if every host reports an error that only a person can fix, such as a wrong password or a missing database. */
+function isTemporary({ cause }: Error): boolean {
   const errors: readonly unknown[] = cause instanceof AggregateError ? cause.errors : cause === undefined ? [] : [cause]
-  return errors.length === 0 || !errors.every((error) => NOT_MENDED_BY_WAITING.has((error as { code?: string }).code ?? ''))
+  return errors.length === 0 || !errors.every((error) => PERMANENT_ERRORS.has((error as { code?: string }).code ?? ''))
 }
 
-/** What the server has against the schema being made or used, such as a role that may not create one. */
+/** Converts an error of the server, such as a missing privilege to create the schema, to StartProblem. Returns other errors unchanged. */
 function serverProblem(error: unknown, place: string): unknown {
   const { severity, message } = error as { severity?: string; message: string }
   return severity === undefined ? error : new StartProblem(`Cannot open the store at ${place}: ${message}.`, { cause: error })
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer)

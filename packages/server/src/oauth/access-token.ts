@@ -1,6 +1,6 @@
-// Access tokens: JWTs that the service signs and alone reads. A token tells which application got it and by which of its
-// keys; what it is good for is looked up in the configuration at every use, so that a revocation, a removed key or another
-// source takes effect with the next request. Only the reading of the signature is remembered.
+// Access tokens: JWTs that the service signs and that only the service reads. A token contains the application and the fingerprint
+// of the key that it was issued for. The sources that it may send to are looked up in the configuration at every use, so that a
+// revocation, a removed key or a change of the sources takes effect with the next request. Only verified signatures are cached.
 
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
@@ -14,24 +14,24 @@ import { createSigningKey, SIGNING_ALGORITHM } from './signing-key.ts'
 export const TOKEN_LIFE_S = 86_400
 export const SCOPE = 'tracking_api:write'
 
-/** The tracking API of this installation, by whatever address it is reached: only its own key signs for it. */
+/** The tracking API of this installation, whatever its address: tokens are signed with a key that only this installation has. */
 const AUDIENCE = 'tracking_api'
-/** RFC 9068, so that nothing else that this key may ever sign is taken for an access token. */
+/** From RFC 9068, so that nothing else that may be signed with this key passes as an access token. */
 const TYPE = 'at+jwt'
 const MAX_TOKEN_LENGTH = 4_096
-/** Some 300 bytes each. */
-const REMEMBERED = 10_000
+/** About 300 bytes each. */
+const MAX_CACHED = 10_000
 
 export interface AccessTokens {
   issue(app: OAuthApp, key: OAuthKey, issuer: string): Promise<string>
-  /** The sources that a token is good for; null for one that is not good. Rejects when the store cannot be asked for the key. */
+  /** Returns the ids of the sources that a token may send to, or null if it is invalid. Rejects if the store cannot provide the signing key. */
   sourcesOf(token: string): Promise<ReadonlySet<string> | null>
 }
 
-/** What a token says, once its signature has been checked. */
+/** The content of a token whose signature was verified. */
 interface Grant {
   appId: string
-  /** Of the key that the assertion was signed with. */
+  /** The fingerprint of the key that the assertion was signed with. */
   keyFingerprint: string
   issuedAtMs: number
   expiresAtMs: number
@@ -40,17 +40,17 @@ interface Grant {
 export interface AccessTokenParts {
   store: Pick<Store, 'configuration' | 'secrets'>
   clock: Clock
-  /** How many tokens are remembered. */
-  remembered?: number
+  /** The maximum number of tokens in the cache. */
+  maxCached?: number
 }
 
-export function createAccessTokens({ store, clock, remembered = REMEMBERED }: AccessTokenParts): AccessTokens {
+export function createAccessTokens({ store, clock, maxCached = MAX_CACHED }: AccessTokenParts): AccessTokens {
   const signingKey = createSigningKey(store)
-  const grants = new LruCache<Grant>(remembered)
+  const grants = new LruCache<Grant>(maxCached)
   const rightsOf = createRights()
 
   async function grantOf(token: string): Promise<Grant | null> {
-    // By its hash, so that tokens do not lie about in memory.
+    // Cached by hash, so that tokens are not kept in memory.
     const hash = createHash('sha256').update(token).digest('base64url')
     const known = grants.get(hash)
     if (known !== undefined) return known
@@ -85,8 +85,8 @@ export function createAccessTokens({ store, clock, remembered = REMEMBERED }: Ac
     async issue(app, key, issuer) {
       const { id, privateKey } = await signingKey()
       const nowMs = clock.wallMs()
-      // With milliseconds, and not before the last revocation even if the clock was set back: a client whose token was
-      // revoked asks for the next one at once, and that one is good.
+      // With milliseconds, and never before the last revocation, even if the clock was set back: a client whose token was revoked
+      // requests a new one immediately, and that one must be valid.
       const issuedAtMs = Math.max(nowMs, app.revokedBeforeMs ?? 0)
       return new SignJWT({ client_id: app.id, scope: SCOPE, key: fingerprintOf(key.publicKeyPem) })
         .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: TYPE, kid: id })
@@ -102,14 +102,14 @@ export function createAccessTokens({ store, clock, remembered = REMEMBERED }: Ac
     async sourcesOf(token) {
       if (token.length > MAX_TOKEN_LENGTH) return null
       const grant = await grantOf(token)
-      // Asked for after the wait: what was changed meanwhile counts.
+      // Read after the await, so that a change in the meantime counts.
       const app = grant === null ? undefined : store.configuration().oauthApps.get(grant.appId)
       if (grant === null || app === undefined) return null
       const nowMs = clock.wallMs()
       const { issuedAtMs, expiresAtMs, keyFingerprint } = grant
       const revokedBeforeMs = app.revokedBeforeMs ?? 0
       if (nowMs >= expiresAtMs || issuedAtMs < revokedBeforeMs) return null
-      // Issued while the clock was ahead: it would outlive revocations.
+      // Issued while the clock was ahead. Such a token would survive revocations.
       if (issuedAtMs > Math.max(nowMs, revokedBeforeMs) + CLOCK_SKEW_MS) return null
       const { keys, sourceIds } = rightsOf(app)
       return keys.has(keyFingerprint) ? sourceIds : null
@@ -122,7 +122,7 @@ interface Rights {
   sourceIds: ReadonlySet<string>
 }
 
-/** An application's lists as sets, made once for each state of it. */
+/** Returns the lists of an application as sets, cached for each version of the application. */
 function createRights(): (app: OAuthApp) => Rights {
   const known = new WeakMap<OAuthApp, Rights>()
   return (app) => {

@@ -1,6 +1,6 @@
-// Who asks for a token: a JWT that the client signed with the private half of one of its application's keys (RFC 7523).
-// Until the signature has been checked, every refusal reads the same, so that nobody learns which client ids and key ids
-// there are; after it, the refusal says what to mend. That an assertion is used once is the endpoint's to see to.
+// Client authentication: a JWT that the client signed with the private key of one of its application's keys (RFC 7523).
+// Until the signature is verified, every error is the same, so that nobody learns which client ids and key ids exist. After that,
+// the error says what to fix. The token endpoint makes sure that an assertion is used only once.
 
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
@@ -14,32 +14,32 @@ const MAX_JTI_LENGTH = 255
 
 export type CheckedAssertion =
   | { ok: true; app: OAuthApp; key: OAuthKey; jti: string; expiresAtMs: number }
-  /** `clientId` where the application is known, for the log; `reason` is for the client. */
+  /** `clientId` is set if the application is known, for the log. `reason` is for the client. */
   | { ok: false; clientId: string | null; reason: string }
 
 export interface AssertionContext {
   configuration: Configuration
   nowMs: number
-  /** Whether a URL is the authorization server's, as this client sees it. */
+  /** Whether a URL is the address of the authorization server as this client sees it. */
   isOwnAddress: (url: string) => boolean
 }
 
-const NOT_KNOWN =
+const NOT_AUTHENTICATED =
   'The client assertion is not signed with a key of a known application. Check the client id (sub), the key id (kid), the private key and its algorithm.'
 
 export async function checkAssertion(assertion: string, context: AssertionContext): Promise<CheckedAssertion> {
   const { configuration, nowMs } = context
-  const named = namedIn(assertion)
-  const app = named === null ? undefined : configuration.oauthApps.get(named.clientId)
-  if (named === null || app === undefined) return { ok: false, clientId: null, reason: NOT_KNOWN }
-  const refused = (reason: string): CheckedAssertion => ({ ok: false, clientId: app.id, reason })
-  const key = app.keys.find(({ id }) => id === named.keyId)
-  if (key === undefined) return refused(NOT_KNOWN)
+  const claimed = claimedIds(assertion)
+  const app = claimed === null ? undefined : configuration.oauthApps.get(claimed.clientId)
+  if (claimed === null || app === undefined) return { ok: false, clientId: null, reason: NOT_AUTHENTICATED }
+  const rejected = (reason: string): CheckedAssertion => ({ ok: false, clientId: app.id, reason })
+  const key = app.keys.find(({ id }) => id === claimed.keyId)
+  if (key === undefined) return rejected(NOT_AUTHENTICATED)
   const { publicKey, algorithm } = verifierOf(key)
   let claims: JWTPayload
   try {
     const verified = await jwtVerify(assertion, publicKey, {
-      // The one that the key is for. Which of several is not the sender's to say.
+      // Only the algorithm of the key. The sender must not choose it.
       algorithms: [algorithm],
       currentDate: new Date(nowMs),
       clockTolerance: CLOCK_SKEW_MS / 1000,
@@ -48,15 +48,15 @@ export async function checkAssertion(assertion: string, context: AssertionContex
     claims = verified.payload
   } catch (error) {
     if (!(error instanceof errors.JOSEError)) throw error
-    return refused(reasonOf(error))
+    return rejected(reasonOf(error))
   }
   const problem = claimsProblem(claims, app, context)
-  if (problem !== null) return refused(problem)
+  if (problem !== null) return rejected(problem)
   return { ok: true, app, key, jti: claims.jti as string, expiresAtMs: Math.ceil((claims.exp as number) * 1000) }
 }
 
-/** Who an assertion says it is of. Nothing of it is believed yet. */
-function namedIn(assertion: string): { clientId: string; keyId: string } | null {
+/** Reads the client id and key id that an assertion claims, without verifying them. */
+function claimedIds(assertion: string): { clientId: string; keyId: string } | null {
   try {
     const { kid } = decodeProtectedHeader(assertion)
     const { sub } = decodeJwt(assertion)
@@ -68,9 +68,9 @@ function namedIn(assertion: string): { clientId: string; keyId: string } | null 
 
 function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: JWTPayload, app: OAuthApp, context: AssertionContext): string | null {
   const { nowMs, isOwnAddress } = context
-  if (sub !== app.id) return NOT_KNOWN
+  if (sub !== app.id) return NOT_AUTHENTICATED
   if (iss !== app.id && !(typeof iss === 'string' && isOwnAddress(iss))) return 'The claim iss must be the client id.'
-  // One audience: an assertion that others would take too could be used here by them.
+  // Exactly one audience: another server that accepts the assertion could use it here.
   const [audience, ...others] = Array.isArray(aud) ? aud : [aud]
   if (typeof audience !== 'string' || others.length > 0 || !isOwnAddress(audience)) {
     return 'The claim aud must be the address of this authorization server: http(s)://HOST/oauth2, where HOST is the host that the request was sent to. Behind a proxy that changes the host, set SWITCHYARD_TRUSTED_PROXIES.'
@@ -89,7 +89,7 @@ function reasonOf(error: errors.JOSEError): string {
     const claim = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'nbf'].find((name) => name === error.claim)
     if (claim !== undefined) return `The claim ${claim} is missing or invalid.`
   }
-  return NOT_KNOWN
+  return NOT_AUTHENTICATED
 }
 
 interface Verifier {
@@ -97,7 +97,7 @@ interface Verifier {
   algorithm: AssertionAlgorithm
 }
 
-/** Parsed once for as long as the configuration holds the key. */
+/** Cached for as long as the configuration contains the key. */
 const verifiers = new WeakMap<OAuthKey, Verifier>()
 
 function verifierOf(key: OAuthKey): Verifier {

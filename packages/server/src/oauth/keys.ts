@@ -1,6 +1,6 @@
-// Public keys of OAuth applications: which are taken, in which form they are kept, and which signatures they check. One
-// judge for the control API, which takes them in, and the token endpoint, which uses them. A private key is never kept,
-// derived from or quoted: what is wrong is told without a piece of what was given.
+// Public keys of OAuth applications: which keys are accepted, in which form they are stored, and which signature algorithm each is
+// for. Shared by the control API, which accepts them, and the token endpoint, which uses them. A private key is never stored, used
+// to derive the public key, or quoted. Error messages contain nothing of what was sent.
 
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 
@@ -10,18 +10,19 @@ export type ParsedKey = { ok: true; pem: string } | { ok: false; problem: string
 
 export const MAX_KEY_LENGTH = 4_096
 const MIN_RSA_BITS = 2_048
-/** More is slow to check and no safer in practice. */
+/** Larger keys are slow to verify and no safer in practice. */
 const MAX_RSA_BITS = 8_192
-/** With 1 anybody signs, an even one is none, and one as long as the key makes checking slow. Nearly every key has 65537. */
+/** With the exponent 1 anyone can forge signatures, even exponents are invalid, and very large ones make verification slow. Nearly every key has 65537. */
 const isUsualExponent = (exponent = 0n): boolean => exponent >= 3n && exponent < 2n ** 64n && exponent % 2n === 1n
 
 const FORM = 'must be a single public key in PEM format, beginning with -----BEGIN PUBLIC KEY-----'
 const KINDS = `must be an RSA key of ${MIN_RSA_BITS} to ${MAX_RSA_BITS} bits with a common exponent such as 65537, an EC key on the curve P-256, or an Ed25519 key`
 const ONE_KEY = /^\s*-----BEGIN ((?:RSA )?PUBLIC KEY)-----\s[A-Za-z0-9+/=\s]+-----END \1-----\s*$/
 
-/** The key as it is kept, in one form whatever it came in; or what is wrong, completing "The field …". */
+/** Returns the key in the form in which it is stored, or the problem as the end of a sentence that begins with the field. */
 export function parsePublicKey(text: string): ParsedKey {
-  // Node.js would take one and derive the public half; but who sends it believes that it is kept, and where it went it is known.
+  // Node.js would accept it and derive the public key. It is rejected because a private key that was sent over the network is compromised, and
+  // because the sender would believe that it is stored.
   if (/PRIVATE\s+KEY/i.test(text)) {
     return {
       ok: false,
@@ -39,7 +40,7 @@ export function parsePublicKey(text: string): ParsedKey {
   return { ok: true, pem: key.export({ type: 'spki', format: 'pem' }).toString() }
 }
 
-/** The one algorithm that a key is good for; null for keys that are not taken. */
+/** Returns the algorithm that a key is used with, or null if the key is not accepted. */
 export function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails: details = {} }: KeyObject): AssertionAlgorithm | null {
   switch (asymmetricKeyType) {
     case 'rsa': {
@@ -55,7 +56,7 @@ export function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails: details =
   }
 }
 
-/** Names a key by what it is, so that another key under the same id is another. */
+/** Identifies a key by its content, so that a different key with the same id has a different fingerprint. */
 export function fingerprintOf(publicKeyPem: string): string {
   return createHash('sha256')
     .update(createPublicKey(publicKeyPem).export({ type: 'spki', format: 'der' }))

@@ -1,4 +1,4 @@
-// A map that holds so many entries and forgets the one that was not used for longest.
+// A map with a maximum number of entries that evicts the least recently used one.
 
 export class LruCache<T> {
   readonly #entries = new Map<string, T>()
@@ -15,7 +15,7 @@ export class LruCache<T> {
   get(key: string): T | undefined {
     const value = this.#entries.get(key)
     if (value === undefined) return undefined
-    // A map keeps the order of insertion: what was used is put in anew.
+    // A Map keeps insertion order, so inserting the entry again makes it the most recently used one.
     this.#entries.delete(key)
     this.#entries.set(key, value)
     return value

@@ -529,7 +529,7 @@ test('tokens that were got with a key end with it, also when another takes its i
 
 test('a token that was forgotten is read again', async (t) => {
   const { store, app, clock, sourceId } = await startRig(t)
-  const tokens = createAccessTokens({ store, clock: { wallMs: () => clock.nowMs, scheduleMs: () => clock.nowMs }, remembered: 2 })
+  const tokens = createAccessTokens({ store, clock: { wallMs: () => clock.nowMs, scheduleMs: () => clock.nowMs }, maxCached: 2 })
   const all = await Promise.all(Array.from({ length: 5 }, () => tokens.issue(app, KEYS[0] as (typeof KEYS)[0], 'http://x/oauth2')))
   for (let round = 0; round < 2; round++) {
     for (const token of all) assert.deepEqual(await tokens.sourcesOf(token), new Set([sourceId]))

@@ -1,6 +1,6 @@
-// OAuth 2.0 for the tracking API: the token endpoint, and the check of tokens that ingest is given. An application proves
-// who it is with a signed assertion, each good for one token. The rest of RFC 6749 (users, redirects, refresh tokens) has no
-// place here: the clients are servers.
+// OAuth 2.0 for the tracking API: the token endpoint, and the validation of access tokens for ingest. An application
+// authenticates with a signed assertion; each assertion can be used for one token. The rest of RFC 6749 (users, redirects,
+// refresh tokens) is not needed, because the clients are servers.
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -21,35 +21,35 @@ export interface OAuthDeps {
 }
 
 export interface OAuth {
-  /** Adds the token endpoint. */
+  /** Registers the token endpoint. */
   register(app: FastifyInstance): Promise<void>
-  /** The ids of the sources that an access token is good for; null for a token that is not good. */
+  /** Returns the ids of the sources that an access token may send to, or null if the token is invalid. */
   sourcesOf(token: string): Promise<ReadonlySet<string> | null>
 }
 
 const PREFIX = '/oauth2'
 const TOKEN_PATH = '/token'
 const HEADERS = { 'cache-control': 'no-store', pragma: 'no-cache', 'x-content-type-options': 'nosniff' }
-/** An assertion signed with the largest key that is taken has some 2 KB. */
+/** An assertion signed with the largest accepted key has about 2 KB. */
 const MAX_BODY_BYTES = 16 * 1024
 const RETRY_AFTER_SECONDS = 1
-/** Beyond the time when it is refused for its age: for a clock that is set back. */
-const REMEMBER_MS = 60 * 60 * 1_000
-/** The same refusal of the same application is in the log once in this time. */
-const TELL_EVERY_MS = 60_000
-const TOLD = 1_000
-const USED_BEFORE = 'The client assertion was already used. Create a new one with a unique jti for every request.'
+/** How long a used assertion is remembered after it has expired, in case the clock is set back. */
+const REMEMBER_EXPIRED_MS = 60 * 60 * 1_000
+/** The same rejection of the same application is logged at most once in this time. */
+const LOG_EVERY_MS = 60_000
+const MAX_LOGGED = 1_000
+const ALREADY_USED = 'The client assertion was already used. Create a new one with a unique jti for every request.'
 
 export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth {
   const tokens = createAccessTokens({ store, clock })
-  const told = new LruCache<number>(TOLD)
+  const loggedAtMs = new LruCache<number>(MAX_LOGGED)
 
-  /** Not for every request: a client id is no secret, and whoever knows one could fill the log with it. */
-  function tell(request: FastifyRequest, clientId: string, reason: string): void {
-    const [what, nowMs] = [`${clientId} ${reason}`, clock.scheduleMs()]
-    const toldAtMs = told.get(what)
-    if (toldAtMs !== undefined && nowMs - toldAtMs < TELL_EVERY_MS) return
-    told.set(what, nowMs)
+  /** Does not log every request: a client id is not secret, and anyone who knows one could flood the log. */
+  function logRejection(request: FastifyRequest, clientId: string, reason: string): void {
+    const [key, nowMs] = [`${clientId} ${reason}`, clock.scheduleMs()]
+    const lastMs = loggedAtMs.get(key)
+    if (lastMs !== undefined && nowMs - lastMs < LOG_EVERY_MS) return
+    loggedAtMs.set(key, nowMs)
     request.log.warn({ clientId, reason }, 'a request for an access token was rejected')
   }
 
@@ -62,8 +62,8 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
       isOwnAddress: (url) => isAddressOf(url, host),
     })
     if (!checked.ok) {
-      // Only of applications that there are: what strangers send would fill the log.
-      if (checked.clientId !== null) tell(request, checked.clientId, checked.reason)
+      // Only for known applications: otherwise anyone could flood the log.
+      if (checked.clientId !== null) logRejection(request, checked.clientId, checked.reason)
       throw new TokenError('invalid_client', checked.reason)
     }
     const { app, key, jti, expiresAtMs } = checked
@@ -73,10 +73,10 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
         'The parameter client_id does not match the application that signed the client assertion. Send the matching client id or leave the parameter out.',
       )
     }
-    const keepUntilMs = expiresAtMs + CLOCK_SKEW_MS + REMEMBER_MS
+    const keepUntilMs = expiresAtMs + CLOCK_SKEW_MS + REMEMBER_EXPIRED_MS
     if (!(await store.oauth.useAssertion({ appId: app.id, jti, keepUntilMs }, clock.wallMs()))) {
-      tell(request, app.id, USED_BEFORE)
-      throw new TokenError('invalid_client', USED_BEFORE)
+      logRejection(request, app.id, ALREADY_USED)
+      throw new TokenError('invalid_client', ALREADY_USED)
     }
     const access_token = await tokens.issue(app, key, addressOf(protocol, host))
     return { access_token, token_type: 'Bearer', expires_in: TOKEN_LIFE_S, scope: SCOPE }
@@ -110,7 +110,7 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
           scope.route({
             method: 'POST',
             url: TOKEN_PATH,
-            onRequest: async (request, reply) => begin(request, reply),
+            onRequest: async (request, reply) => checkHeaders(request, reply),
             handler: (request) => grant(request),
           })
         },
@@ -120,8 +120,8 @@ export function createOAuth({ store, clock, requestedOrigin }: OAuthDeps): OAuth
   }
 }
 
-/** Before anything of the body is read. */
-function begin({ headers }: FastifyRequest, reply: FastifyReply): void {
+/** Runs before the body is read. */
+function checkHeaders({ headers }: FastifyRequest, reply: FastifyReply): void {
   reply.headers(HEADERS)
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new TokenError('invalid_request', 'The token endpoint does not support Content-Encoding. Send the body uncompressed.', 415)
@@ -144,7 +144,7 @@ function faultOf(error: unknown): TokenError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new TokenError('invalid_request', 'The Content-Type must be application/x-www-form-urlencoded.', 415)
     default:
-      // What anybody can send is no failure of the service, and not in its log.
+      // Anyone can send this. It is not an error of the service, so it is not logged.
       if (statusCode === 400) return new TokenError('invalid_request', 'The body is incomplete.')
       return new TokenError('server_error', 'The service failed unexpectedly. Its log has the details.', 500)
   }

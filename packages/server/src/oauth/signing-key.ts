@@ -1,5 +1,5 @@
-// The key that the service signs access tokens with: made at first use, kept encrypted in the store, the same for every
-// process on it. Nobody outside needs its public half, because only the service reads its tokens.
+// The key that the service signs access tokens with. It is generated at first use, stored encrypted, and shared by all nodes of
+// the store. Nobody else needs the public key, because only the service reads its tokens.
 
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { Store } from '../store/store.ts'
@@ -12,7 +12,7 @@ export interface SigningKey {
   publicKey: KeyObject
 }
 
-/** Asked for at every use; the store is asked once. A failure is not remembered: the store may be back the next time. */
+/** Returns a function that loads the key once and caches it. A failure is not cached, because the store may be available the next time. */
 export function createSigningKey({ secrets }: Pick<Store, 'secrets'>): () => Promise<SigningKey> {
   let opening: Promise<SigningKey> | undefined
   return () => {

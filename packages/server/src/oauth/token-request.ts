@@ -1,5 +1,5 @@
-// A request for a token, read from its form, and how one is refused: RFC 6749's codes, statuses and shape, which are not
-// those of the rest of the service because OAuth clients know only these. No description quotes what was sent.
+// Parses a token request from its form. Errors have the codes, statuses and shape of RFC 6749 instead of those of the other APIs,
+// because OAuth clients only understand these. No error description quotes what was sent.
 
 import { SCOPE } from './access-token.ts'
 
@@ -34,7 +34,7 @@ export class TokenError extends Error {
 
 export interface TokenRequest {
   assertion: string
-  /** As the form names it, which is not necessary. */
+  /** The optional parameter client_id. */
   clientId: string | undefined
 }
 
@@ -45,7 +45,7 @@ export function parseTokenRequest(form: string): TokenRequest {
   for (const name of PARAMETERS) {
     const values = given.getAll(name)
     if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once. Give it once.`)
-    // A parameter without a value counts as left out.
+    // A parameter with an empty value counts as missing.
     if (values[0]) parameters[name] = values[0]
   }
   const { grant_type: grant, client_assertion_type: type, client_assertion: assertion, client_id: clientId, scope } = parameters

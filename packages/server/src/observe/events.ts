@@ -3,7 +3,7 @@
 import type { DeliveryEvents } from '../delivery/events.ts'
 import type { AcceptedEvent, RejectedEvent, SuppressedEvent } from '../ingest/events.ts'
 
-/** What those who watch may want to hear; each hears what it has a method for. */
+/** An observer of events. It receives the events that it has a method for. */
 export interface Watcher extends Partial<DeliveryEvents> {
   accepted?(event: AcceptedEvent): void
   rejected?(event: RejectedEvent): void

@@ -1,5 +1,5 @@
-// The text format of Prometheus, written in pieces with pauses between them: with a thousand destinations it is some seventy
-// thousand lines, and calls are not to wait for all of them. prom-client writes them in one go.
+// Writes the Prometheus text format in chunks and yields to the event loop between them: a thousand destinations can have about
+// seventy thousand lines, and requests must not wait for all of them. prom-client writes everything at once.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Sample } from './histogram.ts'

@@ -1,35 +1,35 @@
-// The live feed across nodes: whoever listens at one of them sees what happens at all. A node tells the others what is listened
-// for at it; they send what fits, in a few small messages a second, and only while somebody listens. What does not fit is
-// counted and told, as at one node. What comes from another node is only ever shown to those who listen.
+// The live feed across nodes: a listener on one node sees the events of all nodes. Each node publishes the filters of its listeners.
+// The other nodes send matching events, in a few small messages per second and only while someone listens. Events that do not fit
+// are counted and reported as dropped. Events from other nodes are only passed to listeners and used for nothing else.
 
 import type { Channel, Nodes } from '../store/store.ts'
 import type { LiveEvent, LiveFeed, LiveFilter, Relay } from './live.ts'
 
 const KEY = 'live'
 const SEND_EVERY_MS = 250
-/** A message of the channel holds some events; those over this go without the content that makes them large. */
+/** A channel message contains several events. Events larger than this are sent without the content of their message. */
 const LARGE_BYTES = 2_000
-/** What may wait for the next message, and so all that is sent in one turn. */
+/** The number of channel messages per interval. It also limits the events that wait for the next interval. */
 const MESSAGES_PER_TURN = 2
 const FIELDS = ['sourceId', 'destinationId', 'type', 'messageId', 'event', 'userId', 'what'] as const
 const EVENTS = new Set(['accepted', 'rejected', 'attempt'])
 const MAX_FILTERS = 100
 const FIELD_CHARACTERS = 200
 
-/** As it is sent: name, keys of the filters that want it, JSON. */
+/** The wire format of an event: name, keys of the matching filters, JSON. */
 type Sent = [event: string, keys: string[], json: string]
 
 export interface LiveRelayOptions {
   live: LiveFeed
   nodes: Nodes
   channel: Channel
-  /** For tests: calls once after so many milliseconds. */
+  /** For tests: calls `run` once after the delay, and returns a function that cancels it. */
   setTimer?: (run: () => void, delayMs: number) => () => void
 }
 
 export class LiveRelay implements Relay {
   readonly #options: Required<LiveRelayOptions>
-  /** By key, what is listened for at other nodes. */
+  /** The filters of listeners on other nodes, by key. */
   #filters = new Map<string, LiveFilter>()
   #waiting: string[] = []
   #waitingBytes = 0
@@ -48,7 +48,7 @@ export class LiveRelay implements Relay {
     if (keys.length === 0) return
     this.#cancel ??= this.#options.setTimer(() => this.#send(), SEND_EVERY_MS)
     const { maxBytes } = this.#options.channel
-    // Asked before it is written out: what will not fit costs nothing more than being counted.
+    // Checked before the event is serialised, so that a dropped event costs no more than counting it.
     const entry = this.#waitingBytes >= maxBytes * MESSAGES_PER_TURN ? null : this.#entry(event, keys, json())
     if (entry === null) {
       for (const key of keys) this.#missed.set(key, (this.#missed.get(key) ?? 0) + 1)
@@ -83,7 +83,7 @@ export class LiveRelay implements Relay {
     live.useRelay(filters.size === 0 ? null : this)
   }
 
-  /** As few messages as hold it all; what was missed goes with the first. */
+  /** Sends the waiting events in as few messages as possible. The first one contains the counts of dropped events. */
   #send(): void {
     this.#cancel = null
     const { channel } = this.#options
@@ -102,7 +102,7 @@ export class LiveRelay implements Relay {
         bytes += own
         count++
       }
-      // Too many filters to name all that missed something: the events are what matters.
+      // Protects against an endless loop. If the counts of dropped events are too large for a message, they are left out: events matter more.
       if (count === 0 && entries.length > 0 && missed === undefined) return
       text += entries.splice(0, count).join(',')
       missed = undefined
@@ -115,12 +115,12 @@ export class LiveRelay implements Relay {
     if (live.listeners === 0) return
     const message = parsed(text)
     if (message === undefined) return
-    for (const [event, keys, json] of message.events) live.hear(keys, { event, json })
+    for (const [event, keys, json] of message.events) live.receive(keys, { event, json })
     for (const [key, count] of message.missed) live.missed(key, count)
   }
 }
 
-/** An event without what makes it large, if it has that. */
+/** Removes the content of the message or the sample from an event. */
 function withoutContent(json: string): string {
   const event = JSON.parse(json) as Record<string, unknown>
   return JSON.stringify({ ...event, ...('message' in event ? { message: null } : {}), ...('sample' in event ? { sample: '' } : {}) })
@@ -134,7 +134,7 @@ function read(value: unknown): [string, LiveFilter][] {
     for (const field of FIELDS) {
       const wanted: unknown = (given as Record<string, unknown>)[field]
       if (wanted === undefined) continue
-      // A filter of a version that knows more of them would show too much.
+      // An invalid field makes the whole filter invalid. Ignoring the field would show too many events.
       if (typeof wanted !== 'string' || wanted.length > FIELD_CHARACTERS) return []
       filter[field] = wanted as never
     }
@@ -167,7 +167,7 @@ function parsed(text: string): Message | undefined {
   return { events, missed }
 }
 
-/** It goes out as it is, as a line of a stream: it must be one line, and JSON. */
+/** The text is sent unchanged as one line of an event stream, so it must be a single line of valid JSON. */
 function isObject(json: string): boolean {
   if (/[\r\n]/.test(json)) return false
   try {

@@ -1,7 +1,7 @@
-// The live feed: what is accepted, refused and attempted, told to those who listen while they listen. It must never slow
-// what it watches: without a listener nothing is done at all, and for a listener at most so many events a second are written
-// out, into a buffer of bounded size. What does not fit is counted and told as `dropped`. Nothing is kept for later. Those who
-// listen at other nodes are a relay's, which is offered the same events: see live-relay.ts.
+// The live feed: streams accepted messages, rejected messages and attempts to listeners. It must never slow down ingest and delivery:
+// without a listener it does nothing, and for each listener the number of events per second and the size of the buffer are limited.
+// Events that do not fit are counted and reported as `dropped`. Nothing is stored. The relay (live-relay.ts) gets the same events
+// for listeners on other nodes.
 
 import { createHash } from 'node:crypto'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
@@ -18,9 +18,9 @@ export interface LiveFilter {
   type?: string | undefined
   messageId?: string | undefined
   event?: string | undefined
-  /** Or the anonymousId. */
+  /** Matches the userId or the anonymousId. */
   userId?: string | undefined
-  /** `failure`: what was rejected, and attempts that failed. */
+  /** `failure` means rejected messages and failed attempts. */
   what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined
 }
 
@@ -32,19 +32,19 @@ export interface LiveEvent {
 
 type Wants = (filter: LiveFilter) => boolean
 
-/** What of an event is counted when it is dropped. */
+/** The kinds by which dropped events are counted. */
 type Kind = 'accepted' | 'rejected' | 'attempt' | 'failed attempt'
 
-/** Takes events to where else they are listened to. */
+/** Forwards events to listeners on other nodes. */
 export interface Relay {
-  /** `json` writes the event out, and is asked for only if somebody wants it. */
+  /** `json` serialises the event. It is only called if a listener wants the event. */
   offer(event: LiveEvent['event'], wants: Wants, json: () => string): void
 }
 
 export interface LiveOptions {
   wallMs: () => number
   maxListeners?: number
-  /** For one token, so that nobody can use up all of them. */
+  /** The maximum for one token, so that nobody can use all of them. */
   maxPerToken?: number
   eventsPerSecond?: number
   bufferEvents?: number
@@ -55,8 +55,8 @@ const MAX_PER_TOKEN = 8
 const EVENTS_PER_SECOND = 500
 const BUFFER_EVENTS = 1_000
 const BUFFER_CHARACTERS = 1024 * 1024
-const TELL_DROPPED_EVERY_MS = 1_000
-/** A larger message is told without its content. */
+const REPORT_DROPPED_EVERY_MS = 1_000
+/** A larger message is sent without its content. */
 const MESSAGE_CHARACTERS = 8 * 1024
 const FIELD_CHARACTERS = 200
 
@@ -74,29 +74,29 @@ export class LiveFeed implements Watcher {
     return this.#listeners.size
   }
 
-  /** What is listened for here, each by a name that is the same on every node. */
+  /** The filters of the listeners on this node, by a key that is the same on every node. */
   get wanted(): Map<string, LiveFilter> {
     return new Map([...this.#listeners].map(({ key, filter }) => [key, filter]))
   }
 
-  /** Null: nobody listens elsewhere. */
+  /** Null if there are no listeners on other nodes. */
   useRelay(relay: Relay | null): void {
     this.#relay = relay
   }
 
-  /** What happened at another node, for those whose filters are named. */
-  hear(keys: readonly string[], event: LiveEvent): void {
+  /** Delivers an event of another node to the listeners whose filters have these keys. */
+  receive(keys: readonly string[], event: LiveEvent): void {
     const nowMs = performance.now()
     const kind = kindOf(event)
     for (const listener of this.#listeners) if (keys.includes(listener.key) && listener.hasRoom(nowMs, kind)) listener.push(event)
   }
 
-  /** Events of another node that did not fit on their way here. */
+  /** Counts events that another node dropped because they did not fit into its messages. */
   missed(key: string, count: number): void {
     for (const listener of this.#listeners) if (listener.key === key) listener.drop(count, null)
   }
 
-  /** Null if the limit of listeners is reached, in all or for this token. Until the iteration is left, or the feed is closed. */
+  /** Returns null if the limit of listeners is reached, in total or for this token. The stream lasts until the iteration is left or the feed is closed. */
   listen(filter: LiveFilter, tokenId: string): AsyncIterable<LiveEvent> | null {
     const { maxListeners = MAX_LISTENERS, maxPerToken = MAX_PER_TOKEN } = this.#options
     const { eventsPerSecond = EVENTS_PER_SECOND, bufferEvents = BUFFER_EVENTS } = this.#options
@@ -115,55 +115,55 @@ export class LiveFeed implements Watcher {
   }
 
   accepted({ content, repeated }: AcceptedEvent): void {
-    if (this.#isUnheard) return
+    if (this.#hasNoListeners) return
     const { sourceId, items } = content
     for (let index = 0; index < items.length; index++) {
       const item = items[index] as JsonObject
       const wants: Wants = (filter) =>
         filter.destinationId === undefined &&
         (filter.what === undefined || filter.what === 'accepted') &&
-        fits(filter.sourceId, sourceId) &&
-        fits(filter.type, item['type']) &&
-        fits(filter.messageId, item['messageId']) &&
-        fitsContent(filter, item)
-      this.#tell('accepted', wants, () => acceptedJson(content, index, item, repeated.includes(index)))
+        matches(filter.sourceId, sourceId) &&
+        matches(filter.type, item['type']) &&
+        matches(filter.messageId, item['messageId']) &&
+        matchesContent(filter, item)
+      this.#emit('accepted', wants, () => acceptedJson(content, index, item, repeated.includes(index)))
     }
   }
 
   rejected({ sourceId, code, messages, sample }: RejectedEvent): void {
-    if (this.#isUnheard) return
-    // What was refused has no destination, and its other fields may be what is wrong with it.
+    if (this.#hasNoListeners) return
+    // A rejected message has no destination, and its other fields may be invalid.
     const wants: Wants = ({ destinationId, type, messageId, event, userId, what, ...filter }) =>
       [destinationId, type, messageId, event, userId].every((each) => each === undefined) &&
       (what === undefined || what === 'rejected' || what === 'failure') &&
-      fits(filter.sourceId, sourceId)
-    this.#tell('rejected', wants, () =>
-      JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: withoutKeys(sample) }),
+      matches(filter.sourceId, sourceId)
+    this.#emit('rejected', wants, () =>
+      JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: redactWriteKeys(sample) }),
     )
   }
 
   attempted(attempt: AttemptEvent): void {
-    if (this.#isUnheard) return
+    if (this.#hasNoListeners) return
     const isFailed = attempt.outcome.verdict !== 'success'
     const wants: Wants = (filter) =>
-      fits(filter.destinationId, attempt.destination.id) &&
+      matches(filter.destinationId, attempt.destination.id) &&
       (filter.what === undefined || filter.what === 'attempt' || (filter.what === 'failure' && isFailed)) &&
       attempt.messages.some(
         (message) =>
-          fits(filter.sourceId, message.sourceId) &&
-          fits(filter.type, message.type) &&
-          fits(filter.messageId, message.messageId) &&
-          fitsSent(filter, message.json),
+          matches(filter.sourceId, message.sourceId) &&
+          matches(filter.type, message.type) &&
+          matches(filter.messageId, message.messageId) &&
+          matchesSent(filter, message.json),
       )
-    this.#tell('attempt', wants, () => attemptJson(attempt), isFailed)
+    this.#emit('attempt', wants, () => attemptJson(attempt), isFailed)
   }
 
-  get #isUnheard(): boolean {
+  get #hasNoListeners(): boolean {
     return this.#listeners.size === 0 && this.#relay === null
   }
 
-  /** Written out once, and only if somebody has room for it. */
-  #tell(event: 'accepted' | 'rejected' | 'attempt', wants: Wants, write: () => string, isFailed = false): void {
+  /** Serialises the event at most once, and only if a listener wants it and has room for it. */
+  #emit(event: 'accepted' | 'rejected' | 'attempt', wants: Wants, write: () => string, isFailed = false): void {
     const nowMs = performance.now()
     const kind = isFailed ? 'failed attempt' : event
     let json: string | undefined
@@ -175,7 +175,7 @@ export class LiveFeed implements Watcher {
   }
 }
 
-/** The same for equal filters on every node. */
+/** Equal filters have the same key on every node. */
 function keyOf({ sourceId, destinationId, type, messageId, event, userId, what }: LiveFilter): string {
   const text = JSON.stringify([sourceId, destinationId, type, messageId, event, userId, what].map((each) => each ?? null))
   return createHash('sha256').update(text).digest('base64url').slice(0, 8)
@@ -186,27 +186,27 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   readonly tokenId: string
   readonly key: string
   readonly #limits: { eventsPerSecond: number; bufferEvents: number }
-  readonly #left: () => void
+  readonly #onEnd: () => void
   #events: LiveEvent[] = []
   #characters = 0
   #secondMs = 0
   #inSecond = 0
   #dropped = 0
   readonly #droppedKinds = { accepted: 0, rejected: 0, attempts: 0, failures: 0 }
-  #toldMs = Number.NEGATIVE_INFINITY
-  #telling: NodeJS.Timeout | undefined
+  #reportedMs = Number.NEGATIVE_INFINITY
+  #reportTimer: NodeJS.Timeout | undefined
   #ended = false
   #waiting: ((result: IteratorResult<LiveEvent>) => void) | null = null
 
-  constructor(filter: LiveFilter, tokenId: string, limits: { eventsPerSecond: number; bufferEvents: number }, left: () => void) {
+  constructor(filter: LiveFilter, tokenId: string, limits: { eventsPerSecond: number; bufferEvents: number }, onEnd: () => void) {
     this.filter = filter
     this.tokenId = tokenId
     this.key = keyOf(filter)
     this.#limits = limits
-    this.#left = left
+    this.#onEnd = onEnd
   }
 
-  /** Asked before an event is written out: what would be dropped costs nothing more than being counted. */
+  /** Called before an event is serialised, so that a dropped event costs no more than counting it. */
   hasRoom(nowMs: number, kind: Kind | null): boolean {
     if (nowMs - this.#secondMs >= 1_000) {
       this.#secondMs = nowMs
@@ -228,16 +228,16 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
       this.#characters -= (this.#events[surplus++] as LiveEvent).json.length
     }
     for (const dropped of this.#events.splice(0, surplus)) this.drop(1, kindOf(dropped))
-    this.#hand()
+    this.#resolveNext()
   }
 
   end(): void {
     if (this.#ended) return
     this.#ended = true
-    clearTimeout(this.#telling)
+    clearTimeout(this.#reportTimer)
     this.#events = []
-    this.#left()
-    this.#hand()
+    this.#onEnd()
+    this.#resolveNext()
   }
 
   [Symbol.asyncIterator](): this {
@@ -248,7 +248,7 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     const waiting = new Promise<IteratorResult<LiveEvent>>((resolve) => {
       this.#waiting = resolve
     })
-    this.#hand()
+    this.#resolveNext()
     return waiting
   }
 
@@ -257,38 +257,38 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     return { done: true, value: undefined }
   }
 
-  /** Null: of which kind they were is not known. */
+  /** `kind` is null if it is not known. */
   drop(count: number, kind: Kind | null): void {
     this.#dropped += count
     const kinds = this.#droppedKinds
     if (kind === 'accepted' || kind === 'rejected') kinds[kind] += count
     else if (kind !== null) kinds.attempts += count
     if (kind === 'failed attempt') kinds.failures += count
-    // Should nothing more come, it is still told.
-    this.#telling ??= setTimeout(() => {
-      this.#telling = undefined
-      this.#hand()
-    }, TELL_DROPPED_EVERY_MS).unref()
+    // Reports the dropped events even if no other event follows.
+    this.#reportTimer ??= setTimeout(() => {
+      this.#reportTimer = undefined
+      this.#resolveNext()
+    }, REPORT_DROPPED_EVERY_MS).unref()
   }
 
-  #hand(): void {
+  #resolveNext(): void {
     const waiting = this.#waiting
     if (waiting === null) return
-    const result = this.#take()
+    const result = this.#nextResult()
     if (result === null) return
     this.#waiting = null
     waiting(result)
   }
 
-  #take(): IteratorResult<LiveEvent> | null {
+  #nextResult(): IteratorResult<LiveEvent> | null {
     if (this.#ended) return { done: true, value: undefined }
     const nowMs = performance.now()
-    if (this.#dropped > 0 && nowMs - this.#toldMs >= TELL_DROPPED_EVERY_MS) {
+    if (this.#dropped > 0 && nowMs - this.#reportedMs >= REPORT_DROPPED_EVERY_MS) {
       const kinds = Object.entries(this.#droppedKinds).filter(([, count]) => count > 0)
       const json = JSON.stringify({ count: this.#dropped, ...Object.fromEntries(kinds) })
       this.#dropped = 0
       Object.assign(this.#droppedKinds, { accepted: 0, rejected: 0, attempts: 0, failures: 0 })
-      this.#toldMs = nowMs
+      this.#reportedMs = nowMs
       return { done: false, value: { event: 'dropped', json } }
     }
     const event = this.#events.shift()
@@ -298,30 +298,30 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
   }
 }
 
-function fits(wanted: string | undefined, value: unknown): boolean {
+function matches(wanted: string | undefined, value: unknown): boolean {
   return wanted === undefined || wanted === value
 }
 
-function fitsContent(
+function matchesContent(
   { event, userId }: LiveFilter,
   { event: itsEvent, userId: itsUser, anonymousId }: Readonly<Record<string, unknown>>,
 ): boolean {
-  return fits(event, itsEvent) && (userId === undefined || userId === itsUser || userId === anonymousId)
+  return matches(event, itsEvent) && (userId === undefined || userId === itsUser || userId === anonymousId)
 }
 
-/** Of a message as it is sent. Most that do not fit are told by a look at the text, which costs less than taking it apart. */
-function fitsSent(filter: LiveFilter, json: string | null): boolean {
+/** Matches a message as it is sent. Searching the text first excludes most messages and is cheaper than parsing them. */
+function matchesSent(filter: LiveFilter, json: string | null): boolean {
   const { event, userId } = filter
   if (event === undefined && userId === undefined) return true
   if (json === null || [event, userId].some((each) => each !== undefined && !json.includes(JSON.stringify(each)))) return false
-  return fitsContent(filter, contentOf(json))
+  return matchesContent(filter, contentOf(json))
 }
 
 function contentOf(json: string | null | undefined): Readonly<Record<string, unknown>> {
   return json == null ? {} : (JSON.parse(json) as Record<string, unknown>)
 }
 
-/** The quotes are not to be found within a string, and an attempt has no objects in it. */
+/** Unescaped quotes cannot occur within a JSON string, and an attempt contains no nested objects, so searching the text is safe. */
 function kindOf({ event, json }: LiveEvent): Kind | null {
   if (event === 'dropped') return null
   return event === 'attempt' && json.includes('"success":false') ? 'failed attempt' : event
@@ -343,7 +343,7 @@ function acceptedJson(content: SegmentContent, index: number, item: JsonObject, 
   return `${summary.slice(0, -1)},"message":${message === null || message.length > MESSAGE_CHARACTERS ? 'null' : message}}`
 }
 
-/** As it goes to webhooks. Null for one that cannot be written, which is delivery's to complain about. */
+/** Returns the message as it is sent to webhooks, or null if it cannot be serialised. Delivery reports that error. */
 function messageJson(content: SegmentContent, index: number): string | null {
   try {
     return JSON.stringify(outboundMessage(content, index))
@@ -353,7 +353,7 @@ function messageJson(content: SegmentContent, index: number): string | null {
 }
 
 function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: AttemptEvent): string {
-  // Read from what was sent: nothing of it is kept for the case that somebody listens.
+  // Parsed from the JSON that was sent, so that nothing extra is kept in memory for possible listeners.
   const content = contentOf(messages[0]?.json)
   const { deliveryId, messageId, sourceId, count, attempt, replay, traceId, url } = about
   return JSON.stringify({
@@ -371,7 +371,7 @@ function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: 
     replay,
     url: redactUrl(url),
     success: outcome.verdict === 'success',
-    // A temporary failure is tried again, within the window.
+    // A temporary failure is retried within the retry window.
     verdict: outcome.verdict,
     status: outcome.status,
     reason: outcome.reason,
@@ -385,7 +385,7 @@ function text(value: unknown): string | null {
   return typeof value === 'string' ? value.slice(0, FIELD_CHARACTERS) : null
 }
 
-/** A call whose write key is not known may hold the right key of another source, or one with a letter missing. */
-function withoutKeys(sample: string): string {
+/** Removes write keys: a request with an unknown write key may contain a valid key of another source, or one with a typo. */
+function redactWriteKeys(sample: string): string {
   return sample.replaceAll(/("writeKey"\s*:\s*")(?:[^"\\]|\\.)*("?)/gi, '$1…$2')
 }

@@ -1,6 +1,6 @@
-// What happens, as lines of the log, with the ids that lead from one to the other. Fields are named one by one, so that no
-// secret gets here with a whole object; docs/reference/logs.md lists them. What is usual is at debug. A stranger can send
-// bad calls as fast as he likes, so of those one line a minute is at info for each source and code, and each is at debug.
+// Writes events to the log, with the ids that connect related lines. Each field is listed explicitly, so that no secret is logged as
+// part of an object; docs/reference/logs.md documents them. Successful operations are logged at debug. Anyone can send invalid
+// requests at any rate, so rejections are logged at info once a minute for each source and code, and individually at debug.
 
 import type { AttemptEvent } from '../delivery/events.ts'
 import type { RejectedEvent } from '../ingest/events.ts'
@@ -55,18 +55,18 @@ function fieldsOf(event: AttemptEvent): object {
 }
 
 function createRejectedLog(log: Log, wallMs: () => number, isDebug: boolean): (event: RejectedEvent) => void {
-  /** By source and code, of which there are few: what was not told at info since the last line that was. */
-  const told = new Map<string, { untilMs: number; messages: number }>()
+  /** By source and code, of which there are few: the messages rejected since the last line at info. */
+  const logged = new Map<string, { untilMs: number; messages: number }>()
   return ({ sourceId, code, messages }) => {
     if (isDebug) log.debug({ sourceId, code, messages }, 'messages were rejected')
     const key = `${sourceId ?? ''} ${code}`
-    const last = told.get(key)
+    const last = logged.get(key)
     const nowMs = wallMs()
     if (last !== undefined && nowMs < last.untilMs && nowMs > last.untilMs - 2 * REJECTED_EVERY_MS) {
       last.messages += messages
       return
     }
     log.info({ sourceId, code, messages: messages + (last?.messages ?? 0) }, 'messages are being rejected')
-    told.set(key, { untilMs: nowMs + REJECTED_EVERY_MS, messages: 0 })
+    logged.set(key, { untilMs: nowMs + REJECTED_EVERY_MS, messages: 0 })
   }
 }

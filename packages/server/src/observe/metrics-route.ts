@@ -1,4 +1,4 @@
-// GET /metrics, and who may read it: it names sources and destinations and tells how much they send.
+// GET /metrics and its access control, which is needed because the metrics contain the names and the traffic of sources and destinations.
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
@@ -6,8 +6,8 @@ import { ApiError, errorBody } from '../errors.ts'
 import { METRICS_CONTENT_TYPE } from './metrics.ts'
 
 /**
- * `token`: with a control token of any role. `local`: open to what was sent on this machine to this machine, else as `token`.
- * `off`: as if there were no such path.
+ * `token` requires a control token of any role. `local` requires no token for requests from this machine, and otherwise is like `token`.
+ * With `off`, the path does not exist.
  */
 export type MetricsAccess = 'open' | 'local' | 'token' | 'off'
 
@@ -28,7 +28,7 @@ export function registerMetrics(app: FastifyInstance, { access, text, authorize 
         .code(401)
         .header('www-authenticate', 'Bearer')
         .send(errorBody(new ApiError('unauthorized')))
-    // Scrapes that come together share one text: however many ask, calls wait for one.
+    // Concurrent scrapes share one text, so that many scrapers delay other requests no more than one does.
     writing ??= text()
       .then((all) => Buffer.from(all))
       .finally(() => {
@@ -39,8 +39,8 @@ export function registerMetrics(app: FastifyInstance, { access, text, authorize 
 }
 
 /**
- * On loopback whoever connects is on this machine, but may speak for somebody who is not: a proxy, which says so, or a browser
- * with a page of a name that was made to point here, and then Host has that name.
+ * On loopback, every client is on this machine, but it may act for someone who is not. A proxy adds a forwarding header. A browser that
+ * shows a page whose domain resolves to this machine (DNS rebinding) sends that domain in the Host header.
  */
 function isLocal({ headers }: IncomingMessage): boolean {
   if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) return false

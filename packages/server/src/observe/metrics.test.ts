@@ -280,11 +280,11 @@ function bookStore(read: () => Promise<LedgerRow[]>): { store: CountsStore; aske
 
 test('several scrapes within a moment read the store once', async () => {
   const { store, asked } = bookStore(async () => [ledger('d')])
-  const reader = new StoreCountsReader(store, { keptMs: 60_000 })
+  const reader = new StoreCountsReader(store, { cacheMs: 60_000 })
   const both = await Promise.all([reader.read(), reader.read()])
   assert.deepEqual([both[0]?.ledger, both[1]?.ledger, (await reader.read())?.ledger], [[ledger('d')], [ledger('d')], [ledger('d')]])
   assert.equal(asked(), 1)
-  const eager = new StoreCountsReader(store, { keptMs: 0 })
+  const eager = new StoreCountsReader(store, { cacheMs: 0 })
   await eager.read()
   await eager.read()
   assert.equal(asked(), 3)
@@ -313,7 +313,7 @@ test('a store that fails is told apart from one that is empty, and asked again t
     if (fails) throw new Error('away')
     return []
   })
-  const reader = new StoreCountsReader(store, { keptMs: 0 })
+  const reader = new StoreCountsReader(store, { cacheMs: 0 })
   assert.equal(await reader.read(), null)
   fails = false
   assert.deepEqual((await reader.read())?.ledger, [])

@@ -1,6 +1,6 @@
-// The metrics as they are kept and served. What happens per message or per attempt only adds to numbers in memory; labels,
-// names and text are made when somebody asks. The number of series is bounded, however many sources and destinations there
-// are (named-series.ts), and what was deleted disappears.
+// Collects and serves the metrics. Work per message or per attempt is limited to adding to numbers in memory; labels, names and text
+// are only created for a scrape. The number of series is bounded, however many sources and destinations there are
+// (named-series.ts), and the series of deleted sources and destinations disappear.
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
@@ -9,7 +9,7 @@ import type { Watcher } from './events.ts'
 import { exposition } from './exposition.ts'
 import { Histogram, type Sample } from './histogram.ts'
 import { METRICS, type Metric, type MetricKey, PROCESS_METRICS } from './metric-table.ts'
-import { CounterOfAll, NamedSeries, OTHER } from './named-series.ts'
+import { CounterWithOther, NamedSeries, OTHER } from './named-series.ts'
 import type { StoreCounts } from './store-counts.ts'
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
@@ -30,11 +30,14 @@ interface DestinationTimes {
 
 type Timed = readonly { destination: string; times: DestinationTimes }[]
 
-/** How many have their own series, and how many destinations have histograms, which are 61 of their 73 lines. This keeps the answer under 1 MB. */
-const MOST_DESTINATIONS = 300
-const MOST_HISTOGRAMS = 70
-const MOST_SOURCES = 50
-/** A destination with a delivery that has waited longer needs attention. */
+/**
+ * How many destinations and sources have their own series, and how many destinations have histograms, which are 61 of their 73 lines. These limits
+ * keep the response under 1 MB.
+ */
+const MAX_DESTINATIONS = 300
+const MAX_HISTOGRAMS = 70
+const MAX_SOURCES = 50
+/** A destination with a delivery that has been pending for longer needs attention. */
 const LONG_PENDING_MS = 60_000
 
 type Snapshot = Partial<Record<MetricKey, Iterable<Sample>>>
@@ -47,14 +50,14 @@ const BREAKER_STATES: readonly BreakerState[] = ['closed', 'open', 'probing']
 
 export class Metrics implements Watcher {
   readonly #names = {
-    destinations: new NamedSeries(MOST_DESTINATIONS),
-    histograms: new NamedSeries(MOST_HISTOGRAMS),
-    sources: new NamedSeries(MOST_SOURCES),
+    destinations: new NamedSeries(MAX_DESTINATIONS),
+    histograms: new NamedSeries(MAX_HISTOGRAMS),
+    sources: new NamedSeries(MAX_SOURCES),
   }
-  /** By destination, or `other`: those without a name. */
+  /** By destination id, or `other` for destinations without their own series. */
   readonly #retried = new Map<string, number>()
   readonly #times = new Map<string, DestinationTimes>()
-  readonly #counters = new Map<string, CounterOfAll>()
+  readonly #counters = new Map<string, CounterWithOther>()
   readonly #sourceTotals = new Map<string, number>()
   readonly #commit = new Histogram(METRICS.commitSeconds.bounds as readonly number[])
   readonly #group = new Histogram(METRICS.groupSize.bounds as readonly number[])
@@ -84,13 +87,13 @@ export class Metrics implements Watcher {
   delivered({ destination, messages, replay, atMs }: DeliveredEvent): void {
     if (replay) return
     const { delivery } = this.#timesOf(destination.id)
-    // A wall clock that was set back would make it less than nothing.
+    // Never negative, even if the wall clock was set back.
     for (const { receivedAtMs } of messages) delivery.observe(Math.max(0, atMs - receivedAtMs) / 1_000)
   }
 
   settled({ destination, retried }: SettledEvent): void {
     if (retried === 0) return
-    const key = this.#names.destinations.keyOf(destination.id, performance.now())
+    const key = this.#names.destinations.labelFor(destination.id, performance.now())
     this.#retried.set(key, (this.#retried.get(key) ?? 0) + retried)
   }
 
@@ -107,10 +110,10 @@ export class Metrics implements Watcher {
     this.#writable = problem === null
   }
 
-  /** In Prometheus' text format. */
+  /** Returns all metrics in the Prometheus text format. */
   async text(sources: MetricSources): Promise<string> {
     const counts = await sources.counts()
-    this.#chooseNames(sources, counts)
+    this.#assignSeries(sources, counts)
     const snapshot: Snapshot = { ...this.#ofProcess(sources, counts !== null), ...(counts === null ? {} : this.#ofStore(sources, counts)) }
     const metrics = Object.entries(METRICS) as [MetricKey, Metric][]
     const own = await exposition(metrics.map(([key, { name, help, type }]) => ({ name, help, type, samples: snapshot[key] ?? [] })))
@@ -129,10 +132,10 @@ export class Metrics implements Watcher {
       names,
     )
     for (const [destination, count] of this.#retried) retried.set(destination, count)
-    const standing = [...states()].filter(({ destinationId }) => destinations.has(destinationId))
+    const known = [...states()].filter(({ destinationId }) => destinations.has(destinationId))
     const inState = (state: BreakerState): Map<string, number> =>
       sums(
-        standing.map(({ destinationId, breaker }) => [destinationId, breaker === state ? 1 : 0] as const),
+        known.map(({ destinationId, breaker }) => [destinationId, breaker === state ? 1 : 0] as const),
         names,
       )
     return {
@@ -143,7 +146,7 @@ export class Metrics implements Watcher {
       deliverySeconds: deliverySamples(timed),
       inFlight: gauge(
         sums(
-          standing.map(({ destinationId, inFlight }) => [destinationId, inFlight] as const),
+          known.map(({ destinationId, inFlight }) => [destinationId, inFlight] as const),
           names,
         ),
       ),
@@ -164,23 +167,23 @@ export class Metrics implements Watcher {
   #ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections }: StoreCounts): Snapshot {
     const known = configuration()
     const names = this.#names
-    const owing = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
-    const sending = sources.filter(({ sourceId }) => known.sources.has(sourceId))
+    const rows = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
+    const sourceRows = sources.filter(({ sourceId }) => known.sources.has(sourceId))
     const now = wallMs()
     const ofLedger = (name: 'owed' | 'delivered' | 'failed' | 'expired' | 'cancelled'): Sample[] =>
       this.#counter(name).samples(
         'destination',
-        owing.map((row) => [row.destinationId, row[name]] as const),
+        rows.map((row) => [row.destinationId, row[name]] as const),
         names.destinations,
       )
     const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed'): Sample[] =>
       this.#counter(name).samples(
         'source',
-        sending.map((row) => [row.sourceId, row[name]] as const),
+        sourceRows.map((row) => [row.sourceId, row[name]] as const),
         names.sources,
       )
     const waits = sums(
-      owing.map(({ destinationId }) => [destinationId, 0] as const),
+      rows.map(({ destinationId }) => [destinationId, 0] as const),
       names.destinations,
     )
     for (const { destinationId, atMs } of oldest) {
@@ -199,7 +202,7 @@ export class Metrics implements Watcher {
       cancelled: ofLedger('cancelled'),
       pending: gauge(
         sums(
-          owing.map((row) => [row.destinationId, row.pending] as const),
+          rows.map((row) => [row.destinationId, row.pending] as const),
           names.destinations,
         ),
       ),
@@ -224,17 +227,17 @@ export class Metrics implements Watcher {
     ).flat()
   }
 
-  #counter(name: string): CounterOfAll {
+  #counter(name: string): CounterWithOther {
     let counter = this.#counters.get(name)
     if (counter === undefined) {
-      counter = new CounterOfAll()
+      counter = new CounterWithOther()
       this.#counters.set(name, counter)
     }
     return counter
   }
 
-  /** Destinations with pending or failing deliveries or recent traffic get series; for sources, traffic is taken from the ledger. */
-  #chooseNames({ configuration, states, wallMs }: MetricSources, counts: StoreCounts | null): void {
+  /** Gives series to destinations that need attention or have recent traffic. For sources, traffic is detected from the counts of the store. */
+  #assignSeries({ configuration, states, wallMs }: MetricSources, counts: StoreCounts | null): void {
     const { sources, destinations } = configuration()
     const nowMs = performance.now()
     const attention = new Set<string>()
@@ -246,16 +249,16 @@ export class Metrics implements Watcher {
     for (const { sourceId, accepted, duplicates, rejected, suppressed } of counts?.sources ?? []) {
       const total = accepted + duplicates + rejected + suppressed
       if (!sources.has(sourceId)) continue
-      if (this.#sourceTotals.get(sourceId) !== total) this.#names.sources.keyOf(sourceId, nowMs)
+      if (this.#sourceTotals.get(sourceId) !== total) this.#names.sources.labelFor(sourceId, nowMs)
       this.#sourceTotals.set(sourceId, total)
     }
-    this.#names.destinations.choose(destinations, attention, nowMs)
-    this.#names.histograms.choose(destinations, attention, nowMs)
-    this.#names.sources.choose(sources, new Set(), nowMs)
+    this.#names.destinations.reassign(destinations, attention, nowMs)
+    this.#names.histograms.reassign(destinations, attention, nowMs)
+    this.#names.sources.reassign(sources, new Set(), nowMs)
   }
 
   #timesOf(destinationId: string): DestinationTimes {
-    const key = this.#names.histograms.keyOf(destinationId, performance.now())
+    const key = this.#names.histograms.labelFor(destinationId, performance.now())
     let times = this.#times.get(key)
     if (times === undefined) {
       const attempts = (): Histogram => new Histogram(METRICS.attemptSeconds.bounds as readonly number[])
@@ -269,7 +272,7 @@ export class Metrics implements Watcher {
   }
 }
 
-/** One sum for each named one, and one for all others, if there are any. */
+/** Returns a sum for each id that has its own series, and one for all others, if there are any. */
 function sums(rows: Iterable<readonly [id: string, value: number]>, names: Pick<NamedSeries, 'has'>): Map<string, number> {
   const found = new Map<string, number>()
   for (const [id, value] of rows) {
@@ -283,15 +286,15 @@ function gauge(found: ReadonlyMap<string, number>): Sample[] {
   return Array.from(found, ([destination, value]) => ({ labels: { destination }, value }))
 }
 
-/** `other` has an info series as well, so that a join with the names drops nothing. */
+/** `other` also has an info series, so that a join with the names does not drop it. */
 function infos(label: string, known: ReadonlyMap<string, { id: string; name: string }>, names: NamedSeries): Sample[] {
   const named = [...known.values()].filter(({ id }) => names.has(id))
   const samples = named.map(({ id, name }) => ({ labels: { [label]: id, name }, value: 1 }))
   return named.length < known.size ? [...samples, { labels: { [label]: OTHER, name: `all other ${label}s` }, value: 1 }] : samples
 }
 
-// Written out destination by destination, as the text is: all at once they would be most of the work, in one go. A
-// histogram is there from its first value on: those of a thousand destinations that are idle would be most of the text.
+// Generators, so that the samples are created in chunks together with the text: creating all at once would block the event loop. A
+// histogram appears with its first value; otherwise those of a thousand idle destinations would be most of the text.
 
 function* attemptSamples(timed: Timed): Generator<Sample> {
   const { name } = METRICS.attemptSeconds
@@ -313,9 +316,9 @@ function* deliverySamples(timed: Timed): Generator<Sample> {
 let ofProcess: Registry | undefined
 
 /**
- * One for the process, however many services it has: what prom-client starts for these is never stopped. Of what it has, only
- * the table's: its percentiles of the event loop's lag begin anew with every scrape, whoever makes it, and have one of ours
- * in their place.
+ * One registry per process, however many services run in it, because the collectors that prom-client starts are never stopped. Only the
+ * metrics in the table are served: prom-client's percentiles of the event loop lag are reset by every scrape, so
+ * switchyard_event_loop_lag_seconds replaces them.
  */
 function processRegistry(): Registry {
   if (ofProcess === undefined) {

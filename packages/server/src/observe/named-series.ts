@@ -1,13 +1,13 @@
-// Which sources or destinations have series of their own in the metrics. A destination with all of them is 73 lines, and Prometheus
-// stores every one, so beyond a limit only those that had traffic lately or need attention are named; the others are added up as
-// one, `other`. A name is kept until its place is needed, so that series do not come and go.
+// Decides which sources or destinations have their own series in the metrics. All series of a destination are 73 lines, and Prometheus
+// stores each of them. So beyond a limit, only those with recent traffic or with problems have their own series; all others are added
+// up under `other`. An id keeps its series until another id needs the slot, so that series do not come and go.
 
 import type { Sample } from './histogram.ts'
 
-/** The label of all those without series of their own. */
+/** The label value for all ids without their own series. */
 export const OTHER = 'other'
 
-const LATELY_MS = 15 * 60 * 1_000
+const RECENT_MS = 15 * 60 * 1_000
 
 export class NamedSeries {
   readonly #most: number
@@ -22,15 +22,15 @@ export class NamedSeries {
     return this.#names.has(id)
   }
 
-  /** Records activity: gives it its own series if there is room. Returns the label under which it is counted. */
-  keyOf(id: string, nowMs: number): string {
+  /** Records activity of an id and gives it its own series if a slot is free. Returns the label value under which it is counted. */
+  labelFor(id: string, nowMs: number): string {
     this.#activeMs.set(id, nowMs)
     if (this.#names.size < this.#most) this.#names.add(id)
     return this.#names.has(id) ? id : OTHER
   }
 
-  /** Chooses again among all. Those that need attention come first, then those with the latest traffic. */
-  choose(known: Pick<ReadonlySet<string>, 'has' | 'size' | 'keys'>, attention: ReadonlySet<string>, nowMs: number): void {
+  /** Reassigns the slots: first to the ids that need attention, then to those with the most recent traffic. */
+  reassign(known: Pick<ReadonlySet<string>, 'has' | 'size' | 'keys'>, attention: ReadonlySet<string>, nowMs: number): void {
     for (const id of this.#names) if (!known.has(id)) this.#names.delete(id)
     for (const id of this.#activeMs.keys()) if (!known.has(id)) this.#activeMs.delete(id)
     if (known.size <= this.#most) {
@@ -38,18 +38,18 @@ export class NamedSeries {
       return
     }
     for (const id of attention) this.#activeMs.set(id, nowMs)
-    const isActive = (id: string): boolean => (this.#activeMs.get(id) ?? Number.NEGATIVE_INFINITY) > nowMs - LATELY_MS
+    const isActive = (id: string): boolean => (this.#activeMs.get(id) ?? Number.NEGATIVE_INFINITY) > nowMs - RECENT_MS
     const latestFirst = (a: string, b: string): number => (this.#activeMs.get(b) ?? 0) - (this.#activeMs.get(a) ?? 0)
-    const wanting = [...attention].filter((id) => known.has(id) && !this.#names.has(id))
+    const urgent = [...attention].filter((id) => known.has(id) && !this.#names.has(id))
     const active = [...this.#activeMs.keys()].filter((id) => isActive(id) && !attention.has(id) && !this.#names.has(id))
-    // The idle ones that were named longest ago are the last in this list, and give up their places first.
-    const leaving = [...this.#names].filter((id) => !attention.has(id)).sort(latestFirst)
-    for (const id of [...wanting, ...active.sort(latestFirst)]) {
+    // Sorted by activity: the ids that have been idle the longest are last and lose their series first.
+    const replaceable = [...this.#names].filter((id) => !attention.has(id)).sort(latestFirst)
+    for (const id of [...urgent, ...active.sort(latestFirst)]) {
       if (this.#names.size >= this.#most) {
-        const last = leaving.at(-1)
-        // An active one does not lose its series to another that is merely active.
+        const last = replaceable.at(-1)
+        // An active id loses its series only to an id that needs attention.
         if (last === undefined || (isActive(last) && !attention.has(id))) continue
-        leaving.pop()
+        replaceable.pop()
         this.#names.delete(last)
       }
       this.#names.add(id)
@@ -58,10 +58,11 @@ export class NamedSeries {
 }
 
 /**
- * A counter of the store, with one series for each name and one for all others. A sum over others would fall when one of them gets
- * its own series, which Prometheus takes for a restart: so `other` adds up what each counted while it had none.
+ * A counter from the store, with one series for each id that has its own and one for all others. The sum over the others would decrease
+ * when one of them gets its own series, and Prometheus would interpret that as a restart. So `other` adds up what each id counted while it
+ * had no series of its own.
  */
-export class CounterOfAll {
+export class CounterWithOther {
   #seen: Map<string, { value: number; isNamed: boolean }> | null = null
   #other = 0
 
@@ -75,7 +76,7 @@ export class CounterOfAll {
       if (isNamed) samples.push({ labels: { [label]: id }, value })
       else others += 1
       const last = before?.get(id)
-      // Counts from before the first scrape are not known.
+      // Increments before the first scrape are unknown and not counted.
       if (before !== null && !(last?.isNamed ?? isNamed)) this.#other += Math.max(0, value - (last?.value ?? 0))
       seen.set(id, { value, isNamed })
     }

@@ -1,6 +1,6 @@
-// The stage that watches: hears what ingest, delivery and the store report, and makes of it the log, the metrics, the counts
-// over time and the live feed. It changes nothing and is asked nothing on the way of a message. What goes wrong in here is
-// logged and goes no further: a message is not refused because it could not be counted.
+// The observability stage: receives the events of ingest, delivery and the store, and turns them into the log, the metrics, the
+// statistics over time and the live feed. It has no influence on how messages are processed. Its own errors are logged and go no
+// further: a message is never rejected because it could not be counted.
 
 import type { FastifyInstance } from 'fastify'
 import type { DeliveryEvents } from '../delivery/events.ts'
@@ -21,7 +21,7 @@ export interface ObserverOptions {
   store: Store
   clock: Clock
   log: Log
-  /** What was counted before there was a store to observe. */
+  /** Created before the store is opened, so that it counts from the beginning. */
   metrics: Metrics
   version: string
 }
@@ -35,7 +35,7 @@ export interface Observer {
     app: FastifyInstance,
     options: { access: MetricsAccess; authorize: MetricsRoute['authorize']; states: MetricSources['states'] },
   ): void
-  /** Before the store is closed: writes what was counted last. */
+  /** Writes the latest counts. Call it before the store is closed. */
   close(): Promise<void>
 }
 
@@ -47,12 +47,12 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
   const relay = nodes === undefined || channel === undefined ? null : new LiveRelay({ live, nodes, channel })
   const watchers: readonly Watcher[] = [createEventLog(log, wallMs), metrics, stats, live]
 
-  function told<K extends 'accepted' | 'rejected' | 'suppressed' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
-    const hearing = watchers.filter((watcher) => watcher[kind] !== undefined)
+  function emitter<K extends 'accepted' | 'rejected' | 'suppressed' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
+    const listening = watchers.filter((watcher) => watcher[kind] !== undefined)
     return (event: Parameters<NonNullable<Watcher[K]>>[0]): void => {
-      for (const watcher of hearing) {
+      for (const watcher of listening) {
         try {
-          ;(watcher[kind] as (heard: typeof event) => void)(event)
+          ;(watcher[kind] as (received: typeof event) => void)(event)
         } catch (err) {
           log.error({ err, kind }, 'an observer failed to process an event')
         }
@@ -61,11 +61,11 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
   }
 
   return {
-    ingest: { onAccepted: told('accepted'), onRejected: told('rejected'), onSuppressed: told('suppressed') },
+    ingest: { onAccepted: emitter('accepted'), onRejected: emitter('rejected'), onSuppressed: emitter('suppressed') },
     delivery: {
-      attempted: told('attempted'),
-      delivered: told('delivered'),
-      settled: told('settled'),
+      attempted: emitter('attempted'),
+      delivered: emitter('delivered'),
+      settled: emitter('settled'),
       breaker: (destination, state) => {
         for (const watcher of watchers) watcher.breaker?.(destination, state)
       },

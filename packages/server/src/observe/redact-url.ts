@@ -1,4 +1,4 @@
-// A URL may carry a password or a token, in its user part or its query: what is logged or shown has neither.
+// A URL may contain a password or a token in its user info or its query string. Both are removed before it is logged or shown.
 
 export function redactUrl(url: string): string {
   try {

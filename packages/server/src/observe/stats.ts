@@ -1,6 +1,6 @@
-// Counts per minute, for the series of GET /api/stats: added up in memory and given to the store every few seconds and at the
-// end. What the store could not take is given again, so nothing is counted twice and, while the process lives, nothing is
-// lost; after a crash the last seconds are missing here, and only here: the books are the store's own.
+// Counts per minute for GET /api/stats. They are added up in memory and written to the store every few seconds and at shutdown. If a
+// write fails, the counts are written again later, so nothing is counted twice, and nothing is lost while the process lives. After
+// a crash, the last seconds are missing from these statistics, but not from the ledger, which the store maintains itself.
 
 import type { AttemptEvent, SettledEvent } from '../delivery/events.ts'
 import type { AcceptedEvent, RejectedEvent, SuppressedEvent } from '../ingest/events.ts'
@@ -16,9 +16,9 @@ export interface StatsOptions {
 
 const FLUSH_EVERY_MS = 5_000
 const MINUTE_MS = 60_000
-/** While the store is away, minutes pile up; beyond this the oldest are let go. */
+/** While the store is unavailable, rows accumulate. Above this number, the oldest are dropped. */
 const MAX_ROWS = 20_000
-/** Some 10 ms of a commit that calls wait for. */
+/** Takes about 10 ms of a commit that other requests wait for. */
 const ROWS_AT_ONCE = 200
 
 class SourceMinute {
@@ -63,10 +63,10 @@ export class Stats implements Watcher {
   readonly #options: StatsOptions
   readonly #timer: NodeJS.Timeout
   #minuteMs = 0
-  /** Those without a known source are counted under an empty name. */
+  /** By source id. Rejections without a known source are counted under the empty string. */
   #sources = new Map<string, SourceMinute>()
   #destinations = new Map<string, DestinationMinute>()
-  /** Not taken by the store yet, by minute, kind and subject; the oldest first. */
+  /** Rows that are not stored yet, by minute, kind and subject; the oldest first. */
   readonly #rows = new Map<string, StatRow & { counts: StatCounts }>()
   #flushing: Promise<void> = Promise.resolve()
 
@@ -107,7 +107,7 @@ export class Stats implements Watcher {
     own.retried += retried
   }
 
-  /** Resolves when everything that was counted before is stored, or could not be for now. */
+  /** Resolves when everything counted so far is stored, or when storing it has failed for now. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(() => this.#write())
     return this.#flushing
@@ -119,7 +119,7 @@ export class Stats implements Watcher {
   }
 
   #source(id: string): SourceMinute {
-    this.#turnMinute()
+    this.#startMinute()
     let own = this.#sources.get(id)
     if (own === undefined) {
       own = new SourceMinute()
@@ -129,7 +129,7 @@ export class Stats implements Watcher {
   }
 
   #destination(id: string): DestinationMinute {
-    this.#turnMinute()
+    this.#startMinute()
     let own = this.#destinations.get(id)
     if (own === undefined) {
       own = new DestinationMinute()
@@ -138,15 +138,15 @@ export class Stats implements Watcher {
     return own
   }
 
-  #turnMinute(): void {
+  #startMinute(): void {
     const nowMs = this.#options.wallMs()
     if (nowMs >= this.#minuteMs && nowMs < this.#minuteMs + MINUTE_MS) return
-    this.#gather()
+    this.#collectRows()
     this.#minuteMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
   }
 
-  /** What the minute has so far becomes rows. */
-  #gather(): void {
+  /** Converts the counts of the current minute to rows. */
+  #collectRows(): void {
     const all: StatCounts = {}
     for (const [id, minute] of this.#sources) {
       const counts = minute.counts()
@@ -174,7 +174,7 @@ export class Stats implements Watcher {
   }
 
   async #write(): Promise<void> {
-    this.#gather()
+    this.#collectRows()
     if (this.#rows.size === 0) return
     const given = [...this.#rows]
     this.#rows.clear()

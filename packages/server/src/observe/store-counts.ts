@@ -1,6 +1,6 @@
-// What a scrape reads from the store: the counts, which are exact and outlive the process. Kept for a moment, so that several
-// scrapers, or one in a hurry, cost one reading; and waited for only so long, so that a store that hangs does not hang the
-// scrape. While one reading is under way there is never a second.
+// Reads the counts for a scrape from the store, where they are exact and survive a restart. The result is cached for a second, so that
+// several scrapers, or a frequent one, cause one read. A deadline keeps a store that hangs from blocking the scrape. There is never
+// more than one read at a time.
 
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, Store } from '../store/store.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
@@ -15,30 +15,30 @@ export interface StoreCounts {
 export type CountsStore = Pick<Store['books'], 'ledger' | 'oldestPending' | 'sourceCounts' | 'rejections'>
 
 export interface StoreCountsOptions {
-  /** How long a reading is good for. */
-  keptMs?: number
+  /** How long a result is cached. */
+  cacheMs?: number
   deadlineMs?: number
 }
 
-const KEPT_MS = 1_000
+const CACHE_MS = 1_000
 const DEADLINE_MS = 2_000
 
 export class StoreCountsReader {
   readonly #store: CountsStore
-  readonly #keptMs: number
+  readonly #cacheMs: number
   readonly #deadlineMs: number
   #reading: Promise<StoreCounts> | null = null
-  #kept: { counts: StoreCounts; untilMs: number } | null = null
+  #cached: { counts: StoreCounts; untilMs: number } | null = null
 
-  constructor(store: CountsStore, { keptMs = KEPT_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {}) {
+  constructor(store: CountsStore, { cacheMs = CACHE_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {}) {
     this.#store = store
-    this.#keptMs = keptMs
+    this.#cacheMs = cacheMs
     this.#deadlineMs = deadlineMs
   }
 
-  /** Null when the store cannot be read, or not in time. */
+  /** Returns null if the store cannot be read before the deadline. */
   async read(): Promise<StoreCounts | null> {
-    if (this.#kept !== null && performance.now() < this.#kept.untilMs) return this.#kept.counts
+    if (this.#cached !== null && performance.now() < this.#cached.untilMs) return this.#cached.counts
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = null
     })
@@ -58,7 +58,7 @@ export class StoreCountsReader {
       store.rejections(),
     ])
     const counts = { ledger, oldest, sources, rejections }
-    this.#kept = { counts, untilMs: performance.now() + this.#keptMs }
+    this.#cached = { counts, untilMs: performance.now() + this.#cacheMs }
     return counts
   }
 }

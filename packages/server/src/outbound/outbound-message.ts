@@ -1,15 +1,15 @@
-// What a stored message looks like on its way to a webhook, as docs/guide/quick-start-receiver.md promises it to receivers. Pure, and
-// on the hot path of every attempt: one object literal per type, so that shapes stay stable, with undefined for what the
-// call did not have (JSON.stringify leaves it out). Signing, batching and sending are delivery's.
+// Builds the JSON that a webhook receives from a stored message, as docs/guide/quick-start-receiver.md documents it for receivers.
+// Pure, and on the hot path of every attempt: there is one object literal per type, so that object shapes stay stable, with
+// undefined for fields that the call did not have (JSON.stringify leaves them out). Delivery does the signing, batching and sending.
 //
-// Only the fields named here leave. A message's other top-level fields are the client's own business and stay behind:
+// Only the fields named here are sent. Other top-level fields of a message are internal to the client and are dropped:
 // `writeKey`, `_metadata`, `version`, `channel`, `projectId`, `options`, `traits` of a track, `properties` of an identify…
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { SegmentContent } from '../store/store.ts'
 import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
 
-/** Throws when there is no message at the index: a duplicate's or a purged one's place is never sent. */
+/** Throws if there is no message at the index. A duplicate or a purged message leaves an empty index, which is never sent. */
 export function outboundMessage(content: SegmentContent, index: number): JsonObject {
   const item = itemAt(content, index)
   const { timestamp, originalTimestamp, sentAt, receivedAt } = messageTimes(content, item)
@@ -61,7 +61,7 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
     case 'screen': {
       const name: unknown = item['name'] ?? undefined
       const category: unknown = item['category'] ?? undefined
-      // A page always has properties, as the documentation promises to receivers. A screen has them only if the call had.
+      // A page always has properties, as documented for receivers. A screen has them only if the call did.
       const properties: unknown = item['properties'] ?? (type === 'page' ? {} : undefined)
       return {
         version: 1,
@@ -117,11 +117,11 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
       }
     }
     default:
-      throw new Error(`A message of the type ${JSON.stringify(type)} was stored, which ingest does not let in.`)
+      throw new Error(`A stored message has the type ${JSON.stringify(type)}, which ingest does not accept.`)
   }
 }
 
-/** When the message happened, as its `timestamp` says on the way out. */
+/** Returns the time of the message: the `timestamp` that is sent to receivers. */
 export function timestampMs(content: SegmentContent, index: number): number {
   return messageTimestampMs(content, itemAt(content, index))
 }
@@ -132,7 +132,7 @@ function itemAt({ items }: SegmentContent, index: number): JsonObject {
   return item
 }
 
-/** Every message carries a context, be it empty. */
+/** Every outbound message has a context, even if it is empty. */
 function contextOf(content: SegmentContent, item: JsonObject): JsonObject {
   const context = merged(content.context, item['context'])
   const { ip } = content
@@ -141,7 +141,7 @@ function contextOf(content: SegmentContent, item: JsonObject): JsonObject {
   return { ...context, ip }
 }
 
-/** The message's own keys over the batch's. By spreading, which takes a key named __proto__ for a key. */
+/** Merges the keys of the message over those of the batch. Spreading copies a key named __proto__ as an ordinary key. */
 function merged(batch: JsonObject | null, own: JsonObject | null | undefined): JsonObject | undefined {
   if (batch === null) return own ?? undefined
   return own == null ? batch : { ...batch, ...own }

@@ -1,6 +1,6 @@
-// The caller's W3C Trace Context (https://www.w3.org/TR/trace-context/), as strictly as the standard has it. What does not
-// fit is left out and never an error: a trace is about a request, and no reason to refuse one. Whatever passes here is
-// sent on as a header, so nothing passes that is not made of the characters named here.
+// Parses the caller's W3C Trace Context (https://www.w3.org/TR/trace-context/), as strictly as the standard defines it. An invalid
+// trace is ignored and never an error, because it is no reason to reject a request. The result is forwarded as headers, so only
+// the characters allowed here may pass.
 
 import type { IncomingMessage } from 'node:http'
 import type { TraceContext } from '../store/store.ts'
@@ -14,7 +14,7 @@ const MEMBER =
 
 export function parseTraceContext({ headers }: Pick<IncomingMessage, 'headers'>): TraceContext | null {
   const traceparent = headers['traceparent']
-  // Nearly always: no trace. One that was sent twice is joined by a comma, and so is none.
+  // Nearly every request has no trace. A header that was sent twice is joined with a comma and therefore invalid.
   if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return null
   return { traceparent, tracestate: tracestateOf(headers['tracestate']) }
 }
@@ -23,7 +23,7 @@ export function traceIdOf(trace: TraceContext | null): string | null {
   return trace === null ? null : trace.traceparent.slice(3, 35)
 }
 
-/** A request has one trace or none: that of all its messages, if it is the same. */
+/** Returns the trace of an outgoing request: the trace that all its messages have, or null if they differ. */
 export function sharedTrace(traces: readonly (TraceContext | null)[]): TraceContext | null {
   const first = traces[0] ?? null
   if (first === null) return null
@@ -32,7 +32,7 @@ export function sharedTrace(traces: readonly (TraceContext | null)[]): TraceCont
   return traces.every(isSame) ? first : null
 }
 
-/** A list that breaks a rule is dropped whole, as the standard asks, and the traceparent stays. */
+/** An invalid list is dropped as a whole, as the standard requires, while the traceparent is kept. */
 function tracestateOf(header: string | string[] | undefined): string | null {
   if (header === undefined) return null
   const text = typeof header === 'string' ? header : header.join(',')

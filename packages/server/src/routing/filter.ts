@@ -1,20 +1,20 @@
-// A destination's filter as a function of a message: which rule keeps it back, if one does. Deny wins over allow, and
-// types come before events. Made once per configuration, so that a list of a thousand names costs a message one look-up.
+// Compiles a destination's filter into a function that returns the rule by which a message is filtered out, if any. Deny takes
+// precedence over allow, and types over events. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { EventFilter, FilterRule } from '../store/store.ts'
 
-/** Null: the message passes. */
+/** Returns null if the message passes. */
 export type FilterJudge = (item: JsonObject) => FilterRule | null
 
-/** Null for a filter that lets everything through. */
+/** Returns null for a filter that passes every message. */
 export function filterJudge({ types, events }: EventFilter): FilterJudge | null {
-  const isOpen = [types.allow, types.deny, events.allow, events.deny].every((names) => names.length === 0)
-  if (isOpen) return null
+  const isEmpty = [types.allow, types.deny, events.allow, events.deny].every((names) => names.length === 0)
+  if (isEmpty) return null
   const [allowedTypes, deniedTypes] = [new Set<unknown>(types.allow), new Set<unknown>(types.deny)]
   const [allowedEvents, deniedEvents] = [new Set<unknown>(events.allow), new Set<unknown>(events.deny)]
   return ({ type, event }) => {
-    // A request to delete a user is no event, and none of its destinations may be kept from it.
+    // A request to delete a user is not an event. It must reach every destination, so filters do not apply.
     if (type === 'delete') return null
     if (deniedTypes.has(type)) return 'type_denied'
     if (allowedTypes.size > 0 && !allowedTypes.has(type)) return 'type_not_allowed'

@@ -1,6 +1,7 @@
-// Where the messages of a batch go, and where not and why (docs/guide/delivery.md, “Not sent at all”). Pure: the same configuration and content give the same
-// plan, which is stored with the messages in one transaction. Invariant: every message and every destination attached to
-// its source is in exactly one shipment or skip. Destinations of other sources cost nothing, however many there are.
+// Decides to which destinations the messages of a batch are sent, and why not to the others (docs/guide/delivery.md). Pure: the
+// same configuration and content give the same plan, which is stored with the messages in one transaction. Invariant: every pair
+// of a message and a destination attached to its source is in exactly one shipment or skip. Destinations of other sources cost
+// nothing, however many there are.
 
 import { allIntegrations, type JsonObject } from '@switchyard/protocol'
 import { timestampMs } from '../outbound/outbound-message.ts'
@@ -16,19 +17,19 @@ import {
 } from '../store/store.ts'
 import { type FilterJudge, filterJudge } from './filter.ts'
 
-/** The name that all webhooks share in `integrations`; each also has its own. */
+/** The name in `integrations` that selects all webhooks. Each webhook can also be selected by its own name. */
 const SHARED_NAME = 'Webhooks'
 const HISTORICAL_MS = 24 * 60 * 60 * 1_000
 
 interface Attached {
   destination: Destination
-  /** Null: every message passes. */
+  /** Null if there is no filter. */
   filter: FilterJudge | null
 }
 
 interface Routes {
   attached: readonly Attached[]
-  /** The plan of a batch that says nothing about destinations; null when the messages themselves must be looked at. */
+  /** The plan for a batch without `integrations`; null if it depends on the messages. */
   usual: Plan | null
 }
 
@@ -37,7 +38,7 @@ const NOWHERE: Routes = {
   usual: { shipments: [], skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] },
 }
 
-// A configuration is replaced as a whole, so what is made from it lives as long as it does.
+// A configuration is replaced as a whole and never changed, so the index can be cached with it.
 const routesOf = new WeakMap<Configuration, ReadonlyMap<string, Routes>>()
 
 export function planRoutes(configuration: Configuration, sourceId: string, content: SegmentContent): Plan {
@@ -47,9 +48,9 @@ export function planRoutes(configuration: Configuration, sourceId: string, conte
     routesOf.set(configuration, bySource)
   }
   const routes = bySource.get(sourceId) ?? NOWHERE
-  const saysWhere = routes !== NOWHERE && (content.integrations !== null || hasIntegrations(content.items))
-  if (routes.usual !== null && !saysWhere) return routes.usual
-  return judged(routes.attached, content, saysWhere)
+  const hasSelection = routes !== NOWHERE && (content.integrations !== null || hasIntegrations(content.items))
+  if (routes.usual !== null && !hasSelection) return routes.usual
+  return planByMessage(routes.attached, content, hasSelection)
 }
 
 function indexBySource({ destinations }: Configuration): Map<string, Routes> {
@@ -84,7 +85,7 @@ function hasIntegrations(items: SegmentContent['items']): boolean {
   return false
 }
 
-function judged(attached: readonly Attached[], content: SegmentContent, saysWhere: boolean): Plan {
+function planByMessage(attached: readonly Attached[], content: SegmentContent, hasSelection: boolean): Plan {
   const shipments: PlannedShipment[] = []
   const skips: Skip[] = []
   let old: boolean[] | undefined
@@ -102,7 +103,7 @@ function judged(attached: readonly Attached[], content: SegmentContent, saysWher
     for (const [index, item] of content.items.entries()) {
       if (item === null) continue
       const rule = filter === null ? null : filter(item)
-      if (saysWhere && !isWanted(content.integrations, item['integrations'], destination.name)) unwanted.push(index)
+      if (hasSelection && !isSelected(content.integrations, item['integrations'], destination.name)) unwanted.push(index)
       else if (rule !== null) (filtered[rule] ??= []).push(index)
       else if (!destination.historical && old?.[index]) tooOld.push(index)
       else sent.push(index)
@@ -119,22 +120,22 @@ function judged(attached: readonly Attached[], content: SegmentContent, saysWher
   return { shipments, skips }
 }
 
-/** The most exact name decides: the destination's own, then the one that webhooks share, then All. */
-function isWanted(batch: JsonObject | null, own: JsonObject | null | undefined, name: string): boolean {
-  const said = valueOf(batch, own, name) ?? valueOf(batch, own, SHARED_NAME) ?? valueOfAll(batch, own)
-  // Options for a destination are an object, and a reason to send. Only a false is a no.
-  return said !== false
+/** The most specific name decides: the destination's own name, then `Webhooks`, then `All`. */
+function isSelected(batch: JsonObject | null, own: JsonObject | null | undefined, name: string): boolean {
+  const value = valueOf(batch, own, name) ?? valueOf(batch, own, SHARED_NAME) ?? valueOfAll(batch, own)
+  // Only `false` deselects a destination. An object contains options for it and selects it.
+  return value !== false
 }
 
-/** The message's own word over its batch's. Own keys only: a destination may be called `constructor`. */
+/** The message overrides its batch. Only own keys count: a destination may be named `constructor`. */
 function valueOf(batch: JsonObject | null, own: JsonObject | null | undefined, key: string): unknown {
   if (own != null && Object.hasOwn(own, key)) return own[key]
   return batch !== null && Object.hasOwn(batch, key) ? batch[key] : undefined
 }
 
 function valueOfAll(batch: JsonObject | null, own: JsonObject | null | undefined): unknown {
-  const said = own == null ? undefined : allIntegrations(own)
-  return said === undefined && batch !== null ? allIntegrations(batch) : said
+  const value = own == null ? undefined : allIntegrations(own)
+  return value === undefined && batch !== null ? allIntegrations(batch) : value
 }
 
 function isHistorical(content: SegmentContent, index: number): boolean {

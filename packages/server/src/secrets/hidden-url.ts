@@ -1,10 +1,10 @@
-// A URL without possible credentials: the values of its query, and the user and password before an @. This is what viewers and the
-// audit log get, and all that the store keeps of a URL outside of the destination's own sealed settings.
+// Hides possible credentials in a URL: the values of its query string, and the user name and password before an @. Viewers and the
+// audit log get this form, and the store keeps only this form outside of the encrypted settings of the destination.
 
-/** A placeholder for a value. It is refused as a value, so that it is never stored in place of the real one. */
+/** The placeholder for a hidden value. It is rejected as a value, so that it is never stored in place of the real one. */
 export const HIDDEN = '(hidden)'
 
-/** Leaves a URL that is hidden already as it is. Names of parameters stay, because they tell what was set. */
+/** Does not change a URL that is already hidden. The names of query parameters stay, because they show what was set. */
 export function hiddenUrl(text: string): string {
   // Called for every attempt, and most URLs have nothing to hide.
   if (!/[?@]/.test(text)) return text

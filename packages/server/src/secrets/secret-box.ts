@@ -1,15 +1,15 @@
-// Encrypts the small secrets that the store keeps: AES-256-GCM under a key derived from SWITCHYARD_SECRET_KEY. What is
-// sealed names its format and its key, so that a later rotation can tell keys apart, and is bound to a context (which
-// secret of which row), so that one cannot be put in the place of another. No error quotes a secret or a key.
+// Encrypts the secrets in the store: AES-256-GCM with a key derived from SWITCHYARD_SECRET_KEY. A sealed text contains its format
+// and the id of its key, so that a rotation can tell keys apart. It is bound to a context (which secret of which row), so that
+// one sealed text cannot replace another. No error quotes a secret or a key.
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
 export interface SecretBox {
-  /** Names the key without telling anything of it. */
+  /** Identifies the key without revealing anything about it. */
   readonly keyId: string
   /** `v1.<key id>.<base64url of nonce, ciphertext and tag>` */
   seal(text: string, context?: string): string
-  /** Throws SecretBoxError; the context must be the one that the text was sealed with. */
+  /** Throws SecretBoxError. The context must be the one that the text was sealed with. */
   open(sealed: string, context?: string): string
 }
 
@@ -28,12 +28,12 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SEALED = /^v1\.([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]{38,})$/
 
-/** A new key as text, of 32 random bytes. */
+/** Returns a new key of 32 random bytes as text. */
 export function generateSecretKey(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** HKDF stretches nothing: the text must be random enough by itself, as `generateSecretKey` makes it. */
+/** HKDF does not strengthen a weak key: the text must have enough entropy itself, such as one from `generateSecretKey`. */
 export function createSecretBox(keyText: string): SecretBox {
   if (keyText === '') throw new TypeError('A secret key must not be empty.')
   const key = derive(keyText, 'switchyard secret box v1', 32)

@@ -1,8 +1,8 @@
-// The key that encrypts secrets, where none is configured: a file beside the store, readable by its owner alone. Every
-// change of the file is made while the store is open, and so locked: no two processes make a key each, and no key is kept
-// that does not open what is stored. The file comes to be whole or not at all. To change the key, the next one is written
-// beside it first, then the secrets are sealed with it in one transaction, then it takes the file's place; whoever opens
-// the store after a crash in between finds which of the two opens it. What a key is good for is the secret box's.
+// The file with the key that encrypts secrets, used if none is configured. It is beside the store and readable only by its owner.
+// The file is only changed while the store is open, and therefore locked: two processes never create different keys, and no key is
+// kept that does not decrypt the stored secrets. The file is written atomically. To rotate the key, the next key is first written
+// to a second file, then the secrets are encrypted with it in one transaction, and then the second file replaces the first. After
+// a crash in between, the next start finds out which of the two keys decrypts the store. Encryption itself is in secret-box.ts.
 
 import {
   chownSync,
@@ -20,7 +20,7 @@ import {
 import { dirname } from 'node:path'
 import { generateSecretKey, SecretBoxError } from './secret-box.ts'
 
-/** What a person who starts the service can mend. */
+/** A problem that the person who starts the service can fix. */
 export class KeyFileProblem extends Error {
   override name = 'KeyFileProblem'
 }
@@ -34,8 +34,8 @@ function nextKeyPath(storePath: string): string {
 }
 
 /**
- * Opens a store with the key beside it, or with a new one, which is kept then. Ends a change of the key that was
- * interrupted. `open` rejects with SecretBoxError where the key is not the store's.
+ * Opens a store with the key in the file beside it. If there is no file, it generates a key and writes the file. Completes an
+ * interrupted rotation of the key. `open` must reject with SecretBoxError if the key is not the key of the store.
  */
 export async function openWithKeyFile<T extends { close(): Promise<void> }>(
   storePath: string,
@@ -43,27 +43,27 @@ export async function openWithKeyFile<T extends { close(): Promise<void> }>(
 ): Promise<T> {
   const path = keyPath(storePath)
   const next = nextKeyPath(storePath)
-  const found = inWords(path, () => readIfThere(path))
+  const found = reportProblems(path, () => readIfExists(path))
   if (found === '') throw new KeyFileProblem(`${path} is empty. Restore the key that was in it.`)
   const key = found ?? generateSecretKey()
   try {
     const opened = await open(key)
-    return await closedIfFailing(opened, () => {
+    return await closeOnFailure(opened, () => {
       if (found === undefined) writeFirst(storePath, key)
-      // Of a change that was interrupted before the secrets were sealed with it, or of a first key that was not kept.
+      // Left over from a rotation that was interrupted before the secrets were encrypted with it, or from writing the first key.
       rmSync(next, { force: true })
     })
   } catch (error) {
     if (!(error instanceof SecretBoxError)) throw error
-    const nextKey = inWords(next, () => readIfThere(next))
+    const nextKey = reportProblems(next, () => readIfExists(next))
     if (error.reason === 'wrong_key' && nextKey !== undefined && nextKey !== '') {
       const opened = await open(nextKey).catch((other: unknown) => {
         throw other instanceof SecretBoxError ? error : other
       })
-      return closedIfFailing(opened, () => adoptNextKey(storePath))
+      return closeOnFailure(opened, () => adoptNextKey(storePath))
     }
-    // The key was changed between the reading of it and the opening.
-    const now = inWords(path, () => readIfThere(path))
+    // The key was rotated after the file was read and before the store was opened.
+    const now = reportProblems(path, () => readIfExists(path))
     if (now !== found) return openWithKeyFile(storePath, open)
     if (found !== undefined) throw error
     throw new KeyFileProblem(
@@ -72,9 +72,9 @@ export async function openWithKeyFile<T extends { close(): Promise<void> }>(
     )
   }
 
-  async function closedIfFailing(opened: T, change: () => void): Promise<T> {
+  async function closeOnFailure(opened: T, change: () => void): Promise<T> {
     try {
-      inWords(path, change)
+      reportProblems(path, change)
       return opened
     } catch (error) {
       await opened.close()
@@ -83,35 +83,35 @@ export async function openWithKeyFile<T extends { close(): Promise<void> }>(
   }
 }
 
-/** The keys that may open the store of this path, of which there are two when a change of the key was interrupted. */
+/** Returns the keys that may decrypt the store at this path. There are two if a rotation was interrupted. */
 export function keysBeside(storePath: string): string[] {
-  return [keyPath(storePath), nextKeyPath(storePath)].flatMap((path) => inWords(path, () => readIfThere(path)) || [])
+  return [keyPath(storePath), nextKeyPath(storePath)].flatMap((path) => reportProblems(path, () => readIfExists(path)) || [])
 }
 
-/** Durable when it returns. For whoever has the store open, and seals its secrets with the key then. */
+/** Writes the next key durably. Call it with the store open, before encrypting the secrets with that key. */
 export function writeNextKey(storePath: string, key: string): void {
   const [path, next] = [keyPath(storePath), nextKeyPath(storePath)]
-  inWords(next, () => {
-    // Whoever keeps the key elsewhere would put the old one back, and lose the new one.
+  reportProblems(next, () => {
+    // The file that the link points to is managed elsewhere: it would later restore the old key, and the new key would be lost.
     if (lstatSync(path).isSymbolicLink()) {
       throw new KeyFileProblem(
         `${path} is a symbolic link. Replace it with a file that contains the key, or set SWITCHYARD_SECRET_KEY to the key.`,
       )
     }
     writeDurably(next, key)
-    giveToOwnerOf(path, next)
+    copyOwner(path, next)
   })
 }
 
-/** The next key is the key, from now on and after a crash. */
+/** Makes the next key the current one, durably. */
 export function adoptNextKey(storePath: string): void {
-  inWords(keyPath(storePath), () => {
+  reportProblems(keyPath(storePath), () => {
     renameSync(nextKeyPath(storePath), keyPath(storePath))
     syncFolder(keyPath(storePath))
   })
 }
 
-/** A full disk or a crash leaves a draft at most. An existing file is never written over: it may open somebody's secrets. */
+/** A full disk or a crash leaves at most a draft. An existing file is never overwritten, because its key may be needed to decrypt secrets. */
 function writeFirst(storePath: string, key: string): void {
   const [path, draft] = [keyPath(storePath), nextKeyPath(storePath)]
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -125,37 +125,37 @@ function writeFirst(storePath: string, key: string): void {
 }
 
 function writeDurably(path: string, key: string): void {
-  // Not written over but made anew: the file that is there may be readable by others.
+  // Deleted first instead of overwritten: an existing file may be readable by others.
   rmSync(path, { force: true })
   writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true })
   syncFolder(path)
 }
 
-/** Root may change the key of a service that runs as somebody else, who has to read it afterwards. */
-function giveToOwnerOf(path: string, made: string): void {
-  const [{ uid, gid }, { uid: ownUid }] = [lstatSync(path), lstatSync(made)]
-  if (uid !== ownUid) chownSync(made, uid, gid)
+/** If root rotates the key of a service that runs as another user, that user must be able to read the new file. */
+function copyOwner(path: string, created: string): void {
+  const [{ uid, gid }, { uid: ownUid }] = [lstatSync(path), lstatSync(created)]
+  if (uid !== ownUid) chownSync(created, uid, gid)
 }
 
-/** That a file is in its folder is in the folder, which has to reach the disk too. */
+/** Syncs the folder of a file to disk: the entry of a new or renamed file is only durable after that. */
 function syncFolder(path: string): void {
   let folder: number
   try {
     folder = openSync(dirname(path), 'r')
   } catch {
-    // Some systems do not open folders; they write them by themselves.
+    // Some systems cannot open folders; they sync them by themselves.
     return
   }
   try {
     fsyncSync(folder)
   } catch {
-    // As above.
+    // Some systems cannot sync folders either.
   } finally {
     closeSync(folder)
   }
 }
 
-function readIfThere(path: string): string | undefined {
+function readIfExists(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch (error) {
@@ -164,8 +164,8 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-/** What the file system has against it is for whoever starts the service. */
-function inWords<T>(path: string, use: () => T): T {
+/** Converts errors of the file system to KeyFileProblem. */
+function reportProblems<T>(path: string, use: () => T): T {
   try {
     return use()
   } catch (error) {

@@ -1,5 +1,6 @@
-// What one request looks like on the wire: its body, its headers (docs/guide/quick-start-receiver.md) and its two kinds of signature
-// (docs/guide/verifying-webhooks.md). The body is always the output of JSON.stringify over plain data, so a receiver that re-stringifies and one that reads raw bytes both verify.
+// Builds a webhook request: its body, its headers (docs/guide/quick-start-receiver.md) and its two kinds of signature
+// (docs/guide/verifying-webhooks.md). The body is always the output of JSON.stringify for plain data, so the signature is valid both for
+// receivers that read the raw bytes and for those that parse and re-stringify the body.
 
 import { signMessage, signStandardWebhook } from '@switchyard/webhook'
 import type { Destination } from '../../store/port/model.ts'
@@ -7,7 +8,7 @@ import type { OutgoingRequest, RequestAbout } from '../kind.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'
 
-/** `messages` are JSON texts. A batch is an array, of one message too. */
+/** `messages` are JSON texts. A batch is sent as an array, even if it has one message. */
 export function webhookRequest(
   destination: Destination,
   messages: readonly string[],
@@ -16,7 +17,7 @@ export function webhookRequest(
 ): OutgoingRequest {
   const first = messages[0] as string
   const body = batch ? `[${messages.join(',')}]` : first
-  const headers = [...standing(destination), 'X-Attempt', String(about.attempt)]
+  const headers = [...constantHeaders(destination), 'X-Attempt', String(about.attempt)]
   if (about.replay) headers.push('X-Replay', 'true')
   if (about.trace !== null) {
     headers.push('traceparent', about.trace.traceparent)
@@ -31,14 +32,14 @@ export function webhookRequest(
   return { headers, body }
 }
 
-const known = new WeakMap<Destination, readonly string[]>()
+const headersOf = new WeakMap<Destination, readonly string[]>()
 
-/** What every request to a destination carries. A changed destination is another object. */
-function standing(destination: Destination): readonly string[] {
-  let headers = known.get(destination)
+/** Returns the headers that every request to a destination has. They can be cached, because a changed destination is a new object. */
+function constantHeaders(destination: Destination): readonly string[] {
+  let headers = headersOf.get(destination)
   if (headers === undefined) {
     headers = ['User-Agent', USER_AGENT, 'Content-Type', 'application/json', ...Object.entries(destination.headers).flat()]
-    known.set(destination, headers)
+    headersOf.set(destination, headers)
   }
   return headers
 }

@@ -15,7 +15,7 @@ export function toStored({ urls, headers, ...rest }: Destination): StoredWebhook
 }
 
 export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredWebhook): Destination {
-  // Destinations that were stored before there were filters have none.
+  // Destinations that an earlier version stored may have no `filter` or `paused`.
   const { filter, paused } = rest as Partial<Destination>
   return { ...rest, filter: filter ?? NO_FILTER, paused: paused ?? false, urls, headers }
 }

@@ -12,12 +12,12 @@ const MAX_URL_LENGTH = 2_048
 const MAX_HEADERS = 50
 const MAX_HEADER_NAME_LENGTH = 128
 const MAX_HEADER_VALUE_LENGTH = 4_096
-/** Of all names and values. Servers commonly refuse more than 16 KB of headers, and Switchyard's own come on top. */
+/** The limit for all names and values. Servers commonly reject more than 16 KB of headers, and Switchyard adds its own. */
 const MAX_HEADER_BYTES = 12 * KIB
 const MAX_SHARED_SECRET_LENGTH = 1_024
 
-const REFUSED_HEADERS = new Set([
-  // Switchyard's own
+const RESERVED_HEADERS = new Set([
+  // Set by Switchyard
   'host',
   'content-length',
   'content-type',
@@ -27,7 +27,7 @@ const REFUSED_HEADERS = new Set([
   'x-replay',
   'traceparent',
   'tracestate',
-  // Of the connection, not of the message
+  // Connection headers
   'connection',
   'keep-alive',
   'te',
@@ -36,13 +36,13 @@ const REFUSED_HEADERS = new Set([
   'upgrade',
   'expect',
 ])
-const REFUSED_HEADER_PREFIXES = ['webhook-', 'proxy-']
+const RESERVED_HEADER_PREFIXES = ['webhook-', 'proxy-']
 
 /** RFC 9110, 5.6.2 */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 export function urlProblem(text: string): string | null {
-  // The URL parser drops or turns around what stands out of place (blanks, tabs, backslashes): what is kept must be what is dialled.
+  // The URL parser silently removes or replaces spaces, tabs and backslashes. The stored URL must be exactly the one that is dialled.
   if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
   if (!URL.canParse(text)) return 'must be a valid URL'
   const url = new URL(text)
@@ -56,7 +56,7 @@ export function headerNameProblem(name: string): string | null {
   if (name.length > MAX_HEADER_NAME_LENGTH) return `must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`
   if (!TOKEN.test(name)) return "must have a name that consists of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~ only"
   const lower = name.toLowerCase()
-  if (REFUSED_HEADERS.has(lower) || REFUSED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
+  if (RESERVED_HEADERS.has(lower) || RESERVED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
     return 'is set by Switchyard or by the HTTP connection and cannot be configured; remove it'
   }
   return null
@@ -73,7 +73,7 @@ function signingSecretProblem(secret: string): string | null {
   try {
     if (secret.startsWith('whsec_') && parseSigningSecret(secret).length > 0) return null
   } catch {
-    // Told below, without the secret.
+    // The error below does not quote the secret.
   }
   return 'must be whsec_ followed by base64'
 }

@@ -2,9 +2,9 @@
 
 import type { Verdict } from '../kind.ts'
 
-/** Statuses below 500 that ask for another try. */
+/** Statuses below 500 for which a retry may succeed. */
 const TEMPORARY_BELOW_500 = new Set([408, 425, 429])
-/** Not implemented, HTTP version not supported: asking again does not change either. */
+/** Not Implemented and HTTP Version Not Supported: a retry does not help. */
 const PERMANENT_FROM_500 = new Set([501, 505])
 
 export function verdictOfStatus(status: number): Verdict {
