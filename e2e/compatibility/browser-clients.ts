@@ -7,41 +7,41 @@ import { type Client, type Group, installed } from './results.ts'
 
 const FEATURES = {
   asWritten: {
-    title: 'The lines as written',
-    how: 'The lines that its section shows are bundled with esbuild and run in a page, and the message arrives.',
+    title: 'Setup code',
+    how: 'The code in the client’s section is bundled with esbuild and run in a page, and the message arrives.',
   },
   kinds: {
-    title: 'All kinds of calls',
-    how: '`page`, `identify`, `track`, `group`, `alias` and `screen`, with ids, traits, properties, the page and the address of the visitor.',
+    title: 'All message types',
+    how: '`page`, `identify`, `track`, `group`, `alias` and `screen`, with ids, traits, properties, the page, and the visitor’s IP address.',
   },
   settings: {
     title: 'Settings from the service',
-    how: 'What it loads at its start comes from the service; then the visitor opens a second page.',
+    how: 'The settings that it loads at the start come from the service; then the visitor opens a second page.',
   },
-  wrongKey: { title: 'A wrong write key', how: 'What it loads at its start is answered 404, with a sentence.' },
+  wrongKey: { title: 'A wrong write key', how: 'The request for its settings gets 404 with an error message.' },
   batching: {
     title: 'Batching off and on',
-    how: 'Four calls with the default settings, and four with at most three messages in a request.',
+    how: 'Four calls with the default settings, and four with at most three messages per request.',
   },
   retries: {
     title: 'Retry queue',
-    how: 'Three calls while 503 is answered before the service has them, and three whose answers are lost after it stored them: all arrive, each once.',
+    how: 'Three calls get 503 before they reach the service, and the responses of three others are lost after they were stored: all arrive, each once.',
   },
   batchRetries: { title: 'Retry of a batch', how: 'The same with batching on.' },
   offline: { title: 'Offline', how: 'Two calls while the browser is offline: both arrive when it is online again.' },
-  reset: { title: 'reset()', how: 'After it, the user is unknown and has another anonymous ID.' },
+  reset: { title: 'reset()', how: 'Afterwards, the user is unknown and has a new anonymous ID.' },
   leaving: {
     title: 'Leaving the page',
-    how: 'A call in the same moment in which the page goes away arrives, by what the client has for that.',
+    how: 'A call made at the moment when the page is closed arrives, with the client’s setting for this case.',
   },
   leavingBatch: { title: 'Leaving with a batch', how: 'The same with batching on, while the batch is not full.' },
   nextPage: {
-    title: 'Kept for the next page',
-    how: 'A call in the moment of leaving, with the default settings, and then the next page of the same visit.',
+    title: 'Sent from the next page',
+    how: 'A call made at the moment of leaving, with the default settings, and then the next page of the same visit.',
   },
   nobodyElse: {
-    title: 'Asks nobody else',
-    how: 'The page’s requests are looked at: none goes to another host than the page’s and the service’s.',
+    title: 'No requests to other hosts',
+    how: 'The page’s requests are captured: all go to the page’s own host or to the service.',
   },
 } as const
 
@@ -73,13 +73,13 @@ const SEGMENT_NAME = { installedAs: '@segment/analytics-next' }
 
 const SEGMENT: BrowserClient = {
   ...SEGMENT_NAME,
-  host: 'Set `cdnURL`. Where to send to is in the settings that the client loads from there, so nothing else is to be set.',
+  host: 'Set `cdnURL`. The client loads its settings from there, and these contain the address to send to, so nothing else has to be set.',
   setup: segmentSetup,
   tried: {
     asWritten: { result: 'works', attempt: attempts.runsAsWritten(SEGMENT_NAME, segmentSetup) },
     kinds: {
       result: 'works',
-      note: 'An `alias` after an `identify` has the identified user as its new ID, whatever it was called with: the client writes it over.',
+      note: 'An `alias` after an `identify` always has the identified user as its new ID: the client overwrites the argument.',
       attempt: attempts.sendsAllKinds(segmentPage, {
         library: { name: 'analytics.js', version: `npm:next-${installed(SEGMENT_NAME).version}` },
         screen: true,
@@ -89,12 +89,12 @@ const SEGMENT: BrowserClient = {
     },
     settings: {
       result: 'works',
-      note: 'The browser keeps them for five minutes and then asks whether they have changed.',
+      note: 'The browser caches them for five minutes and then revalidates them.',
       attempt: attempts.loadsSettings(segmentPage, { cached: true }),
     },
     wrongKey: {
       result: 'works',
-      note: 'The client does not start, sends nothing, and the console shows the sentence.',
+      note: 'The client does not start, sends nothing, and the console shows the error message.',
       attempt: attempts.refusesUnknownKey(segmentPage),
     },
     batching: {
@@ -118,12 +118,12 @@ const SEGMENT: BrowserClient = {
     },
     nextPage: {
       result: 'works',
-      note: 'It sends at once and again from the next page, because it cannot know; the service drops the second by its `messageId`.',
+      note: 'It sends the message immediately and again from the next page, because it cannot know whether it arrived; the service drops the second one by its `messageId`.',
       attempt: attempts.sendsAgainFromNextPage(segmentPage),
     },
     nobodyElse: {
       result: 'works',
-      note: 'The settings name no destination that is loaded into the page, and turn off the client’s metrics about itself.',
+      note: 'The settings contain no destination that is loaded into the page, and turn off the client’s metrics about itself.',
       attempt: attempts.asksNobodyElse(segmentPage),
     },
   },
@@ -157,13 +157,13 @@ const RUDDER_NAME = { installedAs: '@rudderstack/analytics-js' }
 
 const RUDDERSTACK: BrowserClient = {
   ...RUDDER_NAME,
-  host: 'Give the address as the second argument of `load`, set `configUrl` to the same with `/v1` behind it, and import the `bundled` build.',
+  host: 'Pass the address as the second argument of `load`, set `configUrl` to the same address followed by `/v1`, and import the `bundled` build.',
   setup: rudderSetup,
   tried: {
     asWritten: { result: 'works', attempt: attempts.runsAsWritten(RUDDER_NAME, rudderSetup) },
     kinds: {
       result: 'differs',
-      note: 'The traits of an `identify` arrive as `context.traits`, which is where this client puts them, and `traits` is empty. It has no `screen`.',
+      note: 'The traits of an `identify` arrive in `context.traits`, where this client puts them, and `traits` is empty. It has no `screen`.',
       attempt: attempts.sendsAllKinds(rudderPage, {
         library: { name: 'RudderLabs JavaScript SDK', version: installed(RUDDER_NAME).version },
         screen: false,
@@ -173,12 +173,12 @@ const RUDDERSTACK: BrowserClient = {
     },
     settings: {
       result: 'works',
-      note: 'The service says that there is a source and that nothing is to be loaded for it. The client asks anew on each page.',
+      note: 'The service answers that the source exists and has nothing to load. The client requests its configuration again on each page.',
       attempt: attempts.loadsSettings(rudderPage, { cached: false }),
     },
     wrongKey: {
       result: 'works',
-      note: 'The client does not start, sends nothing, and the console shows the sentence.',
+      note: 'The client does not start, sends nothing, and the console shows the error message.',
       attempt: attempts.refusesUnknownKey(rudderPage),
     },
     batching: { result: 'works', note: '`queueOptions: { batch: { enabled: true } }`.', attempt: attempts.batches(rudderPage) },
@@ -187,23 +187,23 @@ const RUDDERSTACK: BrowserClient = {
     offline: { result: 'works', attempt: attempts.waitsForNetwork(rudderPage) },
     reset: {
       result: 'differs',
-      note: '`reset()` keeps the anonymous ID, which is how this client is made; `reset(true)` gives a new one.',
+      note: '`reset()` keeps the anonymous ID, by the design of this client; `reset(true)` creates a new one.',
       attempt: attempts.resets(rudderPage, { kept: 'analytics.reset()', call: 'analytics.reset(true)' }),
     },
     leaving: { result: 'works', note: 'With `useBeacon: true`.', attempt: attempts.outlivesPage(rudderPage) },
     leavingBatch: {
       result: 'differs',
-      note: 'It sends the batch, but by a request that may end with the page. What was not answered is kept, and sent by the next page some seconds after it was loaded. With `useBeacon: true` it arrives at once.',
+      note: 'It sends the batch, but in a request that may be aborted with the page. Unanswered messages are kept, and sent by the next page some seconds after it was loaded. With `useBeacon: true` the batch arrives immediately.',
       attempt: attempts.sendsLaterFromNextPage(rudderPage, { batching: true }),
     },
     nextPage: {
       result: 'works',
-      note: 'What was not answered when the page went away is sent again by the next page, some seconds after it was loaded; the service drops what it has already.',
+      note: 'Messages that were not answered when the page was closed are sent again by the next page, some seconds after it was loaded; the service drops duplicates.',
       attempt: attempts.sendsLaterFromNextPage(rudderPage),
     },
     nobodyElse: {
       result: 'differs',
-      note: 'The `bundled` build asks nobody else. The default build of the package loads its plugins, the one that sends among them, from `cdn.rudderlabs.com`, and sends nothing without it.',
+      note: 'The `bundled` build sends no requests to other hosts. The default build of the package loads its plugins, including the one that sends messages, from `cdn.rudderlabs.com`, and sends nothing without them.',
       async attempt(bench) {
         await attempts.asksNobodyElse(rudderPage)(bench)
         await attempts.dependsOn(rudderPage, rudderPage.imports.replace('/bundled', ''), 'cdn.rudderlabs.com')(bench)
@@ -213,9 +213,9 @@ const RUDDERSTACK: BrowserClient = {
 }
 
 export const BROWSER_CLIENTS: Group<BrowserBench, keyof typeof FEATURES> = {
-  title: 'In browsers',
+  title: 'Browser clients',
   introduction:
-    'Each client is bundled from the registry’s package and runs in a real Chromium, in a page of another origin than the service, so that its requests are those of a customer’s site. Nothing of the page may ask another host than these two. The service does not serve the clients’ own code, so the snippet that loads `analytics.min.js` from a host is replaced by the package: see [decision 0030](../decisions/0030-browser-clients.md).',
+    'Each client is bundled from its package in the registry and runs in a real Chromium, in a page whose origin differs from the service’s, as on a customer’s site. The page may not send requests to any other host. The service does not serve the clients’ own code, so use the package instead of the snippet that loads `analytics.min.js` from a host: see [decision 0030](../decisions/0030-browser-clients.md).',
   testFile: 'browser.test.ts',
   features: FEATURES,
   clients: [SEGMENT, RUDDERSTACK],

@@ -15,54 +15,54 @@ import { type Client, type Group, installed, type Row } from './results.ts'
 
 const FEATURES = {
   asWritten: {
-    title: 'The lines as written',
-    how: 'The lines that its section shows are run in a process of their own, and the message arrives.',
+    title: 'Setup code',
+    how: 'The code in the client’s section is run in a separate process, and the message arrives.',
   },
   kinds: {
-    title: 'All six kinds',
-    how: '`identify`, `track`, `page`, `screen`, `group` and `alias`, with ids, traits, properties and times.',
+    title: 'All six message types',
+    how: '`identify`, `track`, `page`, `screen`, `group` and `alias`, with ids, traits, properties and timestamps.',
   },
   requests: {
-    title: 'Its requests',
-    how: 'What it sends is looked at on the way: where the write key is, how the body is called and packed.',
+    title: 'Request format',
+    how: 'The requests are captured: where the write key is, and the content type and compression of the body.',
   },
   batching: { title: 'Batching on and off', how: '40 calls with the default settings, and 40 with `flushAt: 1`.' },
-  callbacks: { title: 'Callbacks', how: 'A call’s callback is told of no error, and the message can be asked for at that moment.' },
+  callbacks: { title: 'Callbacks', how: 'A call’s callback gets no error, and the message can be read from the service at that moment.' },
   closing: {
     title: 'Flush and close',
-    how: 'What was called before is stored when `flush()` resolves; where there is a close, it sends the rest and nothing is taken after it.',
+    how: 'Messages of earlier calls are stored when `flush()` resolves; if there is a close, it sends the rest, and later calls are rejected.',
   },
   retries: {
     title: 'Retry after a 503',
-    how: 'One batch is answered 503 before the service has it, one after it was stored: all messages arrive, each once.',
+    how: 'One batch gets 503 before it reaches the service, and one after it was stored: all messages arrive, each once.',
   },
   rateLimit: {
     title: 'Rate limit',
-    how: 'The source has sent more than `SWITCHYARD_RATE_LIMIT` allows: 429 with `Retry-After`.',
+    how: 'The source exceeds `SWITCHYARD_RATE_LIMIT`: 429 with `Retry-After`.',
   },
   wrongKey: { title: 'A wrong write key', how: 'The service answers 401.' },
   pastTimes: {
-    title: 'Past times',
-    how: 'A call of 2020 arrives with its time, and not at a destination with `historical: false`.',
+    title: 'Past timestamps',
+    how: 'A call with a timestamp of 2020 arrives with it, but not at a destination with `historical: false`.',
   },
   integrations: {
     title: 'Selecting destinations',
-    how: '`integrations` with `All`, `Webhooks`, a destination’s name, and options in the place of `true`.',
+    how: '`integrations` with `All`, `Webhooks`, a destination’s name, and options instead of `true`.',
   },
   duplicates: {
     title: 'Duplicates',
-    how: 'The same `messageId` again, in another request and in the same one; and ids that the client makes.',
+    how: 'A repeated `messageId`, in another request and in the same one; and ids that the client generates.',
   },
-  refusals: { title: 'A refused message', how: 'A batch with one message that breaks a rule, and one with no other.' },
-  oauth: { title: 'OAuth 2.0', how: 'Against a source that requires it; then the token is revoked. See [OAuth](oauth.md).' },
+  refusals: { title: 'A rejected message', how: 'A batch with one invalid message, and a batch with only invalid messages.' },
+  oauth: { title: 'OAuth 2.0', how: 'With a source that requires it; then the token is revoked. See [OAuth](oauth.md).' },
 } as const
 
 type Feature = keyof typeof FEATURES
 type NodeClient = Client<NodeBench, Feature>
 
 const PARTLY_REFUSED =
-  'The service takes the good messages, answers 200 and names the others in its answer, which the client does not read: it reports success. `switchyard rejections` shows them. Where no message of a batch is good, the answer is 400 and every callback is told.'
-const SENDS_FIRST_ALONE = 'The first message goes alone and at once, then 20 at a time.'
+  'The service stores the valid messages, answers 200 and lists the others in its response, which the client ignores: it reports success. `switchyard rejections` shows them. If no message of a batch is valid, the response is 400 and every callback gets the error.'
+const SENDS_FIRST_ALONE = 'The first message is sent alone and immediately, then 20 at a time.'
 
 const segmentSetup = `import { Analytics } from '@segment/analytics-node'
 
@@ -81,7 +81,7 @@ function segment(
     host:
       own.oauth.result === 'fails'
         ? 'Set `host`.'
-        : 'Set `host`; for OAuth also `oauthSettings.authServer`, to the same address with `/oauth2` behind it.',
+        : 'Set `host`; for OAuth also `oauthSettings.authServer`, to the same address followed by `/oauth2`.',
     setup: segmentSetup,
     tried: {
       asWritten: { result: 'works', attempt: attempts.runsAsWritten({ installedAs }, segmentSetup) },
@@ -105,19 +105,19 @@ function segment(
 function segmentWrongKey(create: CreateSender, tries: number): Row<NodeBench> {
   return {
     result: 'works',
-    note: `The callback and the \`error\` event get \`[401] Unauthorized\`, after ${tries === 1 ? 'one request' : `${tries} requests: it takes a 401 for temporary`}.`,
+    note: `The callback and the \`error\` event get \`[401] Unauthorized\`, after ${tries === 1 ? 'one request' : `${tries} requests: the client treats a 401 as temporary`}.`,
     attempt: attempts.reportsWrongKey(create, /\[401\] Unauthorized/, tries),
   }
 }
 
 function waits(create: CreateSender): Row<NodeBench> {
-  return { result: 'works', note: 'It waits as long as `Retry-After` says.', attempt: attempts.waitsForTheLimit(create) }
+  return { result: 'works', note: 'It waits for the time in `Retry-After`.', attempt: attempts.waitsForTheLimit(create) }
 }
 
 function givesUp(create: CreateSender, error: RegExp): Row<NodeBench> {
   return {
     result: 'fails',
-    note: 'It does not look at `Retry-After`: it sends 4 times in quick succession and gives the batch up, which the callbacks are told.',
+    note: 'It ignores `Retry-After`: it sends the batch 4 times in quick succession, then drops it and reports the error to the callbacks.',
     attempt: attempts.givesUpAtTheLimit(create, error, 4),
   }
 }
@@ -125,7 +125,7 @@ function givesUp(create: CreateSender, error: RegExp): Row<NodeBench> {
 function noOAuth(create: CreateSender, error: RegExp): Row<NodeBench> {
   return {
     result: 'fails',
-    note: 'It has no such setting. A source that requires OAuth refuses what it sends with 401 `oauth_required`, which it reports.',
+    note: 'It does not support OAuth. A source that requires OAuth rejects its requests with 401 `oauth_required`, which it reports.',
     attempt: attempts.sendsNoToken(create, error),
   }
 }
@@ -133,14 +133,14 @@ function noOAuth(create: CreateSender, error: RegExp): Row<NodeBench> {
 const SEGMENT_1 = segment('segment-node-1', createSegment1, {
   requests: {
     result: 'works',
-    note: 'The write key as the user of Basic authentication.',
+    note: 'The write key is the user name of Basic authentication.',
     attempt: attempts.isUnderstood(createSegment1, { authorization: 'Basic', writeKey: false, contentType: /^application\/json$/ }),
   },
   rateLimit: givesUp(createSegment1, /\[429\] Too Many Requests/),
   wrongKey: segmentWrongKey(createSegment1, 4),
   duplicates: {
     result: 'differs',
-    note: 'It takes no `messageId` from the caller and makes each itself. A batch that it sends again carries the same ones, so a retry doubles nothing.',
+    note: 'The caller cannot set a `messageId`: the client generates it. A batch that it retries has the same ids, so a retry creates no duplicates.',
     attempt: attempts.takesNoMessageId(createSegment1),
   },
   oauth: noOAuth(createSegment1, /\[401\] Unauthorized/),
@@ -149,7 +149,7 @@ const SEGMENT_1 = segment('segment-node-1', createSegment1, {
 const SEGMENT_2 = segment('segment-node-2', createSegment2, {
   requests: {
     result: 'works',
-    note: 'The write key in the body, and no `Authorization` header.',
+    note: 'The write key is in the body, and there is no `Authorization` header.',
     attempt: attempts.isUnderstood(createSegment2, { authorization: 'none', writeKey: true, contentType: /^application\/json$/ }),
   },
   rateLimit: givesUp(createSegment2, /\[429\] Too Many Requests/),
@@ -157,7 +157,7 @@ const SEGMENT_2 = segment('segment-node-2', createSegment2, {
   duplicates: { result: 'works', attempt: attempts.isDeduplicated(createSegment2) },
   oauth: {
     result: 'works',
-    note: 'After a revocation it gets another token and sends the batch again.',
+    note: 'After a revocation it gets a new token and sends the batch again.',
     attempt: attempts.sendsWithToken(createSegment2, { revoked: 'sent again' }),
   },
 })
@@ -165,7 +165,7 @@ const SEGMENT_2 = segment('segment-node-2', createSegment2, {
 const SEGMENT_3 = segment('@segment/analytics-node', createSegment3, {
   requests: {
     result: 'works',
-    note: 'The write key in the body and as the user of Basic authentication.',
+    note: 'The write key is in the body and is the user name of Basic authentication.',
     attempt: attempts.isUnderstood(createSegment3, { authorization: 'Basic', writeKey: true, contentType: /^application\/json$/ }),
   },
   rateLimit: waits(createSegment3),
@@ -173,7 +173,7 @@ const SEGMENT_3 = segment('@segment/analytics-node', createSegment3, {
   duplicates: { result: 'works', attempt: attempts.isDeduplicated(createSegment3) },
   oauth: {
     result: 'differs',
-    note: 'The batch that meets a revoked token is given up, and its callbacks get `[401] Unauthorized`; the next batch goes with another token.',
+    note: 'A batch that is sent with a revoked token is dropped, and its callbacks get `[401] Unauthorized`; the next batch is sent with a new token.',
     attempt: attempts.sendsWithToken(createSegment3, { revoked: 'given up' }),
   },
 })
@@ -198,7 +198,7 @@ function classic(
       retries: { result: 'works', attempt: attempts.retries(create) },
       wrongKey: {
         result: 'differs',
-        note: 'The callback and `errorHandler` are told. **Give it an `errorHandler`:** without one a flush that the client starts itself rejects, nobody handles that, and Node.js ends the process.',
+        note: 'The callback and `errorHandler` get the error. **Always set an `errorHandler`:** without one, a flush that the client starts itself causes an unhandled rejection, which ends the process.',
         attempt: attempts.endsProcessOnWrongKey({ installedAs }, setup, reports),
       },
       integrations: { result: 'works', attempt: attempts.selectsDestinations(create) },
@@ -225,12 +225,12 @@ await analytics.flush()`,
     kinds: { result: 'works', attempt: attempts.sendsAllKinds(createAnalyticsNode, installed({ installedAs: 'analytics-node' })) },
     requests: {
       result: 'works',
-      note: 'The write key as the user of Basic authentication.',
+      note: 'The write key is the user name of Basic authentication.',
       attempt: attempts.isUnderstood(createAnalyticsNode, { authorization: 'Basic', writeKey: false, contentType: /^application\/json$/ }),
     },
     closing: {
       result: 'differs',
-      note: 'There is no close, and `flush()` does not wait for what is under way, such as the first message: wait for the callbacks before you end the process.',
+      note: 'There is no close, and `flush()` does not wait for requests in flight, such as that of the first message: wait for the callbacks before you end the process.',
       attempt: attempts.flushes(createAnalyticsNode, { waits: false }),
     },
     rateLimit: givesUp(createAnalyticsNode, /429/),
@@ -254,7 +254,7 @@ await analytics.flush()`,
   {
     kinds: {
       result: 'works',
-      note: 'It calls itself `analytics-node` in `context.library.name`, with its own version. Its `channel` is not sent on.',
+      note: 'Its `context.library.name` is `analytics-node`, with its own version. Its `channel` is not passed on.',
       attempt: attempts.sendsAllKinds(
         createRudderstack,
         {
@@ -266,7 +266,7 @@ await analytics.flush()`,
     },
     requests: {
       result: 'works',
-      note: 'The write key as the user of Basic authentication; a compressed body that is called a form, or JSON with `gzip: false`.',
+      note: 'The write key is the user name of Basic authentication. The body is gzip with the content type of a form, or JSON with `gzip: false`.',
       attempt: async (bench) => {
         const basic = { authorization: 'Basic', writeKey: false } as const
         const packed = { ...basic, contentType: /^application\/x-www-form-urlencoded/ }
@@ -276,13 +276,13 @@ await analytics.flush()`,
     },
     closing: {
       result: 'works',
-      note: 'There is no close. `flush()` waits for what is under way, too.',
+      note: 'There is no close. `flush()` also waits for requests in flight.',
       attempt: attempts.flushes(createRudderstack, { waits: true }),
     },
     rateLimit: waits(createRudderstack),
     pastTimes: {
       result: 'differs',
-      note: 'Give the time as `originalTimestamp`. The client sets that field to the moment of the call where it is missing, and the service goes by it: a `timestamp` beside it is not looked at, and the message counts as of now.',
+      note: 'Set the time as `originalTimestamp`. If it is missing, the client sets it to the time of the call, and the service uses it: a `timestamp` is then ignored, and the message counts as current.',
       attempt: async (bench) => {
         await attempts.keepsPastTimes(createRudderstack, 'originalTimestamp')(bench)
         await attempts.losesPastTimestamp(createRudderstack)(bench)
@@ -292,9 +292,9 @@ await analytics.flush()`,
 )
 
 export const NODE_CLIENTS: Group<NodeBench, Feature> = {
-  title: 'On servers',
+  title: 'Server clients',
   introduction:
-    'Each was tried against the service as a process of its own, with a webhook behind it. A feature counts as tried when its messages were followed to the webhook and the books said that no other was owed.',
+    'Each client is tested against the service, which runs as a separate process and delivers to a webhook. Each test checks that its messages reached the webhook and that the ledger contains no other deliveries.',
   testFile: 'node.test.ts',
   atOnce: true,
   features: FEATURES,

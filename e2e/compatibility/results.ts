@@ -3,7 +3,7 @@
 // listed without a test; a client has a row for every feature of its group, or the compiler says which one is missing.
 //
 //   export const NODE_CLIENTS: Group<NodeBench, keyof typeof FEATURES> = {
-//     title: 'On servers', testFile: 'node.test.ts', features: FEATURES, clients: [SEGMENT_3, …] }
+//     title: 'Server clients', testFile: 'node.test.ts', features: FEATURES, clients: [SEGMENT_3, …] }
 //   in node.test.ts       tryOut(NODE_CLIENTS, async () => bench)            one test per client and feature
 //   in page.ts            GROUPS = { NODE_CLIENTS, … }                       in the page, in this order
 //   node e2e/compatibility/page.ts --write                                   writes the page; page.test.ts holds it
