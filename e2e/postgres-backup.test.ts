@@ -66,7 +66,7 @@ test('what pg_dump took while a node ran is there after pg_restore, and what was
   shell(lines('pg_restore'), { SWITCHYARD_STORE: server.url(), RESTORED: server.url('restored') })
   const restored = parts.adopt(await startNode(server.url('restored')), (each) => each.close())
   const { code, stdout } = await switchyard({ url: restored.url, token: TOKEN }, 'doctor')
-  assert.match(stdout, /The ledger equals its recount from the rows: 1 destination\./)
+  assert.match(stdout, /The ledger matches a recount of the rows: 1 destination\./)
   assert.equal(code, 0, stdout)
   const [row] = (await ledger(restored)).data
   assert.deepEqual([row?.owed, row?.delivered, row?.pending], [30, 20, 10])

@@ -1,11 +1,11 @@
-// Whether the books agree: the ledger as it is kept with the ledger as it is counted from the rows, and each with itself.
-// For the service's own checks and for those of a file that is not in use.
+// Compares the stored ledger with a recount of the rows, and checks that the counts of each destination add up. Used by the diagnostics of
+// the service, and by the checks of a store file that is not in use.
 
 import type { LedgerRow } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
-/** What does not agree, as sentences; `nameOf` says how to call a destination. */
+/** Returns the differences as sentences. `nameOf` returns the display name of a destination. */
 export function ledgerProblems(
   kept: readonly LedgerRow[],
   counted: readonly LedgerRow[],
@@ -15,9 +15,9 @@ export function ledgerProblems(
   return [...ids].flatMap((id) => {
     const [left, right] = [kept, counted].map((rows) => rows.find(({ destinationId }) => destinationId === id))
     const different = COUNTS.filter((name) => (left?.[name] ?? 0) !== (right?.[name] ?? 0))
-    const told = different.map((name) => `${name} is kept as ${left?.[name] ?? 0} and counted as ${right?.[name] ?? 0}`)
+    const problems = different.map((name) => `${name} is ${left?.[name] ?? 0} in the ledger and ${right?.[name] ?? 0} in the recount`)
     const sum = right === undefined ? 0 : right.delivered + right.pending + right.failed + right.expired + right.cancelled
-    if (right !== undefined && right.owed !== sum) told.push(`${right.owed} are owed, and ${sum} have a state`)
-    return told.length === 0 ? [] : [`${nameOf(id)}: ${told.join('; ')}`]
+    if (right !== undefined && right.owed !== sum) problems.push(`owed is ${right.owed}, but the states add up to ${sum}`)
+    return problems.length === 0 ? [] : [`${nameOf(id)}: ${problems.join('; ')}`]
   })
 }

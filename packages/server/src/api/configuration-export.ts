@@ -1,6 +1,6 @@
-// The configuration of an installation as one YAML file, for `switchyard export` and for whoever asks the control API for it: sources,
-// destinations and OAuth applications by name, in an order that does not change, with references in place of secrets
-// and of values that may be secret: header values and query values of URLs. Which fields there are and what their defaults are is said by the schema of the file.
+// The configuration of an installation as a YAML file, for `switchyard export` and GET /api/configuration: sources, destinations and OAuth
+// applications by name, in a stable order. Secrets, and values that may be secrets (header values and query values of URLs), are replaced by
+// references to environment variables. The schema of the file defines its fields and their defaults.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { escapeReferences, VariableNames } from './environment-references.ts'
@@ -9,7 +9,7 @@ export const KINDS = ['sources', 'destinations', 'oauthApps'] as const
 export type Kind = (typeof KINDS)[number]
 export const NOUNS: Record<Kind, string> = { sources: 'source', destinations: 'destination', oauthApps: 'OAuth application' }
 
-/** As JSON Schema has it, as far as it is looked at. */
+/** The parts of a JSON Schema that are used here. */
 export interface FieldSchema {
   properties?: Record<string, FieldSchema>
   items?: FieldSchema
@@ -17,9 +17,9 @@ export interface FieldSchema {
 }
 
 export interface Installed {
-  /** Of each kind, what an entry of the file may say. */
+  /** The fields that an entry of the file may have, for each kind. */
   schema: Record<Kind, Record<string, FieldSchema>>
-  /** As the API shows them. */
+  /** The resources as the API returns them. */
   entries: Record<Kind, JsonObject[]>
 }
 
@@ -30,14 +30,14 @@ export function sourceNames({ entries }: Installed): Map<string, string> {
   return new Map(entries.sources.map(({ id, name }) => [String(id), String(name)]))
 }
 
-export interface Written {
+export interface ExportedConfiguration {
   file: ConfigurationFile
-  /** What must be set in the environment of whoever applies it elsewhere. */
+  /** The environment variables that must be set to apply the file elsewhere. */
   variables: string[]
 }
 
-/** In an order that does not change, without what has its default, with references where secrets are. */
-export function configurationOf(installed: Installed, { withKeys }: { withKeys: boolean }): Written {
+/** Sorted by name, without fields that have their default value, and with references instead of secrets. */
+export function configurationOf(installed: Installed, { withKeys }: { withKeys: boolean }): ExportedConfiguration {
   const names = sourceNames(installed)
   const variables = new VariableNames()
   const given: string[] = []
@@ -83,7 +83,7 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyM
         ? Object.fromEntries(
             Object.entries((stored['headers'] ?? {}) as Record<string, string>).map(([header, value]) => [
               header,
-              // An empty variable counts as not set, so an empty value is written as it is.
+              // An empty environment variable counts as not set, so an empty value is written literally.
               value === '' ? '' : reference(name, header),
             ]),
           )
@@ -101,12 +101,12 @@ export function namesOf(stored: JsonObject, names: ReadonlyMap<string, string>):
   return ((stored['sourceIds'] ?? []) as string[]).flatMap((id) => names.get(id) ?? []).sort()
 }
 
-/** Without when they were made. */
+/** The keys without their creation times. */
 export function keysOf(stored: JsonObject): { id: string; publicKeyPem: string }[] {
   return ((stored['keys'] ?? []) as { id: string; publicKeyPem: string }[]).map(({ id, publicKeyPem }) => ({ id, publicKeyPem }))
 }
 
-/** Replaces each query value. A part without a name counts as a value. */
+/** Replaces each query value of a URL. A part without a name counts as a value. */
 export function urlText(url: string, instead: (parameter: string) => string): string {
   const [start = '', query] = url.split(/\?(.*)/s)
   if (query === undefined) return escapeReferences(url)
@@ -118,10 +118,10 @@ export function urlText(url: string, instead: (parameter: string) => string): st
   return `${escapeReferences(start)}?${parts.join('&')}`
 }
 
-const HEADER = ` The configuration of a Switchyard installation, as \`switchyard export\` writes it.
- \`switchyard apply FILE --dry-run\` shows what it would change, \`switchyard apply FILE\` changes it.
- Entries are told apart by their names. What is not said has its default; secrets and write keys that are not said stay.
- \${NAME} is read from the environment of whoever applies it; where NAME is not set, what is stored stays.`
+const HEADER = ` The configuration of a Switchyard installation, written by \`switchyard export\`.
+ \`switchyard apply FILE --dry-run\` shows what would change; \`switchyard apply FILE\` makes the changes.
+ Entries are identified by their names. A field that is left out gets its default; secrets and write keys that are left out are kept.
+ \${NAME} is replaced with the environment variable NAME when the file is applied. If NAME is not set, the stored value is kept.`
 
 export async function configurationText(file: ConfigurationFile): Promise<string> {
   const { Document } = await import('yaml')
@@ -130,13 +130,13 @@ export async function configurationText(file: ConfigurationFile): Promise<string
   return document.toString({ lineWidth: 0, blockQuote: 'literal' })
 }
 
-/** Why it cannot be written, if it cannot: a file tells entries apart by their names. */
+/** Returns an error message if two entries of a kind have the same name, because a file identifies entries by name. */
 export function sameNames(file: ConfigurationFile): string | null {
   for (const kind of KINDS) {
     const names = file[kind].map(({ name }) => name)
     const twice = names.find((name, index) => names.indexOf(name) < index)
     if (twice !== undefined)
-      return `Several have the name ${twice}, and a file tells each ${NOUNS[kind]} by its name. Give them different ones first.`
+      return `More than one ${NOUNS[kind]} has the name ${twice}, and a configuration file identifies each by its name. Rename all but one first.`
   }
   return null
 }
@@ -145,7 +145,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whatever the order of the fields. */
+/** Whether two values are equal, regardless of the order of fields. */
 export function same(left: unknown, right: unknown): boolean {
   return JSON.stringify(ordered(left)) === JSON.stringify(ordered(right))
 }

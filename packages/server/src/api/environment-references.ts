@@ -1,23 +1,23 @@
-// References to the environment in a configuration file: `${NAME}`. A file in git never holds a secret; it says where the
-// secret is. `$${` stands for `${` itself. A reference whose variable is not set leaves alone what is stored, where it can.
+// References to environment variables in a configuration file: `${NAME}`. They keep secrets out of files in git. `$${` stands for a literal
+// `${`. If the variable of a reference is not set, the stored value is kept where possible.
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The one variable that the text is, if it is nothing else. */
+/** Returns the name of the variable if the text is a single reference and nothing else. */
 export function onlyReference(text: unknown): string | undefined {
   return typeof text === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(text)?.[1] : undefined
 }
 
-/** A variable that is empty is one that is not set, as everywhere. */
+/** An empty variable counts as not set, as everywhere in the service. */
 export function valueOf(name: string, env: Environment): string | undefined {
   return env[name] || undefined
 }
 
 export type Resolved = { ok: true; text: string } | { ok: false; missing: string[] }
 
-/** `stored` are values one of which may be what the text meant when it was written: used where a variable is not set. */
+/** If a variable is not set, the first of the `stored` values that matches the text is used instead. */
 export function resolve(text: string, env: Environment, stored: readonly string[] = []): Resolved {
   const missing: string[] = []
   const resolved = text.replaceAll(REFERENCE, (whole, name?: string) => {
@@ -27,12 +27,12 @@ export function resolve(text: string, env: Environment, stored: readonly string[
     return value ?? whole
   })
   if (missing.length === 0) return { ok: true, text: resolved }
-  const kept = stored.find((value) => fits(text, env, value))
+  const kept = stored.find((value) => matches(text, env, value))
   return kept === undefined ? { ok: false, missing } : { ok: true, text: kept }
 }
 
-/** Whether a value is the text with something in the place of the variables that are not set. */
-function fits(text: string, env: Environment, value: string): boolean {
+/** Whether a value equals the text, with anything in place of the variables that are not set. */
+function matches(text: string, env: Environment, value: string): boolean {
   let pattern = ''
   let last = 0
   for (const match of text.matchAll(REFERENCE)) {
@@ -50,15 +50,15 @@ function escaped(text: string): string {
 }
 
 export function escapeReferences(text: string): string {
-  // A function, because in a replacement text $$ is one $.
+  // A function, because `$$` in a replacement string stands for a single `$`.
   return text.replaceAll('${', () => '$${')
 }
 
-/** Names of variables, none given out twice. */
+/** Generates names of environment variables, each only once. */
 export class VariableNames {
-  readonly #taken = new Set<string>()
+  readonly #used = new Set<string>()
 
-  /** WAREHOUSE_SHARED_SECRET of `Warehouse` and `SHARED_SECRET`. */
+  /** For `Warehouse` and `shared secret`: WAREHOUSE_SHARED_SECRET. */
   name(thing: string, use: string): string {
     const word = (text: string): string =>
       text
@@ -68,8 +68,8 @@ export class VariableNames {
         .toUpperCase()
     const wanted = `${word(thing) || 'DESTINATION'}_${word(use) || 'VALUE'}`.replace(/^(?=\d)/, '_')
     let name = wanted
-    for (let number = 2; this.#taken.has(name); number += 1) name = `${wanted}_${number}`
-    this.#taken.add(name)
+    for (let number = 2; this.#used.has(name); number += 1) name = `${wanted}_${number}`
+    this.#used.add(name)
     return name
   }
 }

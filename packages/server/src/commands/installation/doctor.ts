@@ -163,10 +163,15 @@ async function checkFile(config: Config): Promise<Check[]> {
         ? {
             name: 'ledger',
             state: 'good',
-            message: `The ledger equals its recount from the rows: ${count(recount.length, 'destination')}.`,
+            message: `The ledger matches a recount of the rows: ${count(recount.length, 'destination')}.`,
             advice: null,
           }
-        : { name: 'ledger', state: 'bad', message: `The ledger differs from its recount: ${unequal.slice(0, 3).join('; ')}.`, advice },
+        : {
+            name: 'ledger',
+            state: 'bad',
+            message: `The ledger differs from a recount of the rows: ${unequal.slice(0, 3).join('; ')}.`,
+            advice,
+          },
     )
     checks.push(...checkKey(key, `${path}.key`, secretKeyIds))
   } catch (error) {

@@ -1,5 +1,5 @@
-// Copies of the store, made while it is in use: begun, watched, fetched, removed. One at a time, since each needs as much
-// room again beside the store. The key that opens stored secrets is not part of a copy and is never given out.
+// Routes for backups of the store, made while it is in use: create, show progress, download and delete. There is one at a time, because each
+// needs as much disk space as the store. The key that encrypts stored secrets is not part of a backup, and no route returns it.
 
 import { isoTime } from '@switchyard/protocol'
 import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
@@ -12,12 +12,12 @@ const BACKUP = object(
   {
     id: string(),
     state: oneOf(['copying', 'ready', 'failed']),
-    doneBytes: integer(),
-    totalBytes: integer({ description: 'The size of the file, once the backup is ready.' }),
-    error: nullable(string({ description: 'Why it failed.' })),
+    doneBytes: integer({ description: 'The number of bytes copied so far.' }),
+    totalBytes: integer({ description: 'The number of bytes to copy; once the backup is ready, the size of the file.' }),
+    error: nullable(string({ description: 'Why the backup failed; null if it did not.' })),
     createdAt: time(),
   },
-  { title: 'Backup', description: 'A consistent copy of the store, kept for a quarter of an hour unless it is removed before.' },
+  { title: 'Backup', description: 'A consistent copy of the store. It is removed after 15 minutes, unless it is deleted before.' },
 )
 
 export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {

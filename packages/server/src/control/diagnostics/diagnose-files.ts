@@ -1,4 +1,4 @@
-// What the file system tells about the installation: room on the disk, and who can read the key that opens stored secrets.
+// Checks of the file system: free disk space, and who can read the key that encrypts stored secrets.
 
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -6,7 +6,7 @@ import type { Finding } from './finding.ts'
 import type { Installation } from './operator-tools.ts'
 
 const MIB = 1024 * 1024
-/** Below this a burst fills the disk before anybody looks. */
+/** With less than this, a burst of messages fills the disk before anybody reacts. */
 const LEAST_FREE_BYTES = 256 * MIB
 
 export async function checkDisk(storePath: string, storedBytes: number | null): Promise<Finding> {
@@ -14,19 +14,19 @@ export async function checkDisk(storePath: string, storedBytes: number | null): 
     const { bavail, bsize } = await statfs(dirname(storePath))
     return judgeDisk(bavail * bsize, storedBytes)
   } catch (error) {
-    return { state: 'unknown', message: `The disk could not be asked: ${(error as Error).message}.`, advice: null }
+    return { state: 'unknown', message: `The free disk space could not be read: ${(error as Error).message}.`, advice: null }
   }
 }
 
 export function judgeDisk(freeBytes: number, storedBytes: number | null): Finding {
-  const message = `${inMib(freeBytes)} are free${storedBytes === null ? '' : `, and the store takes ${inMib(storedBytes)}`}.`
+  const message = `${inMib(freeBytes)} of disk space are free${storedBytes === null ? '' : `, and the store uses ${inMib(storedBytes)}`}.`
   if (freeBytes < LEAST_FREE_BYTES)
-    return { state: 'bad', message, advice: 'Make room: when the disk is full, calls are answered with 503 until there is some.' }
+    return { state: 'bad', message, advice: 'Free disk space. When the disk is full, the service rejects messages with status 503.' }
   if (storedBytes !== null && freeBytes < storedBytes)
     return {
       state: 'warning',
       message,
-      advice: 'There is no room for a backup beside the store. Make room, or keep messages for fewer days.',
+      advice: 'There is not enough space for a backup. Free disk space, or keep messages for fewer days.',
     }
   return { state: 'good', message, advice: null }
 }
@@ -41,15 +41,15 @@ export async function checkSecretKey({ secretKey }: Installation): Promise<Findi
     if ((mode & 0o077) !== 0 && process.platform !== 'win32')
       return {
         state: 'bad',
-        message: `Others can read the key that encrypts stored secrets: ${path} has mode ${bits}.`,
+        message: `Other users can read the key that encrypts stored secrets: ${path} has mode ${bits}.`,
         advice: `chmod 600 ${path}`,
       }
-    return { state: 'good', message: `The key that encrypts stored secrets is in ${path}, for its owner alone.`, advice: null }
+    return { state: 'good', message: `The key that encrypts stored secrets is in ${path}, and only its owner can read it.`, advice: null }
   } catch {
     return {
       state: 'bad',
-      message: `The key that encrypts stored secrets is gone: ${path} cannot be read.`,
-      advice: 'Put it back before the service is started again: without it stored secrets cannot be opened.',
+      message: `The key that encrypts stored secrets is missing: ${path} cannot be read.`,
+      advice: 'Restore the file before you restart the service. Without it, stored secrets cannot be decrypted.',
     }
   }
 }

@@ -1,72 +1,77 @@
-// What a look at the whole store tells: whether its files are whole, whether the books agree, whether retention keeps up.
+// Checks of the whole store: whether its files are intact, whether the ledger is correct, and whether retention keeps up.
 
 import { isoTime } from '@switchyard/protocol'
 import { ledgerProblems } from '../../api/check-ledger.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 
-type Named = Finding & { name: string }
+type NamedFinding = Finding & { name: string }
 
 const DAY_MS = 86_400_000
-const MAX_TOLD = 3
+const MAX_LISTED = 3
 
-/** `isServer`: its files are the server's to look after. */
-export function checkInspection(inspection: StoreInspection | undefined, destinations: readonly Destination[], isServer = false): Named[] {
+/** `isServer`: whether the store is a database server, which looks after its own files. */
+export function checkInspection(
+  inspection: StoreInspection | undefined,
+  destinations: readonly Destination[],
+  isServer = false,
+): NamedFinding[] {
   if (inspection === undefined) {
-    const late = { state: 'unknown', message: 'It was not read to its end in time: the store is large.' } as const
+    const unfinished = { state: 'unknown', message: 'The check did not finish in time, because the store is large.' } as const
     const advice = isServer
-      ? 'Run it again when less is asked of the server.'
-      : 'Make a backup, which is checked without haste, or stop the service and run `switchyard doctor` again.'
+      ? 'Run the check again when the server is less busy.'
+      : 'Make a backup, which is checked without a time limit, or stop the service and run `switchyard doctor` again.'
     return [
-      { name: 'store_integrity', ...late, advice },
-      { name: 'ledger', ...late, advice },
+      { name: 'store_integrity', ...unfinished, advice },
+      { name: 'ledger', ...unfinished, advice },
     ]
   }
   const { problems, ledger, recount } = inspection
   if (problems.length > 0) {
     const advice = isServer
-      ? 'Keep a copy of the database as it is, and look in the log of the server.'
-      : 'The file is damaged. Stop the service, keep the file, and restore the last good backup.'
-    return [{ name: 'store_integrity', state: 'bad', message: `The database says: ${few(problems)}.`, advice }]
+      ? 'Make a copy of the database in its present state, and check the log of the server.'
+      : 'The file is damaged. Stop the service, keep the damaged file, and restore the last good backup.'
+    return [{ name: 'store_integrity', state: 'bad', message: `The database reports: ${few(problems)}.`, advice }]
   }
   const names = new Map(destinations.map(({ id, name }) => [id, name]))
-  const unequal = ledgerProblems(ledger, recount, (id) => names.get(id) ?? id)
+  const differences = ledgerProblems(ledger, recount, (id) => names.get(id) ?? id)
   return [
     {
       name: 'store_integrity',
       state: 'good',
-      message: isServer ? 'Every row of the store can be read.' : 'The files of the store are whole.',
+      message: isServer ? 'Every row of the store can be read.' : 'The files of the store are intact.',
       advice: null,
     },
-    unequal.length === 0
-      ? { name: 'ledger', state: 'good', message: `The ledger equals its recount from the rows: ${told(recount.length)}.`, advice: null }
+    differences.length === 0
+      ? { name: 'ledger', state: 'good', message: `The ledger matches a recount of the rows: ${countText(recount.length)}.`, advice: null }
       : {
           name: 'ledger',
           state: 'bad',
-          message: `The ledger differs from its recount: ${few(unequal)}.`,
-          advice: 'This must never happen. Keep a backup of the file as it is, and report it.',
+          message: `The ledger differs from a recount of the rows: ${few(differences)}.`,
+          advice: 'This is a bug. Make a backup of the store in its present state, and report it.',
         },
   ]
 }
 
-export function checkRetention(inspection: StoreInspection | undefined, retentionDays: number, nowMs: number): Named {
+export function checkRetention(inspection: StoreInspection | undefined, retentionDays: number, nowMs: number): NamedFinding {
   const name = 'retention'
-  if (inspection === undefined) return { name, state: 'unknown', message: 'The store was not read to its end in time.', advice: null }
+  if (inspection === undefined) return { name, state: 'unknown', message: 'The check did not finish in time.', advice: null }
   const { oldestMessageAtMs } = inspection
   const rule = `Messages are kept for ${retentionDays} ${retentionDays === 1 ? 'day' : 'days'}`
   if (oldestMessageAtMs === null) return { name, state: 'good', message: `${rule}; none is stored.`, advice: null }
-  const message = `${rule}; the oldest is of ${isoTime(oldestMessageAtMs)}.`
-  // Whole days go, once an hour.
+  const message = `${rule}; the oldest is from ${isoTime(oldestMessageAtMs)}.`
+  // Retention removes whole days, and runs once an hour.
   if (nowMs - oldestMessageAtMs < (retentionDays + 2) * DAY_MS) return { name, state: 'good', message, advice: null }
-  const advice = 'What is still owed is kept longer. If nothing is pending that long, look in the log for "deleting expired data failed".'
+  const advice =
+    'Messages with pending deliveries are kept longer. If there are none that old, look for "deleting expired data failed" in the log.'
   return { name, state: 'warning', message, advice }
 }
 
-function told(destinations: number): string {
+function countText(destinations: number): string {
   return destinations === 1 ? '1 destination' : `${destinations} destinations`
 }
 
 function few(sentences: readonly string[]): string {
-  const rest = sentences.length - MAX_TOLD
-  return sentences.slice(0, MAX_TOLD).join('; ') + (rest > 0 ? `; and ${rest} more` : '')
+  const rest = sentences.length - MAX_LISTED
+  return sentences.slice(0, MAX_LISTED).join('; ') + (rest > 0 ? `; and ${rest} more` : '')
 }

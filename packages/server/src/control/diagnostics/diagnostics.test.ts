@@ -69,7 +69,7 @@ test('an installation in order is all good: store, ledger, disk, clock, key, and
   )
 })
 
-test('a URL that cannot be reached, an open breaker and an old backlog are told, with what to do', async (t) => {
+test('a URL that cannot be reached and an open circuit breaker are reported, with advice', async (t) => {
   const failing: OperatorTools = {
     ...operatorTools,
     dial: async () => ({
@@ -90,9 +90,9 @@ test('a URL that cannot be reached, an open breaker and an old backlog are told,
     bad.map(({ name }) => name),
     ['destination', 'url'],
   )
-  assert.match(bad[0]?.message ?? '', /Warehouse fails again and again/)
+  assert.match(bad[0]?.message ?? '', /Warehouse: the circuit breaker is open/)
   assert.match(bad[1]?.message ?? '', /https:\/\/a\.example cannot be reached: The receiver refused the connection\./)
-  assert.match(bad[1]?.advice ?? '', /Nothing listens there/)
+  assert.match(bad[1]?.advice ?? '', /No program listens on this port/)
   assert.equal(bad[1]?.message.includes('token'), false)
 })
 
@@ -124,7 +124,7 @@ test('the ledger is compared with its recount after messages were delivered and 
     {
       ...checks.find(({ name }) => name === 'ledger'),
       state: 'good',
-      message: 'The ledger equals its recount from the rows: 1 destination.',
+      message: 'The ledger matches a recount of the rows: 1 destination.',
     },
   )
 })
@@ -211,7 +211,7 @@ test('what is held by a disabled destination, a paused one, and what waits for m
   assert.deepEqual(checkDestination({ ...destination, paused: true }, { breaker: 'open' }, 5, 0, 1), {
     state: 'warning',
     message: 'd is paused; 5 pending, the oldest since 1970-01-01T00:00:00.000Z.',
-    advice: 'What it is owed is held, and grows, until it is resumed: switchyard destinations resume dst_1',
+    advice: 'Pending deliveries wait, and the backlog grows, until the destination is resumed: switchyard destinations resume dst_1',
   })
   assert.equal(checkDestination({ ...destination, paused: true }, undefined, 0, null, 1).state, 'warning')
   assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)

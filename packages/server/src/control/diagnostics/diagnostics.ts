@@ -1,6 +1,6 @@
-// Checks of the installation as the service itself sees it, each with a result in words, what to do about it, and a deadline:
-// a doctor who waits for ever helps nobody. Nothing is changed, and no request is sent to a receiver. What only the caller can
-// see, such as how its own clock differs, is the caller's to check.
+// Diagnostics: checks of the installation from the point of view of the service. Each check has a deadline, and its result has a sentence and
+// advice. Nothing is changed, and no request is sent to a receiver. Checks that only the caller can make, such as comparing its own clock,
+// are made by the caller.
 
 import { isoTime } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
@@ -22,35 +22,35 @@ export interface Check extends Finding {
 }
 
 const CHECK = object({
-  name: string({ description: 'What was checked; stable.' }),
-  state: oneOf(['good', 'warning', 'bad', 'unknown'], { description: '`unknown`: the check failed or timed out.' }),
-  message: string(),
-  advice: nullable(string({ description: 'What to do next.' })),
+  name: string({ description: 'The name of the check. It is stable.' }),
+  state: oneOf(['good', 'warning', 'bad', 'unknown'], { description: 'The result. `unknown` means that the check failed or timed out.' }),
+  message: string({ description: 'What was found.' }),
+  advice: nullable(string({ description: 'What to do next; null if nothing needs to be done.' })),
   destinationId: nullable(string()),
   url: nullable(string()),
-  ms: integer({ description: 'How long the check took.' }),
+  ms: integer({ description: 'The duration of the check in milliseconds.' }),
 })
 const DIAGNOSTICS = object({
-  at: time({ description: 'Wall time of the service.' }),
-  scheduleAt: time({ description: 'Schedule time, which retries follow: it never goes back and never jumps.' }),
+  at: time({ description: 'The wall clock time of the service.' }),
+  scheduleAt: time({ description: 'The schedule time, which retries use. It is monotonic: it never jumps.' }),
   version: nullable(string()),
   startedAt: nullable(time()),
-  storePath: nullable(string({ description: 'Null if the store is not a file.' })),
-  store: nullable(string({ description: 'Where the store is: a path, or hosts and database.' })),
-  secretKeyPath: nullable(string({ description: 'Null when the key is in the environment.' })),
+  storePath: nullable(string({ description: 'The path of the store; null if it is not a file.' })),
+  store: nullable(string({ description: 'The location of the store: a path, or hosts and database.' })),
+  secretKeyPath: nullable(string({ description: 'The file of the encryption key; null if the key is in the environment.' })),
   checks: array(CHECK),
 })
 
 const COMMIT_DEADLINE_MS = 10_000
-/** Less than what a command waits for an answer. */
+/** Shorter than the time for which the `doctor` command waits for a response. */
 const INSPECT_DEADLINE_MS = 60_000
 const URLS_DEADLINE_MS = 20_000
-/** A wall clock that differs this much from schedule time has jumped. */
+/** If the wall clock differs from schedule time by more than this, it has jumped. */
 const JUMP_MS = 60_000
 
 export function diagnosticRoutes({ store, clock, delivery, operatorTools }: ControlParts): Route[] {
   let inspecting: Promise<StoreInspection | undefined> | undefined
-  /** It reads everything: whoever asks meanwhile gets the same one. */
+  /** An inspection reads the whole store, so concurrent requests share one. */
   const inspect = (): Promise<StoreInspection | undefined> =>
     (inspecting ??= store.books.inspect(INSPECT_DEADLINE_MS).finally(() => {
       inspecting = undefined
@@ -76,7 +76,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
           name: 'store_integrity',
           state: 'bad',
           message,
-          advice: 'Look at the disk, and have a backup at hand.',
+          advice: 'Check the disk, and have a backup ready.',
           destinationId: null,
           url: null,
           ms: 0,
@@ -99,7 +99,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
         const destinations = [...store.configuration().destinations.values()]
         const ledger = await store.books.ledger()
         const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
-        const about = async (destination: Destination): Promise<Check[]> => {
+        const checksOf = async (destination: Destination): Promise<Check[]> => {
           const { id, enabled, timeoutMs } = destination
           const urls = kindOf(destination).targets(destination)
           const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
@@ -117,7 +117,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
           checkStore(),
           checkServerAndNodes(),
           operatorTools === undefined ? null : timed('secret_key', () => checkSecretKey(operatorTools.installation)),
-          ...destinations.map(about),
+          ...destinations.map(checksOf),
         ])
         const { installation } = operatorTools ?? {}
         return {
@@ -145,7 +145,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
     const { nodes } = store
     const startedAtMs = performance.now()
     const alive = nodes === undefined ? [] : [checkNodes(nodes.nodes)]
-    // What cannot be asked is told by the check of a commit.
+    // If the server cannot be queried, the check `store_writable` reports it.
     const facts = store.serverFacts === undefined ? [] : await store.serverFacts().then(checkServer, () => [])
     const ms = Math.round(performance.now() - startedAtMs)
     return [...alive, ...facts].map(({ name, ...finding }) => checkOf(name, ms, finding))
@@ -153,28 +153,34 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
 
   async function checkCommit(): Promise<Finding> {
     const startedAtMs = performance.now()
-    const late = { ok: false, message: `no commit within ${COMMIT_DEADLINE_MS / 1_000} s` } as const
+    const late = { ok: false, message: `no commit finished within ${COMMIT_DEADLINE_MS / 1_000} s` } as const
     const result = await withTimeout(COMMIT_DEADLINE_MS, store.check(), late)
     const ms = Math.round(performance.now() - startedAtMs)
     if (!result.ok)
-      return { state: 'bad', message: `Nothing can be stored: ${result.message}.`, advice: 'Look at the disk: is it full, is it writable?' }
+      return {
+        state: 'bad',
+        message: `The store cannot be written: ${result.message}.`,
+        advice: 'Check whether the disk is full or read-only.',
+      }
     if (ms > 1_000)
       return {
         state: 'warning',
         message: `A commit took ${ms} ms.`,
-        advice: 'The disk is slow or busy; every accepted call waits for a commit.',
+        advice: 'The disk is slow or busy. Every request with messages waits for a commit.',
       }
-    return { state: 'good', message: `A commit was made and synced in ${ms} ms.`, advice: null }
+    return { state: 'good', message: `A commit took ${ms} ms, including the sync to disk.`, advice: null }
   }
 
   function checkClock(): Finding {
     const ahead = clock.wallMs() - clock.scheduleMs()
-    if (Math.abs(ahead) <= JUMP_MS) return { state: 'good', message: 'The wall clock has not jumped since the start.', advice: null }
-    const way = ahead > 0 ? 'ahead of' : 'behind'
+    if (Math.abs(ahead) <= JUMP_MS)
+      return { state: 'good', message: 'The wall clock has not jumped since the service started.', advice: null }
+    const direction = ahead > 0 ? 'ahead of' : 'behind'
     return {
       state: 'warning',
-      message: `The wall clock is ${Math.round(Math.abs(ahead) / 1_000)} s ${way} schedule time: it was set since the start, or went back before it.`,
-      advice: 'Retries go on in schedule time. Have the clock kept by NTP, and restart the service once it is right.',
+      message: `The wall clock is ${Math.round(Math.abs(ahead) / 1_000)} s ${direction} schedule time: it was changed since the service started, or was set back before.`,
+      advice:
+        'Retries follow schedule time and are not affected. Synchronize the clock with NTP, and restart the service once it is correct.',
     }
   }
 }

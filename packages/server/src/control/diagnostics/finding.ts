@@ -1,10 +1,10 @@
-// What a check of the installation came to.
+// The result of a check of the installation.
 
 export type CheckState = 'good' | 'warning' | 'bad' | 'unknown'
 
 export interface Finding {
   state: CheckState
   message: string
-  /** What to do next; null when nothing. */
+  /** What to do next; null if nothing needs to be done. */
   advice: string | null
 }

@@ -1,4 +1,4 @@
-// The processes that work on the store: one with SQLite, any number with PostgreSQL.
+// Routes for the nodes (the processes that use the store: one with SQLite, any number with PostgreSQL) and for facts about the installation.
 
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
@@ -9,13 +9,13 @@ const NODES_ANSWER = object({
   data: array(
     object(
       {
-        name: string({ description: 'Host name and port.' }),
+        name: string({ description: 'The host name and port of the node.' }),
         version: string(),
         startedAt: nullable(time()),
-        seenAt: time({ description: "The time of its last heartbeat, by the store's clock." }),
-        current: boolean({ description: 'Whether it is the node that answers this request.' }),
+        seenAt: time({ description: 'When the node sent its last heartbeat, according to the clock of the store.' }),
+        current: boolean({ description: 'Whether this is the node that answers the request.' }),
       },
-      { title: 'Node', description: 'A process that serves this installation.' },
+      { title: 'Node', description: 'A process of the service.' },
     ),
   ),
   next: nullable(string({ description: 'Always null: the list is complete.' })),
@@ -24,14 +24,16 @@ const NODES_ANSWER = object({
 const INSTALLATION = object(
   {
     version: nullable(string()),
-    startedAt: nullable(time({ description: 'Of the node that answers.' })),
-    now: time({ description: 'Wall time of the service.' }),
+    startedAt: nullable(time({ description: 'When the node that answers the request started.' })),
+    now: time({ description: 'The wall clock time of the service.' }),
     storeKind: nullable(oneOf(['sqlite', 'postgresql'])),
-    store: nullable(string({ description: 'Where the store is: a path, or hosts and database. Null for viewers.' })),
-    retentionDays: nullable(integer({ description: 'For how long settled messages are kept.' })),
-    backups: boolean({ description: 'Whether the service itself makes copies of the store.' }),
+    store: nullable(string({ description: 'The location of the store: a path, or hosts and database. Null for viewers.' })),
+    retentionDays: nullable(
+      integer({ description: 'The number of days for which messages are kept after all their deliveries are settled.' }),
+    ),
+    backups: boolean({ description: 'Whether the service can make backups of the store.' }),
   },
-  { title: 'Installation', description: 'Facts about the installation that need no question to the store.' },
+  { title: 'Installation', description: 'Facts about the installation.' },
 )
 
 export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route[] {
@@ -63,13 +65,13 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
       answer: NODES_ANSWER,
       handle() {
         const nodes = store.nodes?.nodes ?? []
-        return { data: nodes.length > 0 ? nodes.map(nodeView) : [alone()], next: null }
+        return { data: nodes.length > 0 ? nodes.map(nodeView) : [onlyNode()], next: null }
       },
     }),
   ]
 
-  /** A store for one process: it is the one that answers. */
-  function alone() {
+  /** With a store for a single process, the only node is the one that answers. */
+  function onlyNode() {
     const { installation } = operatorTools ?? {}
     return {
       name: installation?.nodeName ?? 'node',

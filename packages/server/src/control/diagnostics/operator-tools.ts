@@ -1,5 +1,5 @@
-// What the routes for operators need of the rest of the service, declared by their consumer; app.ts hands it in. Without it,
-// as in tests of other routes, the routes are there and say that it is not.
+// The parts of the service that the routes for operators need. app.ts passes them in. Tests of other routes leave them out; the routes
+// then answer without this information.
 
 import type { DialCheck } from '../../delivery/sending/dial-check.ts'
 import type { Backups } from '../../store/store.ts'
@@ -7,11 +7,11 @@ import type { Backups } from '../../store/store.ts'
 export interface Installation {
   version: string
   startedAtMs: number
-  /** Null where the store is not a file. */
+  /** Null if the store is not a file. */
   storePath: string | null
-  /** Where the store is, as people read it: the path, or hosts and database without the login. */
+  /** The location of the store for people: the path, or hosts and database without the credentials. */
   storePlace: string
-  /** What this process is called where people see it. */
+  /** The name of this process for people. */
   nodeName: string
   secretKey: { from: 'environment' } | { from: 'file'; path: string }
   retentionDays: number
@@ -20,6 +20,6 @@ export interface Installation {
 export interface OperatorTools {
   installation: Installation
   dial: DialCheck
-  /** Null where the store is backed up with tools of its own. */
+  /** Null if the store is a database server, which has its own backup tools. */
   backups: Omit<Backups, 'close'> | null
 }
