@@ -1,5 +1,5 @@
-// What the dashboard says of a destination's settings while they are typed is what the control API says of them when they come: each
-// value here is judged by both. The sentences differ, since one speaks of a field and the other at it.
+// The dashboard's form and the control API must accept and reject the same destination settings, so each value here is checked by both. The
+// messages differ: the form shows its message next to the field, so it does not name the field.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -119,7 +119,7 @@ const DRAFTS: Record<string, Partial<Draft>[]> = {
 }
 
 for (const [what, drafts] of Object.entries(DRAFTS)) {
-  test(`the form and the API judge ${what} alike`, () => {
+  test(`the form and the API agree on ${what}`, () => {
     for (const changes of drafts) {
       const draft = { ...GOOD, ...changes }
       const shown = JSON.stringify(changes).slice(0, 120)
@@ -130,7 +130,7 @@ for (const [what, drafts] of Object.entries(DRAFTS)) {
 
 function isTaken(draft: Draft): boolean {
   try {
-    // As it comes over the wire: a header that is there twice in the same letters is one.
+    // As sent over the wire: two headers with exactly the same name become one.
     NEW_DESTINATION.parse(JSON.parse(JSON.stringify(createBodyOf(draft))), '')
     return true
   } catch {

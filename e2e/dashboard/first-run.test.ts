@@ -1,5 +1,5 @@
-// The first run in a real browser, as a person does it: a wrong key is noticed, the copied lines send the first message, a webhook is added and
-// tested, and a real message is followed to its answer. Then the keys of a source are rotated and the source deleted.
+// The first run in a real browser: a wrong write key is reported, the copied snippet sends the first message, a webhook is added and tested,
+// and a real message is followed to its response. Then the write keys of a source are rotated, and the source is deleted.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -62,7 +62,7 @@ suite('first run', { concurrency: 1 }, () => {
     tab.check()
   })
 
-  test('what was done is still checked for another who comes to it', async () => {
+  test('completed steps are shown as completed to another user', async () => {
     await using tab = await browser.open(scene.service)
     await tab.visit('/start')
     await tab.page.getByText('All three steps are done').waitFor()
@@ -100,7 +100,7 @@ suite('first run', { concurrency: 1 }, () => {
 
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByLabel('Type <i>shop</i> to go on').fill('<i>shop</i>')
-    // What is asked of it while it goes is answered with 404.
+    // Requests for the source during its deletion are answered with 404.
     tab.expected.push(/status of 404/)
     await page.getByRole('button', { name: 'Delete source' }).click()
     await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor()

@@ -186,7 +186,7 @@ function Rows({ rows }: { rows: readonly Row[] }) {
               <Success success={health.success} />
             </Table.Td>
             <Table.Td>
-              <Latency latencyMs={health.latencyMs} />
+              <Latency latencyMs={health.latencyMs} wrap="nowrap" />
             </Table.Td>
             <Table.Td>
               <BacklogView destination={destination} health={health} seenAtMs={seenAtMs} />

@@ -31,7 +31,7 @@ export function Success({ success }: { success: number | null }) {
   )
 }
 
-export function Latency({ latencyMs }: { latencyMs: DestinationHealth['latencyMs'] }) {
+export function Latency({ latencyMs, wrap = 'wrap' }: { latencyMs: DestinationHealth['latencyMs']; wrap?: 'wrap' | 'nowrap' }) {
   if (latencyMs === null)
     return (
       <Text span size="sm" c="dimmed">
@@ -39,7 +39,7 @@ export function Latency({ latencyMs }: { latencyMs: DestinationHealth['latencyMs
       </Text>
     )
   return (
-    <Group gap={8} style={{ rowGap: 0 }} wrap="nowrap">
+    <Group gap={8} style={{ rowGap: 0 }} wrap={wrap}>
       {(['p50', 'p95', 'p99'] as const).map((name) => (
         <Text key={name} span size="sm" style={{ whiteSpace: 'nowrap' }}>
           <Text span size="xs" c="dimmed">
@@ -66,7 +66,7 @@ export function BacklogView({ destination, health, seenAtMs }: { destination: De
   const isProblem = forecast.kind === 'stuck' || forecast.kind === 'growing'
   return (
     <Stack gap={0}>
-      <Text size="sm">
+      <Text size="sm" style={{ whiteSpace: 'nowrap' }}>
         {count(pending)} pending
         {oldestPendingAt !== null && `, oldest ${duration(Math.max(0, nowMs - Date.parse(oldestPendingAt)))}`}
       </Text>

@@ -36,7 +36,7 @@ function List({ nodes }: { nodes: Node[] }) {
                   {name}
                 </Text>
                 {current && (
-                  <Badge size="xs" variant="light" tt="none">
+                  <Badge size="xs" variant="light" tt="none" miw="max-content">
                     this node
                   </Badge>
                 )}

@@ -50,7 +50,7 @@ export default function Tokens() {
                     {name}
                   </Text>
                   {id === actor.id && (
-                    <Badge size="xs" variant="light" tt="none">
+                    <Badge size="xs" variant="light" tt="none" miw="max-content">
                       yours
                     </Badge>
                   )}
@@ -58,7 +58,7 @@ export default function Tokens() {
               ),
             },
             { label: 'Role', cell: ({ role }) => role, isShort: true },
-            { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'from the environment' : <Time at={createdAt} />) },
+            { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'set by SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
             { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
             {
               label: 'Audit log',
@@ -73,11 +73,7 @@ export default function Tokens() {
               label: 'Actions',
               isActions: true,
               cell: (token) =>
-                token.createdAt === null ? (
-                  <Text size="xs" c="dimmed">
-                    set by SWITCHYARD_ADMIN_TOKEN
-                  </Text>
-                ) : (
+                token.createdAt === null ? null : (
                   <Button
                     size="compact-sm"
                     variant="light"
