@@ -1,5 +1,5 @@
 // Changes by operators: creates, updates and deletes sources, destinations, OAuth applications and tokens, each with its audit entry, and
-// the secrets that are stored beside them. Every change is computed from what is stored, under the lock that all changes take.
+// the secrets that are stored beside them. Every change is computed from the stored state, under the lock that all changes take.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secrets/secret-box.ts'

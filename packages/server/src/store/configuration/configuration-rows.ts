@@ -12,7 +12,7 @@ import type { StoredDestination } from './stored-destination.ts'
 
 export interface ConfigurationChanges {
   /**
-   * Makes one change, in a transaction of its own and under the lock that all changes take. When this resolves, the change is committed, is
+   * Makes one change, in its own transaction and under the lock that all changes take. When this resolves, the change is committed, is
    * visible in this process, and listeners have been called. `work` may be called again, and may await nothing but methods of the change.
    */
   change<T>(work: (change: ConfigurationChange) => Promise<T>): Promise<T>

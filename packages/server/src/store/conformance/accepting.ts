@@ -1,4 +1,4 @@
-// Conformance: what accept() promises.
+// Conformance: the guarantees of accept().
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -29,7 +29,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     return messages.map(({ content, index }) => content.items[index]?.['messageId'])
   }
 
-  test('what was accepted is there after the store is opened again, with the work it owes', async () => {
+  test('accepted messages and their shipments are still stored after the store is reopened', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const items = [track('a', { context: { page: 'x' } }), track('b')]
     const about = { receivedAtMs: 1_700_000_000_123, ip: '198.51.100.1', browser: true, sentAt: '2026-01-01T00:00:00.000Z' }
@@ -46,13 +46,13 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
   })
 
-  test('a message that goes nowhere is stored', async () => {
+  test('a message without destinations is stored', async () => {
     const { id } = await newSource(store())
     await accept(store(), id, [track('alone')])
     assert.deepEqual(await stored(id), ['alone'])
   })
 
-  test('a message that comes twice in a batch is stored and owed once', async () => {
+  test('a message that is twice in a batch is stored and sent once', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { duplicates } = await accept(store(), sourceId, [track('a'), track('b'), track('a'), track('a')], [destinationId])
     assert.deepEqual(duplicates, [2, 3])
@@ -61,7 +61,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
   })
 
-  test('a message that came in an earlier batch is a duplicate, also after the store is opened again', async () => {
+  test('a message of an earlier batch is a duplicate, also after the store is reopened', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a'), track('b')], [destinationId])
     const partly = await accept(store(), sourceId, [track('c'), track('b'), track('d')], [destinationId])
@@ -74,7 +74,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 5 }))
   })
 
-  test('a duplicate is left out of a shipment of some messages, and a shipment of duplicates alone is not made', async () => {
+  test('duplicates are left out of shipments, and a shipment with only duplicates is not created', async () => {
     const { id: sourceId } = await newSource(store())
     const [{ id: some }, { id: none }] = [await newDestination(store(), sourceId), await newDestination(store(), sourceId)]
     await accept(store(), sourceId, [track('a'), track('b')])
@@ -88,7 +88,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), none), counts())
   })
 
-  test('a batch of duplicates alone stores nothing', async () => {
+  test('a batch with only duplicates stores nothing', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'same'), [destinationId])
     const again = await accept(store(), sourceId, tracks(3, 'same'), [destinationId])
@@ -97,13 +97,13 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, pending: 3 }))
   })
 
-  test('the same id from another source is another message', async () => {
+  test('the same messageId from another source is another message', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     for (const { id } of [one, other]) assert.deepEqual((await accept(store(), id, [track('same')])).duplicates, [])
     for (const { id } of [one, other]) assert.deepEqual((await accept(store(), id, [track('same')])).duplicates, [0])
   })
 
-  test('of the same message accepted at the same time many times, one is stored', async () => {
+  test('if the same message is accepted many times concurrently, it is stored once', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, at) => accept(store(), sourceId, [track('raced'), track(`own-${at}`)], [destinationId])),
@@ -112,7 +112,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 41, pending: 41 }))
   })
 
-  test('a message says where it is owed, where not and why', async () => {
+  test('a message shows its deliveries, and the destinations that it is not sent to, with the reason', async () => {
     const { id: sourceId } = await newSource(store())
     const [{ id: one }, { id: two }] = [await newDestination(store(), sourceId), await newDestination(store(), sourceId)]
     await accept(store(), sourceId, tracks(3, 'planned'), {
@@ -138,7 +138,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     for (const { id, destinationId } of deliveries) assert.equal((await store().history.delivery(id))?.destinationId, destinationId)
   })
 
-  test('what was planned for a destination that has been deleted meanwhile is kept with that reason', async () => {
+  test('a shipment planned for a destination that was deleted meanwhile is skipped with that reason', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await store().settings.deleteDestination(destinationId)
     await accept(store(), sourceId, [track('late')], [destinationId])
@@ -147,7 +147,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(message?.skips, [{ destinationId, reason: 'destination_deleted' }])
   })
 
-  test('new work goes at once to a consumer that wants it, and nobody else can claim it', async () => {
+  test('a new shipment for which memory is reserved is handed over at once, and cannot be claimed again', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const consumer = new RecordingConsumer()
     store().delivery.attach(consumer)
@@ -155,7 +155,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     const [taken] = consumer.received
     assert.ok(taken !== undefined && consumer.received.length === 1)
     assert.deepEqual(messageIdsOf(taken), ['a', 'b'])
-    assert.equal(taken.contents.get(segment as number)?.items[2], null, 'a duplicate is not there')
+    assert.equal(taken.contents.get(segment as number)?.items[2], null, 'the duplicate is left out')
     assert.deepEqual(consumer.reservations, [[destinationId, taken.bytes]])
     assert.deepEqual([taken.shipment.attempt, taken.shipment.firstAttemptAtMs, taken.shipment.replay], [0, null, false])
     assert.deepEqual((await claim(store(), destinationId)).shipments, [])
@@ -163,7 +163,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, delivered: 2 }))
   })
 
-  test('a consumer that does not want new work is told that it is in the store', async () => {
+  test('the consumer is woken for a new shipment that it has not reserved memory for', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const consumer = new RecordingConsumer()
     consumer.reserves = false
@@ -173,7 +173,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a'])
   })
 
-  test('a consumer that wanted work which then did not come to be is told so', async () => {
+  test('a reservation is cancelled if the shipment was not stored', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')])
     const consumer = new RecordingConsumer()
@@ -181,14 +181,14 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     await accept(store(), sourceId, [track('a')], [destinationId])
     assert.deepEqual(consumer.cancelled, consumer.reservations, 'all duplicates')
     await accept(store(), sourceId, [track('a'), track('b')], { shipments: [{ destinationId, indexes: [0] }] })
-    assert.deepEqual(consumer.cancelled, consumer.reservations, 'duplicates alone in its shipment')
+    assert.deepEqual(consumer.cancelled, consumer.reservations, 'only duplicates in its shipment')
     await assert.rejects(accept(store(), 'src_unknown', [track('c')], [destinationId]))
     assert.equal(consumer.cancelled.length, 3, 'the commit failed')
     assert.deepEqual(consumer.cancelled, consumer.reservations)
     assert.deepEqual(consumer.received, [])
   })
 
-  test('a batch that cannot be stored takes none of those it is committed with down with it', async () => {
+  test('a batch that cannot be stored does not make the other batches of its commit fail', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, (_, at) => accept(store(), at % 5 === 3 ? 'src_unknown' : sourceId, [track(`g-${at}`)], [destinationId])),
@@ -198,7 +198,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual((await accept(store(), sourceId, [track('g-3'), track('g-4')])).duplicates, [1])
   })
 
-  test('a duplicate is one also in a batch that is committed again because another could not be', async () => {
+  test('a duplicate is also found in a batch that is committed again because another batch failed', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('known')], [destinationId])
     const batches = Array.from({ length: 12 }, (_, at) => {
@@ -242,7 +242,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     })
   }
 
-  test('message ids of any text are told apart and found again', async () => {
+  test('messageIds of any text are distinguished and found again', async () => {
     const { id } = await newSource(store())
     const ids = [
       '',
@@ -277,7 +277,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     }
   })
 
-  test('2,500 messages of 500 KB are one batch, also when half of them are duplicates', async () => {
+  test('2,500 messages of 500 KB are one batch, also if half of them are duplicates', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const items = Array.from({ length: 2_500 }, (_, index) => track(`many-${index}`, { properties: { filler: 'x'.repeat(110) } }))
     assert.ok(JSON.stringify(items).length > 490_000)
@@ -294,7 +294,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2_500, failed: 2_500 }))
   })
 
-  test('accepting after the store was closed is refused as unavailable', async () => {
+  test('accepting after the store was closed is rejected with StoreUnavailable', async () => {
     const other = await open({ retentionDays: 7 })
     const { id } = await newSource(other.store)
     await other.store.close()
@@ -303,7 +303,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('what was given before the store is closed is committed', async () => {
+  test('messages that were passed to the store before it is closed are committed', async () => {
     const other = await open({ retentionDays: 7 })
     const { sourceId, destinationId } = await newSourceAndDestination(other.store)
     const accepted = Array.from({ length: 50 }, (_, at) => accept(other.store, sourceId, [track(`m-${at}`)], [destinationId]))

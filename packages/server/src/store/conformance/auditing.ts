@@ -1,4 +1,4 @@
-// Conformance: control tokens, and who did what.
+// Conformance: control tokens and the audit log.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -27,7 +27,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     store().settings.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
   const uses = async (id: string): Promise<number | undefined> => (await store().settings.tokenUses()).find((use) => use.id === id)?.atMs
 
-  test('tokens are part of the configuration, also after the store is opened again', async () => {
+  test('tokens are part of the configuration, also after the store is reopened', async () => {
     const [viewer, admin] = [await newToken({ name: 'näme\u0000' }), await newToken({ role: 'admin' })]
     assert.notEqual(viewer.id, admin.id)
     assert.deepEqual(store().configuration().tokens.get(viewer.id), viewer)
@@ -38,7 +38,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(store().configuration().tokens.get(admin.id), admin)
   })
 
-  test('a deleted token is gone at once and stays gone', async () => {
+  test('a deleted token is removed at once, and is still removed after a restart', async () => {
     const token = await newToken()
     assert.equal(await store().settings.deleteToken(token.id), true)
     assert.equal(store().configuration().tokens.has(token.id), false)
@@ -47,7 +47,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     assert.equal(store().configuration().tokens.has(token.id), false)
   })
 
-  test('two tokens never share a hash', async () => {
+  test('two tokens never have the same hash', async () => {
     const { hash, id } = await newToken()
     await assert.rejects(newToken({ hash }))
     assert.deepEqual(
@@ -56,7 +56,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     )
   })
 
-  test('the last use of a token is kept and never goes back, and is no change of the configuration', async () => {
+  test('the last use of a token is stored, never goes back, and is no change of the configuration', async () => {
     const { id } = await newToken()
     assert.equal(await uses(id), undefined)
     const before = store().configuration()
@@ -71,7 +71,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     assert.equal(await uses(id), undefined)
   })
 
-  // ── Who did what ──
+  // ── The audit log ──
 
   const noted =
     <T extends object>(action: string, actor: Actor = ANN): Audit<T> =>
@@ -88,7 +88,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     (await entries(filter, limit)).map(({ action }) => action)
   const own = (): string => `act-${++made}`
 
-  test('every change is written down with who made it, newest first, and is there after a start', async () => {
+  test('every change is in the audit log with its actor, newest first, also after a restart', async () => {
     const { deletions, settings } = store()
     const action = own()
     const source = await newSource(store())
@@ -123,7 +123,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     for (const { atMs } of found) assert.ok(Math.abs(atMs - Date.now()) < 60_000)
   })
 
-  test('what changed nothing is not written down', async () => {
+  test('a call that changes nothing has no audit entry', async () => {
     const { deletions, replays, settings } = store()
     const action = own()
     const { sourceId, destinationId } = await newSourceAndDestination(store())
@@ -159,7 +159,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     assert.equal((await entries({ action })).length, 1)
   })
 
-  test('entries are found by who, what, on what and when, on pages of any size', async () => {
+  test('entries are found by actor, action, subject and time, on pages of any size', async () => {
     const { history } = store()
     const [one, two, subject] = [own(), own(), own()]
     const note = (entry: Partial<NewAuditEntry>): Promise<void> =>
@@ -181,7 +181,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual([newest?.after, newest?.before, newest?.actor], [{ deep: { list: [1, 'two', null] } }, null, ANN])
   })
 
-  test('a page of large entries is short, and the rest comes with the next', async () => {
+  test('a page of large entries is short, and the next page has the rest', async () => {
     const after = { settings: 'x'.repeat(2 * 1024 * 1024) }
     for (let at = 0; at < 12; at++) {
       await store().history.noteAudit({ actor: ANN, action: 'x.large', subject: 'large', before: null, after })
@@ -191,7 +191,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     assert.equal((await allPages((page) => store().history.audit({ subject: 'large' }, page), 1_000)).length, 12)
   })
 
-  test('entries outlive messages, and go after 400 days', async () => {
+  test('entries are kept longer than messages, and are dropped after 400 days', async () => {
     const other = await open({ retentionDays: 7 })
     const { history } = other.store
     for (let at = 0; at < 1_200; at += 100) {
@@ -207,7 +207,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('they stay as long as messages where those are kept longer', async () => {
+  test('entries are kept as long as messages if those are kept for more than 400 days', async () => {
     const other = await open({ retentionDays: 1_000 })
     await other.store.history.noteAudit({ actor: ANN, action: 'x.y', subject: null, before: null, after: null })
     await other.store.dropExpired(Date.now() + 900 * DAY_MS)

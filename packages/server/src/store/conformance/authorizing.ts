@@ -1,4 +1,4 @@
-// Conformance: OAuth applications, assertions that are used once, and secrets under one key and then another.
+// Conformance: OAuth applications, assertions that are used once, and secrets before and after a change of the key.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
   const newApp = (change: Partial<NewOAuthApp> = {}, of: Store = store()): Promise<OAuthApp> =>
     of.settings.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
 
-  test('applications are the same after the store is opened again', async () => {
+  test('applications are the same after the store is reopened', async () => {
     const { id } = await newSource(store())
     const keys = [
       { id: 'key-1', publicKeyPem: '-----BEGIN\nüß\0', createdAtMs: 5 },
@@ -34,7 +34,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     assert.equal(store().configuration().oauthApps.get(second.id)?.revokedBeforeMs, 7)
   })
 
-  test('a deleted source is no longer one of an application', async () => {
+  test('a deleted source is removed from applications', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     const { id } = await newApp({ sourceIds: [one.id, other.id] })
     await store().settings.deleteSource(one.id)
@@ -43,7 +43,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
   })
 
-  test('who changed an application is written down with the change', async () => {
+  test('changes of applications are in the audit log', async () => {
     const audit = (after: OAuthApp | null, before: OAuthApp | null) => ({
       actor: ACTOR,
       action: 'oauth-app.test',
@@ -67,7 +67,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     )
   })
 
-  test('an assertion is used once, also when many try at the same moment and after the store was opened again', async () => {
+  test('an assertion can be used only once, also with concurrent uses and after the store is reopened', async () => {
     const assertion = { appId: 'app_1', jti: randomUUID(), keepUntilMs: NOW_MS + 1_000 }
     const use = (change = {}): Promise<boolean> => store().oauth.useAssertion({ ...assertion, ...change }, NOW_MS)
     const tries = await Promise.all(Array.from({ length: 20 }, () => use()))
@@ -78,7 +78,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     assert.equal(await use({ jti: `${assertion.jti}.` }), true)
   })
 
-  test('an assertion is forgotten only after its time', async () => {
+  test('an assertion is not forgotten before its time', async () => {
     const assertion = { appId: 'app_1', jti: randomUUID(), keepUntilMs: NOW_MS + 1_000 }
     const use = (change: object, nowMs: number): Promise<boolean> => store().oauth.useAssertion({ ...assertion, ...change }, nowMs)
     assert.equal(await use({}, NOW_MS), true)
@@ -88,7 +88,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     assert.equal(await use({}, NOW_MS), true)
   })
 
-  test('a secret is made once, whoever asks first, and is not readable in what is stored', async () => {
+  test('a secret is created once, also with concurrent calls, and cannot be read from the stored bytes', async () => {
     const other = await open({ retentionDays: 7 })
     const asked = await Promise.all(
       ['SECRET-1', 'SECRET-2', 'SECRET-3'].map((fresh) => other.store.secrets.getOrCreate('oauth_signing_key', fresh)),
@@ -104,7 +104,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test("a receiver's credentials, in headers and URLs, are not readable in what is stored, under one key and then another", async () => {
+  test("a receiver's credentials in headers and URLs cannot be read from the stored bytes, before and after a change of the key", async () => {
     const other = await open({ retentionDays: 7 })
     const { id: sourceId } = await newSource(other.store)
     const settings = (name: string) => ({
@@ -116,7 +116,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     const changed = await newDestination(other.store, sourceId, settings('before'))
     await other.store.settings.updateDestination(changed.id, settings('after'))
     await accept(other.store, sourceId, tracks(2), [kept.id, deleted.id])
-    // Attempts of what was retried and of what ended, and the URLs that a retry is still owed to.
+    // Attempts of retried and ended deliveries, and the URLs that a retry will still be sent to.
     const [url = ''] = kept.urls
     await settleAll(other.store, kept.id, 'retry', { urls: [url], request: { url } })
     await settleAll(other.store, deleted.id, 'failed', { request: { url: deleted.urls[0] ?? '' } })
@@ -149,7 +149,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('after resealing, the new key opens everything, the old one nothing, and nothing sealed with it is left', async () => {
+  test('after a change of the key, the new key decrypts everything, and nothing is left that was encrypted with the old one', async () => {
     const other = await open({ retentionDays: 7 })
     const { id } = await newSource(other.store)
     const secrets = { sharedSecret: 'shared', signingSecrets: ['signing-1', 'signing-2'] }
@@ -161,7 +161,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     const before = other.store.configuration()
     const box = createSecretBox('another key')
     assert.equal(await other.store.secrets.rotateKey(box), 6, 'four secrets, and the URL of each destination')
-    // What is stored after it is sealed with the new key too.
+    // Later secrets are encrypted with the new key too.
     await other.store.settings.updateDestination(plain.id, { sharedSecret: 'later' })
     assert.equal(await other.store.secrets.getOrCreate('session_key', 'fresh'), 'fresh')
 
@@ -191,7 +191,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('a secret that resealing leaves out is gone, and made anew by who next asks for it', async () => {
+  test('a secret that is removed with a change of the key is created again by the next call', async () => {
     const other = await open({ retentionDays: 7 })
     for (const name of ['oauth_signing_key', 'pseudonym_key'] as const) await other.store.secrets.getOrCreate(name, `SECRET of ${name}`)
     assert.equal(await other.store.secrets.rotateKey(createSecretBox('another key'), undefined, ['oauth_signing_key', 'session_key']), 1)
@@ -204,7 +204,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('a wrong key is found at the opening, also where only a named secret was stored', async () => {
+  test('a wrong key is detected when the store is opened, even if there is only one secret', async () => {
     const other = await open({ retentionDays: 7 })
     await other.store.secrets.getOrCreate('oauth_signing_key', 'the key')
     await assert.rejects(other.reopen('a wrong key'), { name: 'SecretBoxError', reason: 'wrong_key' })

@@ -24,7 +24,7 @@ import {
 } from './fixtures.ts'
 
 export function configuring({ store, reopen, open }: StoreFixture): void {
-  test('sources and destinations are the same after the store is opened again', async () => {
+  test('sources and destinations are the same after the store is reopened', async () => {
     const writeKeys = [randomUUID(), '\'quoted"', 'ключ\0']
     const source = await newSource(store(), { name: 'näme', writeKeys, requireOAuth: true, enabled: false })
     const destination = await newDestination(store(), source.id, {
@@ -43,7 +43,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(store().configuration(), before)
   })
 
-  test('a change touches only what it names', async () => {
+  test('an update changes only the given fields', async () => {
     const source = await newSource(store())
     const destination = await newDestination(store(), source.id, { sharedSecret: 's' })
     assert.deepEqual(await store().settings.updateSource(source.id, { enabled: false }), { ...source, enabled: false })
@@ -55,7 +55,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.equal(await store().settings.updateDestination('dst_unknown', { enabled: false }), undefined)
   })
 
-  test('a change given as a function is computed from what is stored, also with concurrent changes', async () => {
+  test('a change given as a function is computed from the stored state, also with concurrent changes', async () => {
     const { id } = await newSource(store(), { writeKeys: [] })
     const keys = Array.from({ length: 20 }, () => randomUUID())
     const added = (key: string) =>
@@ -75,7 +75,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(new Set(store().configuration().sources.get(id)?.writeKeys), wanted)
   })
 
-  test('a change that is refused by its function changes nothing, and the next one is made', async () => {
+  test('a change whose function throws changes nothing, and the next change succeeds', async () => {
     const source = await newSource(store())
     const destination = await newDestination(store(), source.id)
     const refusal = new Error('refused')
@@ -101,7 +101,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.equal((await settings.updateSource(source.id, ({ name }) => ({ name: `${name}, changed` })))?.name, `${source.name}, changed`)
   })
 
-  test('no two sources share a write key, also when they ask at the same time', async () => {
+  test('no two sources have the same write key, also with concurrent changes', async () => {
     const { id, writeKeys } = await newSource(store())
     await assert.rejects(newSource(store(), { writeKeys }), WriteKeyTaken)
     const other = await newSource(store())
@@ -117,7 +117,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     await newSource(store(), { writeKeys })
   })
 
-  test('a deleted source is gone, and destinations no longer name it', async () => {
+  test('a deleted source no longer exists, and is removed from its destinations', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     const { id } = await newDestination(store(), one.id, { sourceIds: [one.id, other.id] })
     assert.equal(await store().settings.deleteSource(one.id), true)
@@ -127,7 +127,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(store().configuration().destinations.get(id)?.sourceIds, [other.id])
   })
 
-  test('a source is deleted together with every mention of it: there is no moment with one and without the other', async () => {
+  test('a source and all references to it are deleted at the same moment', async () => {
     const other = await open({ retentionDays: 7 })
     const { store: watched } = other
     const { id: sourceId } = await newSource(watched)
@@ -145,7 +145,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('listeners are told of every change, after it is made and in order', async () => {
+  test('listeners are called for every change, after it is made and in order', async () => {
     const other = await open({ retentionDays: 7 })
     const { store: watched } = other
     const seen: Configuration[] = []
@@ -177,7 +177,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('a source that is made while users are suppressed is not forgotten', async () => {
+  test('a source that is created while users are suppressed is not lost', async () => {
     const { id } = await newSource(store())
     const made = await Promise.all(
       Array.from({ length: 8 }, async (_, at) => {
@@ -191,7 +191,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.equal(store().configuration().suppressions.get(id)?.size, 8)
   })
 
-  test('settings are kept', async () => {
+  test('settings are stored', async () => {
     assert.equal(await store().settings.getSetting('none'), undefined)
     await store().settings.setSetting('a name', 'one')
     await store().settings.setSetting('a name', 'two\0\n')
@@ -199,14 +199,14 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.equal(await store().settings.getSetting('a name'), 'two\0\n')
   })
 
-  test('secrets cannot be read from what is stored, other things can', async () => {
+  test('secrets cannot be read from the stored bytes, other values can', async () => {
     const other = await open({ retentionDays: 7 })
     const { id } = await newSource(other.store)
     const secrets = { sharedSecret: 'SECRET-shared-1', signingSecrets: ['SECRET-signing-1', 'SECRET-signing-2'] }
     const { id: destinationId } = await newDestination(other.store, id, { ...secrets, name: 'PLAIN-name' })
     await other.store.settings.updateDestination(destinationId, { sharedSecret: 'SECRET-shared-2' })
     const bytes = await other.closeAndRead()
-    assert.ok(bytes.includes('PLAIN-name'), 'it is what was written')
+    assert.ok(bytes.includes('PLAIN-name'), 'these are the stored bytes')
     assert.ok(!bytes.includes('SECRET-'))
     await other.dispose()
   })
@@ -219,7 +219,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     await until(own, (pending) => pending === 0, 'everything is cancelled')
   }
 
-  test('what a deleted destination is owed is cancelled, with the reason', async () => {
+  test('pending deliveries of a deleted destination are cancelled, with the reason', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'c'), [destinationId])
     await settle(store(), await claimOne(store(), destinationId), (id) => (id.endsWith('-0') ? 'delivered' : 'retry'))
@@ -237,7 +237,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     )
   })
 
-  test('what is held when its destination is deleted is cancelled when it is given back or stays owed', async () => {
+  test('shipments that are claimed when their destination is deleted are cancelled when they are released or need a retry', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const name of ['a', 'b', 'c']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const [a, b, c] = (await claim(store(), destinationId)).shipments
@@ -251,7 +251,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, cancelled: 4 }))
   })
 
-  test('the cancelling of many deliveries goes on after the store was closed in the middle', async () => {
+  test('cancelling many deliveries continues after the store was closed in the middle', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const batches = Array.from({ length: 4 }, () => tracks(1_000))
     for (const items of batches) await accept(store(), sourceId, items, [destinationId])
@@ -260,11 +260,11 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     await reopen()
     await untilNothingIsPending(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4_000, cancelled: 4_000 }))
-    await assert.rejects(settle(store(), held, 'delivered'), 'the claim from before is void')
+    await assert.rejects(settle(store(), held, 'delivered'), 'the claim from before the restart is void')
     assert.equal((await store().history.delivery(deliveriesOf(held.shipment)[7] as string))?.state, 'cancelled')
   })
 
-  test('a disabled destination keeps what it is owed', async () => {
+  test('a disabled destination keeps its pending deliveries', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('kept')], [destinationId])
     await store().settings.updateDestination(destinationId, { enabled: false })
@@ -273,7 +273,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId, { nowMs: NOW_MS })), ['kept'])
   })
 
-  test('a paused destination keeps what it is owed, and is owed what comes', async () => {
+  test('a paused destination keeps its pending deliveries and gets new ones', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
     await accept(store(), sourceId, [track('before')], [destinationId])
@@ -290,7 +290,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
 
   // ── Counts ──
 
-  test('what came in is counted by source, and what was rejected by code with the last of each', async () => {
+  test('messages are counted by source, and rejections by code, with the last sample of each', async () => {
     const { id: sourceId } = await newSource(store())
     await accept(store(), sourceId, [...tracks(4, 'n'), track('n-0')])
     await accept(store(), sourceId, tracks(2, 'n'))
@@ -304,7 +304,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     const own = (await store().books.sourceCounts()).find((each) => each.sourceId === sourceId)
     assert.deepEqual(own, { sourceId, accepted: 4, duplicates: 3, rejected: 601, suppressed: 7 })
     const rejections = (await store().books.rejections()).filter((each) => each.sourceId === sourceId)
-    // Half of a pair may be kept as it is or as what stands for it in UTF-8; nothing else may change.
+    // A lone surrogate may be stored unchanged or as the replacement character of UTF-8; nothing else may change.
     const kept = rejections.map((each) => Object.assign({}, each, { lastSample: Buffer.from(each.lastSample).toString() }))
     assert.deepEqual(kept, [
       { sourceId, code: 'event_required', count: 600, lastAtMs: 300, lastSample: 'sample 300' },
@@ -314,7 +314,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual([unknown?.sourceId, unknown?.count], [null, 5])
   })
 
-  test('a store that works says so', async () => {
+  test('check() is ok if the store works', async () => {
     assert.deepEqual(await store().check(), { ok: true })
   })
 }

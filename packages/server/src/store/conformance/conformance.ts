@@ -1,5 +1,5 @@
-// What every adapter of the store must do, as tests: an adapter's own test file calls this with a way to open it. Only the
-// port's words are used, so that the same suite runs on each.
+// The tests that every adapter of the store must pass. The test file of an adapter calls this with a function that opens the store. The tests use
+// only the port, so that they run on every adapter.
 
 import { after, before, beforeEach, suite } from 'node:test'
 import { accepting } from './accepting.ts'

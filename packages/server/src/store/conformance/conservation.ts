@@ -1,5 +1,5 @@
-// Conformance: nothing is lost and nothing is made up. Random sequences of what ingest, delivery and operators do, against a
-// model that knows of each delivery where it stands; after every step the ledger, its recount and the model agree.
+// Conformance: no delivery is lost and none is invented. Runs random sequences of operations of ingest, delivery and operators against a model that
+// knows the state of each delivery. After every step, the ledger, its recount and the model must agree.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -77,7 +77,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 interface Known {
   destinationId: string
   state: DeliveryState
-  /** Accepted before old messages were dropped: it may be gone. */
+  /** Whether it was accepted before old messages were dropped, so that it may no longer be stored. */
   old: boolean
 }
 
@@ -153,7 +153,7 @@ class Model {
       case 'drop':
         await this.#store.dropExpired(Date.now() + 100 * DAY_MS)
         for (const known of this.#deliveries.values()) known.old = true
-        // Ids may be forgotten with their messages: none of them comes again.
+        // messageIds may be forgotten together with their messages, so none of them is used again.
         this.#epoch++
         return
       case 'reopen':
@@ -166,7 +166,7 @@ class Model {
     }
   }
 
-  /** The books of all destinations, once what goes on by itself has come to its end. */
+  /** Compares the ledgers of all destinations, after the store's background work has ended. */
   async agrees(): Promise<void> {
     const expected = this.#destinations.map((destinationId): LedgerRow => {
       const row = { destinationId, ...counts() }
@@ -189,7 +189,7 @@ class Model {
     assert.deepEqual(own(await this.#store.books.recount()), rowsThatWere, 'the recount and the model')
   }
 
-  /** Each delivery is listed once, as what the model has it for. */
+  /** Checks that each delivery is listed once, with the state that it has in the model. */
   async isListed(): Promise<void> {
     for (const destinationId of this.#destinations) {
       const listed = await allPages((page) => this.#store.history.deliveries({ destinationId }, page), 7)
@@ -301,7 +301,7 @@ class Model {
 }
 
 export function conservation({ open }: StoreFixture): void {
-  test('nothing is lost or made up by any sequence of operations', { timeout: 600_000 }, async () => {
+  test('no sequence of operations loses or invents deliveries', { timeout: 600_000 }, async () => {
     const opened = await open({ retentionDays: 7 })
     const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
       const model = new Model(opened)

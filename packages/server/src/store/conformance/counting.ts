@@ -1,4 +1,4 @@
-// Conformance: counts over time, which are added to and never replaced.
+// Conformance: counts over time. New counts are added to existing ones.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -8,7 +8,7 @@ import { accept, DAY_MS, newDestination, newSourceAndDestination, type StoreFixt
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** On the grid of every step. */
+/** A multiple of every step. */
 const AT_MS = 20_000 * DAY_MS
 
 export function counting({ store, reopen, open }: StoreFixture): void {
@@ -18,7 +18,7 @@ export function counting({ store, reopen, open }: StoreFixture): void {
   const series = (of: Store, subject: string, change: Partial<StatQuery> = {}) =>
     of.books.stats({ kind: 'source', subject, fromMs: AT_MS, toMs: AT_MS + DAY_MS, stepMs: MINUTE_MS, ...change })
 
-  test('counts of one minute are added, whoever brings them and in whatever order', async () => {
+  test('counts of one minute are added up, in whatever order', async () => {
     const subject = randomUUID()
     await Promise.all([
       store().books.addStats([row(subject, AT_MS + 1, { accepted: 3, 'rejected.event_required': 1 })]),
@@ -31,7 +31,7 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     ])
   })
 
-  test('counts are added up to the step that is asked for, and end before the end', async () => {
+  test('counts are added up to the requested step, and the end is exclusive', async () => {
     const subject = randomUUID()
     const minutes = [0, 4, 5, 59, 60, 61, 1_439, 1_440]
     await store().books.addStats(minutes.map((minute) => row(subject, AT_MS + minute * MINUTE_MS, { accepted: 1 })))
@@ -52,7 +52,7 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await counted(DAY_MS), [[0, 7]])
   })
 
-  test('sources, destinations and all together are counted apart, also under one name', async () => {
+  test('sources, destinations and totals are counted separately, also with the same id', async () => {
     const subject = randomUUID()
     await store().books.addStats([
       row(subject, AT_MS, { attempts: 1 }),
@@ -70,14 +70,14 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await series(store(), randomUUID()), [])
   })
 
-  test('counts are still there when the store is opened again, and go on from where they were', async () => {
+  test('counts are kept when the store is reopened, and new ones are added to them', async () => {
     const subject = randomUUID()
     await store().books.addStats([row(subject, AT_MS, { delivered: 5 })])
     await (await reopen()).books.addStats([row(subject, AT_MS, { delivered: 6 })])
     assert.deepEqual(await series(store(), subject), [{ atMs: AT_MS, counts: { delivered: 11 } }])
   })
 
-  test('minutes go with the retention, hours after 90 days', async () => {
+  test('counts per minute are dropped with the retention time, counts per hour after 90 days', async () => {
     const opened = await open({ retentionDays: 7 })
     try {
       const { books } = opened.store
@@ -99,7 +99,7 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     }
   })
 
-  test('the oldest that is pending is told of every destination that is owed something, and of no other', async () => {
+  test('the oldest pending delivery is returned for every destination that has one, and for no other', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: idle } = await newDestination(store(), sourceId)
     const before = Date.now()
@@ -107,7 +107,7 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     const told = async () => new Map((await store().books.oldestPending()).map(({ destinationId: id, atMs }) => [id, atMs]))
     const first = await told()
     assert.equal(first.get(destinationId), await store().books.oldestPendingAtMs(destinationId))
-    // By the store's own clock.
+    // By the store's clock.
     assert.ok((first.get(destinationId) as number) >= before - 20)
     assert.equal(first.has(idle), false)
     await settleAll(store(), destinationId, 'delivered')

@@ -30,9 +30,9 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
   const states = ({ targets }: WithTargets): string[] =>
     targets.map(({ userId, destinationId, state }) => `${userId} ${destinationId} ${state}`).sort()
 
-  test('a delete message is owed for each user, source and enabled destination, and is alone in its shipment', async () => {
+  test('there is one delete message for each user, source and enabled destination, alone in its shipment', async () => {
     const { sourceId, destinationId: one } = await newSourceAndDestination(store())
-    // A paused one is told like the others, when it is resumed.
+    // A paused destination gets the delete message like the others, when it is resumed.
     const { id: two } = await newDestination(store(), sourceId, { paused: true })
     const { id: off } = await newDestination(store(), sourceId, { enabled: false })
     const { sourceId: otherSource, destinationId: otherDestination } = await newSourceAndDestination(store())
@@ -50,7 +50,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
         ...['u1', 'u2'].map((user) => `${user} null purging`),
       ].sort(),
     )
-    // Others may be woken as well, when a node has been held up for longer than its lease.
+    // Other destinations may be woken too, if a node was delayed for longer than its lease.
     await until(
       async () => consumer.woken,
       (woken) => [one, two, otherDestination].every((each) => woken.includes(each)),
@@ -70,7 +70,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), one), counts({ owed: 2, pending: 2 }))
   })
 
-  test('a deletion without sources is for every source there is', async () => {
+  test('a deletion without sources is for all sources', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id, sourceIds } = await store().deletions.create({ userIds: ['all over'], sourceIds: null, suppress: false })
     const { targets } = await detail(store(), id)
@@ -78,7 +78,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     assert.ok(targets.some((target) => target.sourceId === sourceId && target.destinationId === destinationId))
   })
 
-  test('a deletion without sources also purges what came by sources that were deleted since; one with sources does not', async () => {
+  test('a deletion without sources also purges messages of sources that were deleted since; one with sources does not', async () => {
     const gone = await newSource(store())
     const { id: left } = await newSource(store())
     await accept(store(), gone.id, [track('of-a-deleted-source', { userId: 'still there' })])
@@ -91,7 +91,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     await until(
       () => detail(store(), some.id),
       ({ state }) => state === 'finished',
-      'the first is over',
+      'the first deletion has ended',
     )
     assert.equal(await found(), 1)
     const all = await store().deletions.create({ userIds: ['still there'], sourceIds: null, suppress: false })
@@ -145,7 +145,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     store().delivery.attach(consumer)
     await accept(store(), sourceId, [track('w-0'), track('w-1', { userId: 'gone' })], [destinationId])
     assert.equal(consumer.received.length, 1)
-    // Somebody who looks for work all the time, and is not woken for it.
+    // Claims continuously, without being woken.
     const claiming = until(
       () => claim(store(), destinationId),
       ({ shipments }) => shipments.length > 0,
@@ -157,9 +157,9 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     store().delivery.attach(new RecordingConsumer())
   })
 
-  test('users whose ids are as long as messages may be are deleted and suppressed like any other', async () => {
+  test('users with ids as long as a message may be are deleted and suppressed like any other', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
-    // Nothing that can be made shorter, and alike for longer than any index looks.
+    // They cannot be compressed, and have a common prefix longer than any index entry.
     const common = randomBytes(15_000).toString('base64')
     const userIds = [...['a', 'b', 'c'].map((end) => common + randomBytes(9_000).toString('base64') + end), 'short']
     await accept(
@@ -178,7 +178,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
       )
       assert.equal((await store().deletions.suppressions({ userId }, page)).data.length, 1)
     }
-    assert.equal(await store().deletions.suppress({ userIds, sourceIds: [sourceId] }), 0, 'they are suppressed already')
+    assert.equal(await store().deletions.suppress({ userIds, sourceIds: [sourceId] }), 0, 'they are already suppressed')
     for (const limit of [1, 3, 10]) {
       const listed = await allPages((each) => store().deletions.suppressions({ sourceId }, each), limit)
       assert.deepEqual(listed.map(({ userId }) => userId).sort(), [...userIds].sort())
@@ -297,7 +297,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('users of a deletion that ended before the retention time stand in it by pseudonym, and are found by their ids', async () => {
+  test('user ids of a deletion that ended before the retention time are replaced by pseudonyms, and are still found by id', async () => {
     const other = await open({ retentionDays: 7 })
     const { deletions } = other.store
     const { sourceId, destinationId } = await newSourceAndDestination(other.store)
@@ -347,7 +347,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('a delete message that failed and is replayed brings its request to its end', async () => {
+  test('replaying a delete message that failed completes its request', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id } = await store().deletions.create({ userIds: ['r-1', 'r-2'], sourceIds: [sourceId], suppress: false })
     const settleAs = async (fates: readonly ('delivered' | 'failed')[]): Promise<void> => {
@@ -375,10 +375,10 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     await ended('finished')
     assert.ok((await store().replays.replay(good.deliveryId as string)).ok)
     const sentAgain = await detail(store(), id)
-    assert.deepEqual([sentAgain.state, sentAgain.targets[0]], ['finished', good], 'one that was delivered stays so')
+    assert.deepEqual([sentAgain.state, sentAgain.targets[0]], ['finished', good], 'one that was delivered stays delivered')
   })
 
-  test('whichever of its deliveries a failed delete message is replayed from, the last replay tells its end', async () => {
+  test('if a failed delete message is replayed several times, the last replay decides the state', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id } = await store().deletions.create({ userIds: ['r-3'], sourceIds: [sourceId], suppress: false })
     const settleAs = async (fate: 'delivered' | 'failed'): Promise<void> => settle(store(), await claimOne(store(), destinationId), fate)
@@ -396,7 +396,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     assert.equal(after.state, 'finished')
   })
 
-  test('a deletion that is not there is not found, and one for an unknown source is refused', async () => {
+  test('a deletion that does not exist is not found, and one for an unknown source is rejected', async () => {
     assert.equal(await store().deletions.one('del_unknown'), undefined)
     await assert.rejects(store().deletions.create({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }))
     assert.deepEqual(await store().deletions.targets('del_unknown', {}, { limit: 1, cursor: null }), { data: [], next: null })

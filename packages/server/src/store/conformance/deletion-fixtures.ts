@@ -14,7 +14,7 @@ export async function detail(store: Store, id: string): Promise<WithTargets> {
   return { ...found, targets: await allPages((page) => store.deletions.targets(id, {}, page), 1_000) }
 }
 
-/** With suppression, a purge has a tail of seconds. */
+/** With suppression, a purge continues for some seconds after the request. */
 export function untilPurged(store: Store, id: string, purged: number): Promise<WithTargets> {
   return until(
     () => detail(store, id),

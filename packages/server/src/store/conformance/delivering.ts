@@ -1,4 +1,4 @@
-// Conformance: claiming, giving back and settling.
+// Conformance: claiming, releasing and settling.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ import {
 } from './fixtures.ts'
 
 export function delivering({ store, reopen }: StoreFixture): void {
-  test('shipments that were left in the store are claimed in the order they came, once each', async () => {
+  test('shipments in the store are claimed in the order in which they were accepted, once each', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 7; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const first = await claim(store(), destinationId, { maxFresh: 3 })
@@ -32,12 +32,12 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await claim(store(), destinationId), { shipments: [], moreFresh: false, nextRetryAtMs: null })
   })
 
-  test('a process that is alone has the whole of every limit', async () => {
+  test('a single process has the whole limit of each destination', async () => {
     const { destinationId } = await newSourceAndDestination(store())
     for (const limit of [1, 2, 7, 1_000]) assert.equal(store().delivery.share(destinationId, limit), limit)
   })
 
-  test('claims made at the same time share no shipment', async () => {
+  test('concurrent claims get different shipments', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 20; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const claims = await Promise.all(Array.from({ length: 12 }, () => claim(store(), destinationId, { maxFresh: 3 })))
@@ -45,7 +45,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual([ids.length, new Set(ids).size], [20, 20])
   })
 
-  test('a claim stops after the shipment that passes its bytes', async () => {
+  test('a claim stops after the shipment that exceeds its limit of bytes', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 4; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const { bytes } = await claimOne(store(), destinationId)
@@ -54,7 +54,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual((await claim(store(), destinationId, { maxBytes: 0 })).shipments.length, 1)
   })
 
-  test('a claim finds nothing of other destinations, and nothing for one that is not known', async () => {
+  test('a claim finds nothing of other destinations, and nothing for an unknown one', async () => {
     const [one, other] = [await newSourceAndDestination(store()), await newSourceAndDestination(store())]
     await accept(store(), one.sourceId, [track('a')], [one.destinationId])
     assert.deepEqual((await claim(store(), other.destinationId)).shipments, [])
@@ -89,7 +89,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     await settle(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS + 1 }), 'delivered')
   })
 
-  test('retries come by when they are due, within what was asked for, and fresh ones beside them', async () => {
+  test('retries are claimed by due time, within the limit, together with new shipments', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const [at, dueAtMs] of [30, 10, 20].entries()) {
       await accept(store(), sourceId, [track(`late-${at}`)], [destinationId])
@@ -103,7 +103,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual([last.shipments, last.nextRetryAtMs], [[], NOW_MS + 30])
   })
 
-  test('retries whose window is over are claimed, due or not, oldest first', async () => {
+  test('retries whose retry window is over are claimed, due or not, oldest first', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const firstAttemptAtMs of [500, 100, 300, 900]) {
       await accept(store(), sourceId, [track(`w-${firstAttemptAtMs}`)], [destinationId])
@@ -117,7 +117,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await store().delivery.claimOverdue('dst_unknown', 500, 10), [])
   })
 
-  test('what is given back can be claimed again, in its place', async () => {
+  test('a released shipment can be claimed again, in its original order', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 3; at++) await accept(store(), sourceId, [track(`m-${at}`)], [destinationId])
     const { shipments } = await claim(store(), destinationId)
@@ -127,7 +127,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.notEqual(again.shipments[0]?.shipment.claim, shipments[0]?.shipment.claim)
   })
 
-  test('what was held when the store was closed can be claimed after it is opened', async () => {
+  test('shipments that were claimed when the store was closed can be claimed after it is reopened', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')], [destinationId])
     await claimOne(store(), destinationId)
@@ -135,22 +135,22 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a'])
   })
 
-  test('a shipment that another has claimed since cannot be settled or given back by the claim before', async () => {
+  test('a shipment that was claimed again cannot be settled or released under the previous claim', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('a')], [destinationId])
     const stale = await claimOne(store(), destinationId)
     store().delivery.release([stale.shipment])
-    await assert.rejects(settle(store(), stale, 'delivered'), 'it is held by nobody')
+    await assert.rejects(settle(store(), stale, 'delivered'), 'it is not claimed')
     const current = await claimOne(store(), destinationId)
-    await assert.rejects(settle(store(), stale, 'delivered'), 'it is held by another')
+    await assert.rejects(settle(store(), stale, 'delivered'), 'it is claimed by another holder')
     store().delivery.release([stale.shipment])
-    assert.deepEqual((await claim(store(), destinationId)).shipments, [], 'it is still held')
+    assert.deepEqual((await claim(store(), destinationId)).shipments, [], 'it is still claimed')
     await settle(store(), current, 'failed')
     await assert.rejects(settle(store(), current, 'delivered'), 'it is settled')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, failed: 1 }))
   })
 
-  test('of two settlements of one shipment at the same time one is refused', async () => {
+  test('of two concurrent settlements of one shipment, one is rejected', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(2), [destinationId])
     const claimed = await claimOne(store(), destinationId)
@@ -166,7 +166,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 2, pending: 1 }))
   })
 
-  test('each delivery of a shipment can come to an end of its own', async () => {
+  test('each delivery of a shipment can end in a different state', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(6, 'e'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
@@ -186,7 +186,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     )
   })
 
-  test('deliveries of several shipments go on as one', async () => {
+  test('deliveries of several shipments can be combined into one', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const name of ['a', 'b']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const { shipments } = await claim(store(), destinationId)
@@ -207,27 +207,27 @@ export function delivering({ store, reopen }: StoreFixture): void {
   const uneven: [what: string, change: (settlement: Settlement) => Settlement][] = [
     ['leaves a delivery out', (all) => ({ ...all, records: [] })],
     ['counts a delivery twice', (all) => ({ ...all, records: [...all.records, ...all.records] })],
-    ['both ends a delivery and owes it', (all) => ({ ...all, remaining: settlementOf(all.done, 'retry').remaining })],
+    ['both ends and retries a delivery', (all) => ({ ...all, remaining: settlementOf(all.done, 'retry').remaining })],
     [
-      'names one delivery in the place of another',
+      'contains one delivery in place of another',
       (all) => ({
         ...all,
         records: all.records.map((record) => ({ ...record, finals: [{ state: 'delivered', reason: null, indexes: [0, 1, 1] }] })),
       }),
     ],
     [
-      'is about fewer deliveries than the shipment holds',
+      'contains fewer deliveries than the shipment',
       (all) =>
         settlementOf(
           all.done.map((shipment): Shipment => ({ ...shipment, parts: shipment.parts.map((part) => ({ ...part, indexes: [0] })) })),
           'delivered',
         ),
     ],
-    ['is of another destination', (all) => ({ ...all, destinationId: 'dst_unknown' })],
-    ['ends what it does not hold', (all) => ({ ...all, done: [] })],
+    ['is for another destination', (all) => ({ ...all, destinationId: 'dst_unknown' })],
+    ['ends deliveries of a shipment that it does not settle', (all) => ({ ...all, done: [] })],
   ]
   for (const [what, change] of uneven) {
-    test(`a settlement that ${what} is refused and changes nothing`, async () => {
+    test(`a settlement that ${what} is rejected and changes nothing`, async () => {
       const { sourceId, destinationId } = await newSourceAndDestination(store())
       await accept(store(), sourceId, tracks(3), [destinationId])
       const claimed = await claimOne(store(), destinationId)
@@ -238,14 +238,14 @@ export function delivering({ store, reopen }: StoreFixture): void {
     })
   }
 
-  test('the oldest that a destination is owed is known by when it was accepted', async () => {
+  test('the age of the oldest pending delivery counts from when its message was accepted', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     assert.equal(await store().books.oldestPendingAtMs(destinationId), null)
     assert.equal(await store().books.oldestPendingAtMs('dst_unknown'), null)
     const before = Date.now()
     await accept(store(), sourceId, [track('a')], [destinationId])
     const oldest = await store().books.oldestPendingAtMs(destinationId)
-    // Where a server's clock is asked, what is known of it is as exact as a round trip is short.
+    // The clock of a database server is known only to within one round trip.
     assert.ok(oldest !== null && Math.abs(oldest - before) < 5_000, `${before} and ${oldest}`)
     await settle(store(), await claimOne(store(), destinationId), 'retry')
     await quietMoment()

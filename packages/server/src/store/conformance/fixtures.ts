@@ -1,5 +1,5 @@
-// What the conformance tests stand on: a store that can be opened again, and the small steps that ingest and delivery would
-// take. Only the port's words; nothing here knows what the store is made of.
+// Helpers for the conformance tests: a store that can be reopened, and the operations that ingest and delivery would make. They use only the port,
+// so that they work with every adapter.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -33,12 +33,12 @@ import type {
 } from '../store.ts'
 import { NO_FILTER } from '../store.ts'
 
-/** A store under test, on data of its own. */
+/** A store under test, with its own data. */
 export interface OpenStore {
   store: Store
   /** Closes it and opens it again on the same data, with another secret key if one is given. */
   reopen(secretKey?: string): Promise<Store>
-  /** Closes it and gives every byte that it left behind. */
+  /** Closes the store and returns all bytes that it has stored. */
   closeAndRead(): Promise<Buffer>
   /** Closes it and removes the data. */
   dispose(): Promise<void>
@@ -46,7 +46,7 @@ export interface OpenStore {
 
 export type Open = (options: { retentionDays: number }) => Promise<OpenStore>
 
-/** The suite's store, opened once; tests keep apart by having sources and destinations of their own. */
+/** The store of the suite, which all tests share. Each test creates its own sources and destinations. */
 export interface StoreFixture {
   open: Open
   store: () => Store
@@ -145,11 +145,11 @@ export async function claim(store: Store, destinationId: string, change: Partial
 
 export async function claimOne(store: Store, destinationId: string, change: Partial<ClaimRequest> = {}): Promise<ClaimedShipment> {
   const { shipments } = await claim(store, destinationId, { maxFresh: 1, maxRetries: 1, ...change })
-  assert.equal(shipments.length, 1, 'one shipment is to be claimed')
+  assert.equal(shipments.length, 1, 'one shipment must be claimed')
   return shipments[0] as ClaimedShipment
 }
 
-/** The deliveries of a shipment, by their names. */
+/** The ids of the deliveries of a shipment. */
 export function deliveriesOf({ parts }: Pick<Shipment, 'parts'>): string[] {
   return parts.flatMap(({ origin, indexes }) => indexes.map((index) => `${origin}-${index}`))
 }
@@ -160,7 +160,7 @@ export function messageIdsOf({ shipment, contents }: ClaimedShipment): (string |
   )
 }
 
-/** `kept`: still under way, under the same claim. */
+/** `kept`: still in flight, under the same claim. */
 export type Fate = FinalStateName | 'retry' | 'untouched' | 'kept'
 
 export interface SettleOptions {
@@ -172,7 +172,7 @@ export interface SettleOptions {
   request?: Partial<RequestRecord>
 }
 
-/** The settlement of one attempt at some shipments, where `fateOf` says of each delivery what became of it. */
+/** The settlement of one attempt at some shipments. `fateOf` returns the result of each delivery. */
 export function settlementOf(
   shipments: readonly Shipment[],
   fateOf: Fate | ((delivery: string) => Fate),
@@ -242,7 +242,7 @@ export async function settle(
   await store.delivery.settle(settlementOf([shipment], fateOf, options))
 }
 
-/** Claims all that is due and gives it one fate. */
+/** Claims everything that is due and settles it with the same result. */
 export async function settleAll(store: Store, destinationId: string, fate: Fate, options: SettleOptions = {}): Promise<void> {
   const { shipments } = await claim(store, destinationId)
   for (const claimed of shipments) await settle(store, claimed, fate, options)
@@ -252,7 +252,7 @@ export async function ledgerOf(store: Store, destinationId: string): Promise<Omi
   const find = (rows: LedgerRow[]): LedgerRow | undefined => rows.find((row) => row.destinationId === destinationId)
   const [kept, counted] = [find(await store.books.ledger()), find(await store.books.recount())]
   assert.deepEqual(kept, counted, 'the ledger and its recount')
-  assert.ok(kept !== undefined, 'a destination is in the ledger')
+  assert.ok(kept !== undefined, 'the destination is in the ledger')
   const { destinationId: _, ...counts } = kept
   assert.equal(counts.owed, counts.delivered + counts.pending + counts.failed + counts.expired + counts.cancelled)
   return counts
@@ -262,7 +262,7 @@ export function counts(change: Partial<LedgerRow> = {}): Omit<LedgerRow, 'destin
   return { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0, ...change }
 }
 
-/** Everything that a list has, page by page; `between` runs after every page. */
+/** Reads a whole list, page by page. `between` is called after every page. */
 export async function allPages<T>(
   list: (page: PageRequest) => Promise<Page<T>>,
   limit: number,
@@ -280,7 +280,7 @@ export async function allPages<T>(
   return all
 }
 
-/** Asks until it is so: for work that the store does by itself, which says nothing when it is done. */
+/** Calls `ask` until `isSo` accepts its result. For background work of the store, which sends no signal when it is done. */
 export async function until<T>(
   ask: () => Promise<T>,
   isSo: (answer: T) => boolean,
@@ -291,13 +291,13 @@ export async function until<T>(
   for (;;) {
     const answer = await ask()
     if (isSo(answer)) return answer
-    assert.ok(Date.now() < deadline, `still not so after ${patienceMs / 1_000} seconds: ${what}. Last: ${JSON.stringify(answer)}`)
-    // What was asked may take no time at all, and the work needs some.
+    assert.ok(Date.now() < deadline, `timed out after ${patienceMs / 1_000} seconds waiting until ${what}. Last: ${JSON.stringify(answer)}`)
+    // `ask` may return at once, so give the work time to continue.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-/** A time after all that happened before and before all that comes: a store keeps times by its own clock, which is another than ours by a little. */
+/** Returns a time after everything that happened before and before everything that happens next. The clock of the store may differ slightly from ours. */
 export async function quietMoment(): Promise<number> {
   const before = Date.now()
   while (Date.now() <= before + 40) await new Promise((resolve) => setTimeout(resolve, 5))

@@ -1,4 +1,4 @@
-// Conformance: a look at everything that is stored. Its ledger and its recount are of one moment, whatever is being written.
+// Conformance: the inspection of the whole store. Its ledger and its recount are from one snapshot, whatever is being written meanwhile.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { accept, claim, newDestination, newSource, newSourceAndDestination, type
 const DEADLINE_MS = 60_000
 
 export function inspecting({ store, open }: StoreFixture): void {
-  test('what is stored is whole, and its ledger equals its recount, while messages are accepted and settled', async () => {
+  test('an inspection finds no problems, and the ledger equals its recount, while messages are accepted and settled', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     let over = false
     const writing = (async () => {
@@ -33,7 +33,7 @@ export function inspecting({ store, open }: StoreFixture): void {
     assert.ok((inspection?.oldestMessageAtMs ?? 0) > 0)
   })
 
-  test('it tells under which key secrets are encrypted, and none where there are no secrets', async () => {
+  test('an inspection returns the ids of the keys with which secrets are encrypted, and none if there are no secrets', async () => {
     const own = await open({ retentionDays: 7 })
     try {
       const before = await own.store.books.inspect(DEADLINE_MS)
@@ -49,7 +49,7 @@ export function inspecting({ store, open }: StoreFixture): void {
     }
   })
 
-  test('a look that is not over by its deadline says so', async () => {
+  test('an inspection that is not complete by its deadline returns undefined', async () => {
     assert.equal(await store().books.inspect(0), undefined)
   })
 }

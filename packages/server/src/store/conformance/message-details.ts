@@ -1,5 +1,5 @@
-// Conformance: what the story of a message is told from. Its trace, the rule that kept it back, how often it came again,
-// that it was purged, every message of its messageId, and what a request carried beside it.
+// Conformance: details of a message: its trace context, the filter rule because of which it was not sent, how often it was sent again, whether it
+// was purged, all messages with its messageId, and the other messages of a request.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,12 +28,12 @@ const TRACE: TraceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-
 export function messageDetails({ store, reopen, open }: StoreFixture): void {
   const trail = async (id: string) => {
     const [newest, ...others] = await store().history.trails(id)
-    assert.ok(newest !== undefined, `${id} is to be found`)
+    assert.ok(newest !== undefined, `${id} must be found`)
     assert.deepEqual(others, [])
     return newest
   }
 
-  test('the trace of a call is with its messages, on every way to them', async () => {
+  test('the trace context of a call is returned with its messages, by every method', async () => {
     for (const trace of [TRACE, { ...TRACE, tracestate: 'congo=t61rcWkgMzE, rojo=00f067aa0ba902b7' }]) {
       const { sourceId, destinationId } = await newSourceAndDestination(store())
       const { segment } = await accept(store(), sourceId, [track('traced')], [destinationId], { trace })
@@ -57,7 +57,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     }
   })
 
-  test('why a filter kept a message back is kept with it', async () => {
+  test('the filter rule because of which a message was not sent is stored with it', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const other = await newDestination(store(), sourceId)
     await accept(store(), sourceId, [track('kept-back-0'), track('kept-back-1')], {
@@ -81,7 +81,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     }
   })
 
-  test('a message knows how often it came again, and when last', async () => {
+  test('the number of times a message was sent again, and the last time, are stored', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const send = (receivedAtMs: number, ...ids: string[]): Promise<unknown> =>
       accept(
@@ -106,7 +106,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual((await trail('again-d')).repeats, { count: 2, lastAtMs: 6_000 }, 'also within one call')
   })
 
-  test('the same messageId from another source is no repeat, and both are found', async () => {
+  test('the same messageId from another source is no repeat, and both messages are found', async () => {
     const [first, second] = [await newSource(store()), await newSource(store())]
     await accept(store(), first.id, [track('shared-trail')])
     await quietMoment()
@@ -120,13 +120,13 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
       ],
     )
     const [newest] = trails
-    assert.deepEqual(await store().history.trails((newest as { id: string }).id), [newest], 'by its own id, it alone')
+    assert.deepEqual(await store().history.trails((newest as { id: string }).id), [newest], 'only this one by its own id')
     for (const unknown of ['3-14', 'never-told', '9-99', `${newest?.segment}-2`, `${newest?.segment}-9999`]) {
       assert.deepEqual(await store().history.trails(unknown), [], unknown)
     }
   })
 
-  test('of a purged message there is still when it came and where it was owed, and nothing of what it said', async () => {
+  test('the time and the deliveries of a purged message are still known, but nothing of its content', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('purged-0', { userId: 'leaves' }), track('purged-1')], [destinationId])
     const { id } = await trail('purged-0')
@@ -146,7 +146,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     assert.equal((await trail('purged-1')).content.items[1]?.['messageId'], 'purged-1')
   })
 
-  test('a duplicate has no story of its own: its place leads to nothing', async () => {
+  test('a duplicate is not found by its index', async () => {
     const { id: sourceId } = await newSource(store())
     const { segment, duplicates } = await accept(store(), sourceId, [track('twice-in-one'), track('twice-in-one')])
     assert.deepEqual(duplicates, [1])
@@ -154,7 +154,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     assert.equal((await trail(`${segment}-0`)).repeats?.count, 1)
   })
 
-  test('how often a message came again is forgotten with it', async () => {
+  test('the count of repeats is dropped together with the message', async () => {
     const opened = await open({ retentionDays: 7 })
     try {
       const { id: sourceId } = await newSource(opened.store)
@@ -169,11 +169,11 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     }
   })
 
-  // ── What a request carried ──
+  // ── The contents of a request ──
 
   const URLS = ['https://one.example/', 'https://two.example/']
 
-  /** Three calls of two messages each, sent as one batch to two URLs, of which the second message of each call failed alone later. */
+  /** Three calls with two messages each, sent as one batch to two URLs. */
   async function sentTogether(of: Store): Promise<{ destinationId: string; shipments: Shipment[]; parts: Shipment['parts'] }> {
     const { sourceId, destinationId } = await newSourceAndDestination(of)
     for (const prefix of ['x', 'y', 'z']) await accept(of, sourceId, tracks(2, `${sourceId}-${prefix}`), [destinationId])
@@ -191,7 +191,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
   const shown = (gathered: readonly GatheredPart[] | null | undefined): unknown =>
     gathered?.map(({ origin, segment, indexes, content }) => [origin, segment, indexes, content?.items.map((item) => item?.['messageId'])])
 
-  test('a delivery whose request carried messages of several calls shows all of them, in order', async () => {
+  test('a delivery whose request contained messages of several calls shows all of them, in order', async () => {
     const { shipments, parts } = await sentTogether(store())
     await reopen()
     const names: unknown[] = []
@@ -212,7 +212,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     assert.ok(names.every((each) => JSON.stringify(each) === JSON.stringify(names[0])))
   })
 
-  test('a delivery whose request carried messages of one call has nothing gathered', async () => {
+  test('a delivery whose request contained messages of only one call has no gathered parts', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(2, 'alone'), [destinationId])
     const claimed = await claimOne(store(), destinationId)

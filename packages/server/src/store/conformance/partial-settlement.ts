@@ -1,4 +1,4 @@
-// Conformance: a shipment of which some deliveries are settled while the rest is on its way, under the same claim.
+// Conformance: some deliveries of a shipment are settled while the others are in flight, under the same claim.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,12 +23,12 @@ import {
 } from './fixtures.ts'
 import { ended, matching, replayAll } from './replay-fixtures.ts'
 
-/** By the last number of its name. */
+/** By the last number of its id. */
 function byIndex(...fates: Fate[]): (delivery: string) => Fate {
   return (delivery) => fates[Number(delivery.split('-').at(-1))] as Fate
 }
 
-/** Settles some of it, and gives what is held then. */
+/** Settles some deliveries, and returns what is still claimed. */
 async function settleSome(store: Store, claimed: ClaimedShipment, ...fates: Fate[]): Promise<ClaimedShipment> {
   const settlement = settlementOf([claimed.shipment], byIndex(...fates))
   await store.delivery.settle(settlement)
@@ -41,7 +41,7 @@ function held(claimed: ClaimedShipment, { kept: [kept] }: Settlement): ClaimedSh
 }
 
 export function partialSettlement({ store, reopen }: StoreFixture): void {
-  test('what ended is in the books at once, and the rest can be settled in as many steps as it takes', async () => {
+  test('deliveries that ended are in the ledger at once, and the others can be settled in any number of steps', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(6, 'step'), [destinationId])
     let now = await claimOne(store(), destinationId)
@@ -50,7 +50,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     const pending = await store().history.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })
     assert.deepEqual(pending.data.map(({ messageId }) => String(messageId)).sort(), ['step-1', 'step-3', 'step-4', 'step-5'])
     const again = await claim(store(), destinationId, { nowMs: NOW_MS * 2 })
-    assert.deepEqual(again.shipments.map(messageIdsOf), [['step-4']], 'what is kept is held; what failed for now can be claimed')
+    assert.deepEqual(again.shipments.map(messageIdsOf), [['step-4']], 'kept deliveries stay claimed; those to be retried can be claimed')
     now = await settleSome(store(), now, 'kept', 'delivered', 'kept', 'kept', 'kept', 'kept')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 2, failed: 1, pending: 3 }))
     await settle(store(), now, 'delivered')
@@ -60,7 +60,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(delivered.data.map(({ messageId }) => String(messageId)).sort(), ['step-0', 'step-1', 'step-3', 'step-5'])
   })
 
-  test('after a crash only the rest can be claimed, as it was', async () => {
+  test('after a crash, only the remaining deliveries can be claimed, unchanged', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(4, 'crash'), [destinationId])
     const urls = ['https://example.com/second']
@@ -75,21 +75,21 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, delivered: 4 }))
   })
 
-  test('given back in the middle, the rest can be claimed by another, and no longer be settled by the first', async () => {
+  test('if the shipment is released after a step, the remaining deliveries can be claimed by another holder, and no longer be settled by the first', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'back'), [destinationId])
     const mine = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept')
     store().delivery.release([mine.shipment])
     const other = await claimOne(store(), destinationId)
     assert.deepEqual(messageIdsOf(other), ['back-1', 'back-2'])
-    await assert.rejects(settleSome(store(), mine, 'kept', 'delivered', 'kept'), 'it is held by another')
-    await assert.rejects(settle(store(), mine, 'delivered'), 'it is held by another')
+    await assert.rejects(settleSome(store(), mine, 'kept', 'delivered', 'kept'), 'it is claimed by another holder')
+    await assert.rejects(settle(store(), mine, 'delivered'), 'it is claimed by another holder')
     await settle(store(), await settleSome(store(), other, 'kept', 'kept', 'failed'), 'delivered')
     await assert.rejects(settleSome(store(), other, 'kept', 'delivered', 'kept'), 'it is settled')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 2, failed: 1 }))
   })
 
-  test('what was settled in one step cannot be settled in the next', async () => {
+  test('a delivery that was settled in one step cannot be settled in the next', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3), [destinationId])
     const before = await claimOne(store(), destinationId)
@@ -104,7 +104,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 3, delivered: 1, failed: 2 }))
   })
 
-  test('of several shipments settled together, some go and some are kept', async () => {
+  test('of several shipments that are settled together, some can be done and others kept', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (const name of ['x', 'y', 'z']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const { shipments } = await claim(store(), destinationId)
@@ -126,7 +126,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.equal(z.shipment.id, kept[1]?.id)
   })
 
-  test('steps of many shipments at the same time are each made once', async () => {
+  test('concurrent steps of many shipments are each made once', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let at = 0; at < 20; at++) await accept(store(), sourceId, tracks(4, `s${at}`), [destinationId])
     const { shipments } = await claim(store(), destinationId)
@@ -140,7 +140,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 80, delivered: 20, failed: 20, expired: 40 }))
   })
 
-  test('a destination that is deleted meanwhile: what is held can go on, and what is left of it is cancelled', async () => {
+  test('if the destination is deleted meanwhile, claimed deliveries can still end, and the remaining ones are cancelled', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(5, 'deleted'), [destinationId])
     const claimed = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept', 'kept', 'kept')
@@ -159,7 +159,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 3, cancelled: 2 }))
   })
 
-  test('messages that are purged meanwhile stay owed until their holder ends them, in whichever step', async () => {
+  test('deliveries of messages that are purged meanwhile stay pending until their holder ends them, in any step', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const consumer = new RecordingConsumer()
     store().delivery.attach(consumer)
@@ -168,9 +168,9 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     const claimed = consumer.received[0] as ClaimedShipment
     const now = await settleSome(store(), claimed, 'delivered', 'kept', 'kept', 'kept')
     await store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
-    assert.equal(consumer.deletions.length, 1, 'the holder hears of it')
+    assert.equal(consumer.deletions.length, 1, 'the holder is notified')
     const next = await settleSome(store(), now, 'kept', 'cancelled', 'kept', 'kept')
-    // With the message that tells of the deletion.
+    // Including the delete message.
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 1, cancelled: 1, pending: 3 }))
     await reopen()
     const { shipments } = await claim(store(), destinationId)
@@ -183,7 +183,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, delivered: 2, cancelled: 2, pending: 1 }))
   })
 
-  test('a replay is settled in steps as well, and what other URLs answer later changes nothing but its history', async () => {
+  test('a replay can be settled in steps too, and later responses of other URLs change only its history', async () => {
     const { destinationId } = await ended(store(), 'failed', 3, { together: true })
     const job = await replayAll(store(), matching({ destinationId }))
     const claimed = await claimOne(store(), destinationId)

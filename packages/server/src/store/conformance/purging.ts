@@ -41,16 +41,16 @@ export function purging({ store, reopen, open }: StoreFixture): void {
       const all = await allPages((page) => store().history.messages({ sourceId: of }, page), 3)
       return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
     }
-    assert.deepEqual(await left(sourceId), ['p-7', 'p-6', 'p-5', 'p-4', 'p-3', 'p-1'], 'what comes later is not purged')
+    assert.deepEqual(await left(sourceId), ['p-7', 'p-6', 'p-5', 'p-4', 'p-3', 'p-1'], 'later messages are not purged')
     assert.deepEqual(await left(other), ['o-0'])
     assert.equal(await store().history.message('p-0'), undefined)
     assert.deepEqual((await store().history.messages({ userId: 'gone', sourceId }, { limit: 10, cursor: null })).data.length, 2, 'p-3, p-7')
     assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'a late retry is still a duplicate')
     await reopen()
-    assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'also after a start')
+    assert.deepEqual((await accept(store(), sourceId, [of('gone', 'p-0')])).duplicates, [0], 'also after a restart')
   })
 
-  test('purged messages that are still owed come without their content, and the books still add up', async () => {
+  test('purged messages that are still pending are claimed without their content, and the ledger still adds up', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('x', { userId: 'gone' }), track('y'), track('x')], [destinationId])
     const consumer = new RecordingConsumer()
@@ -61,14 +61,14 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(
       [track('z'), track('w', { userId: 'gone' })].map((item) => consumer.deletions[0]?.(sourceId, segment as RowId, item)),
       [false, true],
-      'whoever holds it is told',
+      'the holder is notified',
     )
     const [first] = (await claim(store(), destinationId, { maxFresh: 1 })).shipments
     assert.ok(first !== undefined)
     assert.deepEqual(messageIdsOf(first), [null, 'y'])
     const pending = (await store().history.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })).data
     const { pending: owed } = await ledgerOf(store(), destinationId)
-    assert.deepEqual([pending.length, owed], [5, 5], 'four messages and the delete message are owed and listed')
+    assert.deepEqual([pending.length, owed], [5, 5], 'four messages and the delete message are pending and listed')
     assert.deepEqual(pending.filter(({ messageId }) => messageId === null).length, 3)
     await settle(store(), first, (delivery) => (delivery.endsWith('-0') ? 'cancelled' : 'delivered'), { reason: 'message_deleted' })
     const shown = await store().history.delivery(deliveriesOf(first.shipment)[0] as string)
@@ -77,7 +77,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 5, pending: 3, delivered: 1, cancelled: 1 }))
   })
 
-  test('after the answer no message of the user can be claimed, however long its purge takes', async () => {
+  test('after the request resolves, no message of the user can be claimed, however long the purge takes', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const count = 2_600
     await Promise.all(
@@ -93,7 +93,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     await untilPurged(store(), id, count / 2)
   })
 
-  test('with suppression, messages that race with the request are not kept and cannot be claimed', async () => {
+  test('with suppression, messages that are accepted concurrently with the request are purged and cannot be claimed', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const consumer = new RecordingConsumer()
     store().delivery.attach(consumer)
@@ -106,7 +106,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     void creating.then(() => {
       isAnswered = true
     })
-    // As at the door: whoever is not suppressed yet is taken.
+    // Like ingest: messages of users who are not suppressed yet are accepted.
     while (!isSuppressed()) {
       sent++
       await Promise.race([accept(store(), sourceId, of(`racing-${sent}`), [destinationId]), creating])
@@ -127,7 +127,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     store().delivery.attach(new RecordingConsumer())
   })
 
-  test('a purge goes on after the store was closed in the middle', async () => {
+  test('a purge continues after the store was closed in the middle', async () => {
     const { id: sourceId } = await newSource(store())
     await Promise.all(
       Array.from({ length: 600 }, (_, at) => accept(store(), sourceId, [track(`m-${at}`, { userId: at % 2 ? 'gone' : 'stays' })])),
@@ -144,7 +144,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(data, [])
   })
 
-  test('what was purged cannot be read from what is stored', async () => {
+  test('purged messages cannot be read from the stored bytes', async () => {
     const other = await open({ retentionDays: 7 })
     const { id: sourceId } = await newSource(other.store)
     for (const size of [10, 3_000, 30_000]) {
@@ -166,7 +166,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('a duplicate that came with messages of others is purged too', async () => {
+  test('a duplicate in a batch with messages of other users is purged too', async () => {
     const other = await open({ retentionDays: 7 })
     const { id: sourceId } = await newSource(other.store)
     const secret = (secret: string) => track('d-1', { userId: 'gone', properties: { secret } })
@@ -185,7 +185,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test('of a call whose messages are all purged, nothing is left of what came with them', async () => {
+  test('if all messages of a call are purged, its context, IP address and other fields are removed too', async () => {
     const other = await open({ retentionDays: 7 })
     const { id: sourceId } = await newSource(other.store)
     const about = (name: string): Partial<SegmentContent> => ({
@@ -204,7 +204,7 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     )
     const bytes = await other.closeAndRead()
     for (const what of ['IP', 'TRACE', 'CONTEXT', 'INTEGRATION']) {
-      assert.ok(bytes.includes(`PART-${what}`), 'what the others came with stays')
+      assert.ok(bytes.includes(`PART-${what}`), 'the fields of the other calls stay')
       assert.ok(!bytes.includes(`WHOLE-${what}`), what)
     }
     await other.dispose()

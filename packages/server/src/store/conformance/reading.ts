@@ -64,7 +64,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await idsOf({ sourceId: 'src_unknown' }), [])
     const { data } = await store().history.messages({ messageId: 'a', userId: 'ann' }, FIRST)
     const ofThese = data.map(({ content }) => content.sourceId).filter((id) => id === one || id === other)
-    assert.deepEqual(ofThese, [other, one], 'the same id of several sources')
+    assert.deepEqual(ofThese, [other, one], 'the same messageId of several sources')
   })
 
   test('messages are listed by when they were accepted', async () => {
@@ -102,7 +102,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     })
   }
 
-  test('a message is found by its own name and by its messageId, the newest that has it', async () => {
+  test('a message is found by its id and by its messageId, then the newest one', async () => {
     const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
     const shared = `shared-${one}`
     await accept(store(), one, [track('first'), track(shared, { event: 'older' })])
@@ -113,7 +113,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     const [listed] = (await store().history.messages({ sourceId: one, messageId: shared }, FIRST)).data
     assert.ok(listed !== undefined)
     assert.deepEqual(await store().history.message(listed.id), listed)
-    assert.equal(listed.content.items[0], null, 'the others of its batch are left out')
+    assert.equal(listed.content.items[0], null, 'the other messages of its batch are left out')
     await reopen()
     assert.deepEqual(await store().history.message(listed.id), listed)
     assert.equal((await store().history.message(shared))?.content.sourceId, other)
@@ -168,10 +168,10 @@ export function reading({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await deliveriesWith({ destinationId, state: 'pending', reason: 'http_404' }), [])
     assert.deepEqual(await deliveriesWith({ destinationId, state: 'delivered', reason: 'http_404' }), [])
     assert.deepEqual(await deliveriesWith({ destinationId: 'dst_unknown' }), [])
-    assert.ok((await store().history.deliveries({ state: 'failed' }, FIRST)).data.length >= 4, 'of all destinations')
+    assert.ok((await store().history.deliveries({ state: 'failed' }, FIRST)).data.length >= 4, 'for all destinations')
   })
 
-  test('deliveries are listed by time: those that ended by their end, those that wait by when they were accepted', async () => {
+  test('deliveries are listed by time: ended ones by when they ended, pending ones by when their message was accepted', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const start = await quietMoment()
     await accept(store(), sourceId, [track('a')], [destinationId])
@@ -187,7 +187,11 @@ export function reading({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await deliveriesWith({ destinationId, fromMs: end }), [])
     assert.deepEqual(await deliveriesWith({ destinationId, fromMs: third, toMs: end - 1, state: 'failed' }), ['a failed http_500 1'])
     await settle(store(), await claimOne(store(), destinationId), 'retry')
-    assert.deepEqual(await deliveriesWith({ destinationId, toMs: third - 1 }), ['b pending - 1'], 'a retry was accepted when it was')
+    assert.deepEqual(
+      await deliveriesWith({ destinationId, toMs: third - 1 }),
+      ['b pending - 1'],
+      'a retry keeps the time when its message was accepted',
+    )
   })
 
   test('deliveries are listed by the user and the event of their message', async () => {
@@ -198,7 +202,7 @@ export function reading({ store, reopen }: StoreFixture): void {
       { type: 'alias', userId: 'cyd', previousId: 'ann', messageId: 'c' },
       { type: 'track', event: 'Seen', anonymousId: 'ann', messageId: 'd' },
     ]
-    // Ended in every way, and pending: tried once, and not at all.
+    // In every final state, and pending: attempted once, and not at all.
     for (const fate of ['delivered', 'failed', 'expired', 'cancelled', 'retry', 'untouched'] as const) {
       const named = items.map((item) => Object.assign({}, item, { messageId: `${item['messageId']}-${fate}` }))
       await accept(store(), sourceId, named, [destinationId])
@@ -230,7 +234,7 @@ export function reading({ store, reopen }: StoreFixture): void {
       assert.equal(await idsWith({ event: 'Seen', reason: 'http_500' }, limit), every('d', 'cancelled expired failed'))
     }
     assert.equal(await idsWith({ userId: 'nobody' }), '')
-    assert.equal(await idsWith({ event: 'bought' }), '', 'as it is written')
+    assert.equal(await idsWith({ event: 'bought' }), '', 'exact event name')
     assert.equal(await idsWith({ userId: 'ann', event: 'Seen', state: 'failed', reason: 'http_404' }), '')
     const [row] = (await store().history.deliveries({ destinationId, userId: 'bob', state: 'failed' }, FIRST)).data
     assert.deepEqual([row?.type, row?.event, row?.userId, row?.anonymousId], ['track', 'Bought', 'bob', null])
@@ -310,7 +314,7 @@ export function reading({ store, reopen }: StoreFixture): void {
       )
       const names = listed.map(({ id }) => id)
       assert.equal(new Set(names).size, names.length, 'none twice')
-      for (const id of known) assert.ok(names.includes(id), 'none left out')
+      for (const id of known) assert.ok(names.includes(id), 'none is left out')
     })
   }
 
@@ -324,7 +328,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     )
   })
 
-  test('a cursor that no list gave out is refused', async () => {
+  test('a cursor that was not returned by the list is rejected', async () => {
     const { sourceId, destinationId } = await someDeliveries()
     const { deletions, history } = store()
     const next = async (ask: Promise<{ next: string | null }>): Promise<string> => (await ask).next as string
@@ -364,7 +368,7 @@ export function reading({ store, reopen }: StoreFixture): void {
       await assert.rejects(deletions.suppressions({}, { limit: 1, cursor }), InvalidCursor, cursor)
     }
     const far = JSON.stringify([...(JSON.parse(messages) as unknown[]).slice(0, 2), Number.MAX_SAFE_INTEGER])
-    assert.ok((await history.messages({ sourceId }, { limit: 1, cursor: far })).data.length <= 1, 'one that could be, past the end')
+    assert.ok((await history.messages({ sourceId }, { limit: 1, cursor: far })).data.length <= 1, 'a valid cursor past the end')
   })
 
   test('a delivery is shown with its message and every request that was made for it', async () => {
@@ -393,7 +397,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     const [listed] = (await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
     assert.deepEqual(row, listed)
     assert.deepEqual([row.state, row.reason, row.attempts, row.messageId, row.replay], ['delivered', null, 2, 'h-0', false])
-    assert.deepEqual(content?.items, tracks(2, 'h'), 'with those that went in the same requests')
+    assert.deepEqual(content?.items, tracks(2, 'h'), 'with the messages of the same requests')
     assert.deepEqual(history, [
       { ...failing, indexes: [0, 1], attempt: 1 },
       { ...requestRecord({ indexes: [0, 1] }), attempt: 2 },
@@ -406,7 +410,7 @@ export function reading({ store, reopen }: StoreFixture): void {
 
   // ── Replays ──
 
-  test('a delivery that ended is owed once more as a delivery of its own, marked as a replay', async () => {
+  test('replaying a delivery that ended creates a new delivery, marked as a replay', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
     const claimed = await claimOne(store(), destinationId)
@@ -425,7 +429,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     await settle(store(), again, 'delivered')
     const shown = await store().history.delivery(replayed.deliveryId)
     assert.deepEqual([shown?.state, shown?.replay, shown?.messageId], ['delivered', true, 'r-1'])
-    assert.equal((await store().history.delivery(delivery))?.state, 'failed', 'the first stays as it is')
+    assert.equal((await store().history.delivery(delivery))?.state, 'failed', 'the first delivery does not change')
     const message = await store().history.message('r-1')
     assert.deepEqual(message?.deliveries, [
       { id: delivery, destinationId },
@@ -447,7 +451,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     )
   })
 
-  test('a replay settled beside another delivery is the only one that is marked', async () => {
+  test('if a replay is settled together with another delivery, only the replay is marked', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('old')], [destinationId])
     const old = await claimOne(store(), destinationId)
@@ -471,7 +475,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     )
   })
 
-  test('what is not there, not yet ended or has nowhere to go is not replayed', async () => {
+  test('a delivery is not replayed if it does not exist, is pending, or its message or destination is gone', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: otherId } = await newDestination(store(), sourceId)
     await accept(store(), sourceId, [track('a')], [otherId])

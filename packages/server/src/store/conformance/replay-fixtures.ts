@@ -1,4 +1,4 @@
-// What the conformance tests of replay jobs stand on: jobs made and stepped to their end, and deliveries that came to one.
+// Helpers for the conformance tests of replay jobs: create jobs and run them to their end, and create deliveries that have ended.
 
 import assert from 'node:assert/strict'
 import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../store.ts'
@@ -18,11 +18,11 @@ export function createJob(store: Store, selection: ReplaySelection, change: Part
 
 export async function step(store: Store, { id }: { id: string }, limit = 1_000, maxWaiting = 1_000_000): Promise<ReplayStepResult> {
   const job = await store.replays.one(id)
-  assert.ok(job !== undefined, 'the job is there')
+  assert.ok(job !== undefined, 'the job exists')
   return store.replays.step({ id, position: job.position, limit, maxWaiting })
 }
 
-/** Step by step to its end. */
+/** Makes steps until the job is finished. */
 export async function finish(store: Store, job: { id: string }, limit = 1_000): Promise<ReplayJob> {
   for (;;) {
     const now = await store.replays.one(job.id)
@@ -40,7 +40,7 @@ export function doneOf({ replayed, skipped }: ReplayJob): number {
   return replayed + Object.values(skipped).reduce((sum, count) => sum + count, 0)
 }
 
-/** A destination with so many deliveries that came to this end, each of a segment of its own or all of one. */
+/** Creates a destination with `count` deliveries that ended in this state, all of one segment (`together`) or each of a different one. */
 export async function ended(store: Store, state: FinalStateName, count: number, { together = false, reason = 'http_404' } = {}) {
   const way = await newSourceAndDestination(store)
   if (together) await accept(store, way.sourceId, tracks(count), [way.destinationId])

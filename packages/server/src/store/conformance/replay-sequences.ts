@@ -1,5 +1,5 @@
-// Conformance: replay jobs in any sequence with what else goes on. After every step each message is pending at most once at a
-// destination, the jobs' counts are those of the deliveries, and the ledger is that of the rows.
+// Conformance: random sequences of replay jobs and other operations. After every step, each message is pending at most once for a destination, the
+// counts of the jobs match the deliveries, and the ledger equals its recount.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,9 @@ import {
 import { createJob, doneOf, finish, listed, matching } from './replay-fixtures.ts'
 
 export function replaySequences({ open }: StoreFixture): void {
-  test('jobs in any sequence with everything else: each message is pending once, and the books agree', { timeout: 600_000 }, async () => {
+  test('in any sequence of jobs and other operations, each message is pending at most once, and the ledger equals its recount', {
+    timeout: 600_000,
+  }, async () => {
     const opened = await open({ retentionDays: 7 })
     try {
       await fc.assert(
@@ -141,7 +143,7 @@ async function runModel(opened: OpenStore, steps: readonly AnyStep[]): Promise<v
     }
     await holds(opened.store, destinations, jobs)
   }
-  // What is left is done, and then everything is where it belongs.
+  // Completes all jobs, and checks the final states.
   for (const id of jobs) {
     await opened.store.replays.update(id, { state: 'running' })
     if ((await opened.store.replays.one(id))?.state !== 'running') continue
@@ -166,5 +168,5 @@ async function holds(store: Store, destinations: readonly string[], jobs: readon
     const { delivered, failed, expired, cancelled } = job.ended
     expected += job.replayed - delivered - failed - expired - cancelled
   }
-  assert.equal(replayPending, expected, 'what the jobs say is pending')
+  assert.equal(replayPending, expected, 'pending replays according to the jobs')
 }

@@ -1,5 +1,5 @@
-// Conformance: replay jobs. A step is all or nothing, so what is said here of a job holds wherever it is cut off: each of its
-// deliveries is owed again once or skipped for a reason, no message is pending twice at a destination, and the books agree.
+// Conformance: replay jobs. A step is all or nothing, so these properties of a job hold wherever it is interrupted: each of its deliveries is replayed
+// once or skipped for a reason, no message is pending twice for a destination, and the ledger equals its recount.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -44,11 +44,11 @@ export function replaying({ store, open }: StoreFixture): void {
     })
   }
 
-  // ── What is replayed ──
+  // ── Which deliveries are replayed ──
 
   for (const together of [true, false]) {
     const how = together ? 'accepted together' : 'accepted apart'
-    test(`everything that failed is owed again, once, as deliveries of their own: ${how}`, async () => {
+    test(`everything that failed is replayed once, as new deliveries: ${how}`, async () => {
       const { destinationId } = await ended(store(), 'failed', 7, { together })
       const before = await listed(store(), destinationId, 'failed')
       const consumer = new RecordingConsumer()
@@ -69,7 +69,7 @@ export function replaying({ store, open }: StoreFixture): void {
         finishedAtMs: null,
       })
       assert.deepEqual(await store().replays.one(job.id), job)
-      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 7, failed: 7 }), 'creating it owes nothing')
+      assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 7, failed: 7 }), 'creating a job replays nothing')
 
       const done = await finish(store(), job)
       assert.deepEqual([done.total, done.replayed, done.skipped], [7, 7, {}])
@@ -90,7 +90,7 @@ export function replaying({ store, open }: StoreFixture): void {
       assert.equal(new Set(pending.map(({ id }) => id)).size, 7)
 
       const { shipments } = await claim(store(), destinationId)
-      assert.equal(shipments.length, together ? 1 : 7, 'those of one segment go together')
+      assert.equal(shipments.length, together ? 1 : 7, 'messages of one segment are sent together')
       assert.ok(shipments.every(({ shipment }) => shipment.replay && shipment.attempt === 0))
       assert.deepEqual(new Set(shipments.flatMap(messageIdsOf)), new Set(names.values()))
       for (const claimed of shipments) await settle(store(), claimed, 'delivered')
@@ -99,7 +99,7 @@ export function replaying({ store, open }: StoreFixture): void {
     })
   }
 
-  test('by destination, state, reason and period, and nothing else', async () => {
+  test('a job replays only deliveries that match its destination, states, reason and time range', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: other } = await newDestination(store(), sourceId)
     const end = async (name: string, state: FinalStateName, reason: string, to = destinationId): Promise<void> => {
@@ -124,7 +124,7 @@ export function replaying({ store, open }: StoreFixture): void {
       assert.deepEqual([job.total, job.replayed], [total, total])
       assert.deepEqual(byDestination, total === 0 ? [] : [{ destinationId: selection.destinationId, total, alreadyReplayed: 0 }])
       const messages = await pendingMessages(store(), selection.destinationId as string)
-      // Cancelled, so that they are neither pending nor delivered for the next.
+      // Cancelled, so that they are neither pending nor delivered when the next job is created.
       await settleAll(store(), selection.destinationId as string, 'cancelled', { reason: 'tidied' })
       return messages.sort((a, b) => String(a).localeCompare(String(b)))
     }
@@ -154,12 +154,12 @@ export function replaying({ store, open }: StoreFixture): void {
     for (let at = 0; at < 2; at++) assert.ok((await step(own, job, 2)).ok)
     const pending = async (): Promise<number[]> =>
       Promise.all(ways.map(async ({ destinationId }) => (await ledgerOf(own, destinationId)).pending))
-    assert.deepEqual(await pending(), [2, 2, 0], 'each has its turn')
+    assert.deepEqual(await pending(), [2, 2, 0], 'each destination has its turn')
     assert.equal((await finish(own, job, 2)).replayed, 8)
     assert.deepEqual(await pending(), [5, 3, 0])
   })
 
-  test('what fails after the job was created is not part of it, its own replays least of all', async () => {
+  test('deliveries that fail after the job was created are not part of it, including its own replays', async () => {
     const { sourceId, destinationId } = await ended(store(), 'failed', 4)
     const job = await createJob(store(), matching({ destinationId }))
     await accept(store(), sourceId, tracks(3), [destinationId])
@@ -174,7 +174,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 11, failed: 11 }))
   })
 
-  test('deliveries that are named, in their order; those that cannot be sent again are counted by why', async () => {
+  test('deliveries selected by id are replayed in their order; those that cannot be replayed are counted by reason', async () => {
     const { sourceId, destinationId } = await ended(store(), 'failed', 3)
     const names = (await listed(store(), destinationId)).map(({ id }) => id)
     await accept(store(), sourceId, [track('pending-now')], [destinationId])
@@ -197,9 +197,9 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual([again.replayed, again.skipped], [0, { not_found: 3, still_pending: 1, already_replayed: 2 }])
   })
 
-  // ── What is not ──
+  // ── Which deliveries are skipped ──
 
-  test('the same job twice sends nothing twice, whether the first is still pending or delivered', async () => {
+  test('running the same job twice sends nothing twice, whether the first replays are pending or delivered', async () => {
     const { destinationId } = await ended(store(), 'failed', 5, { together: true })
     await replayAll(store(), matching({ destinationId }))
     for (const fate of ['retry', 'delivered'] as const) {
@@ -215,13 +215,13 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 10, failed: 5, delivered: 5 }))
   })
 
-  test('where a replay has failed again, the newest is what is repeated, and the message goes out once', async () => {
+  test('if a replay has failed, the newest delivery is repeated, and the message is sent once', async () => {
     const { destinationId } = await ended(store(), 'failed', 3)
     await replayAll(store(), matching({ destinationId }))
     const second = (await listed(store(), destinationId, 'pending')).map(({ id }) => id)
     await settleAll(store(), destinationId, 'failed')
     const { total, alreadyReplayed } = await store().replays.count(matching({ destinationId }))
-    assert.deepEqual([total, alreadyReplayed], [6, 3], 'which a dry run tells')
+    assert.deepEqual([total, alreadyReplayed], [6, 3], 'as counted before the job is created')
     const job = await replayAll(store(), matching({ destinationId }))
     assert.deepEqual([job.total, job.replayed, job.skipped], [6, 3, { already_replayed: 3 }])
     const third = await listed(store(), destinationId, 'pending')
@@ -229,7 +229,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.equal(new Set(third.map(({ messageId }) => messageId)).size, 3)
   })
 
-  test('a message that fails again while the job goes on is not sent by it once more', async () => {
+  test('a message that fails again while the job runs is not replayed again by it', async () => {
     const { destinationId } = await ended(store(), 'failed', 1)
     const [original] = await listed(store(), destinationId)
     assert.ok((await store().replays.replay((original as DeliveryRow).id)).ok)
@@ -241,7 +241,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual([done.total, done.replayed, done.skipped], [2, 1, { already_replayed: 1 }])
   })
 
-  test('two replays by hand that both failed are one message to a job', async () => {
+  test('a job replays a message once, even if two manual replays of it failed', async () => {
     const { destinationId } = await ended(store(), 'failed', 1)
     const [original] = await listed(store(), destinationId)
     for (let times = 0; times < 2; times++) assert.ok((await store().replays.replay((original as DeliveryRow).id)).ok)
@@ -250,7 +250,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual([job.total, job.replayed, job.skipped], [3, 1, { already_replayed: 2 }])
   })
 
-  test('what was delivered can be sent again, and a second such job finds nothing new', async () => {
+  test('delivered deliveries can be replayed, and a second such job finds nothing new', async () => {
     const { destinationId } = await ended(store(), 'delivered', 600, { together: true })
     const selection = matching({ destinationId, states: ['delivered'] })
     const job = await createJob(store(), selection)
@@ -342,9 +342,9 @@ export function replaying({ store, open }: StoreFixture): void {
     })
   }
 
-  // ── How it goes on ──
+  // ── Steps ──
 
-  test('of steps made at once from one place, one is made', async () => {
+  test('of concurrent steps from the same position, one succeeds', async () => {
     const { destinationId } = await ended(store(), 'failed', 10)
     const { id, position } = await createJob(store(), matching({ destinationId }))
     const same = { id, position, limit: 3, maxWaiting: 100 }
@@ -355,7 +355,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual(await store().replays.step({ ...same, id: 'rpl_none' }), { ok: false, reason: 'not_running' })
   })
 
-  test('one runner leads a job; another is refused until the first has made no step for a while', async () => {
+  test('one runner leads a job; steps of another are rejected until the first has made no step for a while', async () => {
     const { destinationId } = await ended(store(), 'failed', 6)
     const { id } = await createJob(store(), matching({ destinationId }))
     const stepOf = async (runner: string, position?: number): Promise<ReplayStepResult> => {
@@ -365,9 +365,9 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.ok((await stepOf('first')).ok)
     const steppedAtMs = performance.now()
     assert.deepEqual(await stepOf('second'), { ok: false, reason: 'led' })
-    assert.deepEqual(await stepOf('second', 0), { ok: false, reason: 'led' }, 'which is said before where it stands')
+    assert.deepEqual(await stepOf('second', 0), { ok: false, reason: 'led' }, 'checked before the position')
     assert.deepEqual(await stepOf('first', 0), { ok: false, reason: 'moved' })
-    assert.ok((await step(store(), { id }, 1)).ok, 'a step of nobody is made')
+    assert.ok((await step(store(), { id }, 1)).ok, 'a step without a runner succeeds')
     const taken = await until(
       () => stepOf('second'),
       ({ ok }) => ok,
@@ -376,7 +376,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.ok(taken.ok && taken.replayed === 1)
     assert.ok(performance.now() - steppedAtMs > LEAD_MS - 100)
     assert.deepEqual(await stepOf('first'), { ok: false, reason: 'led' })
-    // One that takes nothing now is led, too: what was released a moment ago counts for the pace.
+    // A job that is blocked is led too, because deliveries that were replayed a moment ago count towards the rate.
     const full = { id, position: (await store().replays.one(id))?.position ?? -1, limit: 1, maxWaiting: 0, runner: 'second' }
     const blocked = await store().replays.step(full)
     assert.ok(blocked.ok && blocked.blocked)
@@ -401,13 +401,13 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.equal(pending.length, 11)
   })
 
-  test('a destination that takes nothing is owed no more, and does not hold the others up', async () => {
+  test('a destination that accepts nothing gets no more replays, and does not block the others', async () => {
     const { sourceId, destinationId: dead } = await newSourceAndDestination(store())
     const { id: well } = await newDestination(store(), sourceId)
     for (const item of tracks(12)) await accept(store(), sourceId, [item], [dead, well])
     for (const id of [dead, well]) await settleAll(store(), id, 'expired')
     const deliveryIds = new Set([...(await listed(store(), dead)), ...(await listed(store(), well))].map(({ id }) => id))
-    // A job of the two alone: the store has others of other tests, none of which has expired since.
+    // The job matches only these two: destinations of other tests have no expired deliveries.
     const fromMs = Math.min(...(await listed(store(), dead)).map(({ atMs }) => atMs as number))
     const job = await createJob(store(), matching({ states: ['expired'], fromMs }))
     assert.equal(job.total, deliveryIds.size)
@@ -420,11 +420,11 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.equal(await blocked(), 10)
     const { position } = (await store().replays.one(job.id)) as ReplayJob
     assert.equal(await blocked(), 0)
-    assert.equal((await store().replays.one(job.id))?.position, position, 'nothing was done, so nothing is written')
+    assert.equal((await store().replays.one(job.id))?.position, position, 'nothing was done, so the position does not change')
     await settleAll(store(), well, 'delivered')
     assert.equal(await blocked(), 5)
     await settleAll(store(), well, 'retry')
-    assert.equal(await blocked(), 2, 'what waits for a retry has had its turn')
+    assert.equal(await blocked(), 2, 'deliveries that wait for a retry no longer count')
     assert.equal((await ledgerOf(store(), dead)).pending, 5)
     const one = await claimOne(store(), dead)
     await settle(store(), one, 'retry', { dueAtMs: 1 })
@@ -446,7 +446,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.equal((await finish(store(), job)).replayed, 3)
   })
 
-  test('a paused destination is owed its part of the job as ever', async () => {
+  test('a paused destination gets its part of the job as usual', async () => {
     const { destinationId } = await ended(store(), 'failed', 3)
     await store().settings.updateDestination(destinationId, { paused: true })
     const job = await createJob(store(), matching({ destinationId }))
@@ -454,7 +454,7 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.equal((await ledgerOf(store(), destinationId)).pending, 3)
   })
 
-  // ── What somebody asks of it ──
+  // ── Changes by operators ──
 
   const MAY: Record<ReplayJobState, Record<'running' | 'paused' | 'cancelled', boolean>> = {
     running: { running: true, paused: true, cancelled: true },
@@ -486,7 +486,7 @@ export function replaying({ store, open }: StoreFixture): void {
     }
   }
 
-  test('the rate can be changed until the end; who changed what is written down, and nothing where nothing was changed', async () => {
+  test('the rate can be changed until the job has ended; changes are in the audit log, and calls that change nothing are not', async () => {
     const { destinationId } = await ended(store(), 'failed', 2)
     const audit = (after: ReplayJob | null, before: ReplayJob | null) => ({
       actor: OPERATOR,
@@ -526,7 +526,7 @@ export function replaying({ store, open }: StoreFixture): void {
     )
   })
 
-  test('of changes made at once, none undoes another', async () => {
+  test('concurrent changes do not undo each other', async () => {
     const { destinationId } = await ended(store(), 'failed', 1)
     for (let times = 0; times < 5; times++) {
       const { id } = await createJob(store(), matching({ destinationId }))
@@ -570,14 +570,14 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual(await kept(own), [newest.id, open.id, done.id])
     await own.dropExpired(Date.now() + 402 * DAY_MS)
     assert.deepEqual(await kept(own), [newest.id, open.id])
-    // What it sent again is still owed, and comes to its end without it.
+    // Its replays are still pending, and end without the job.
     await settleAll(own, destinationId, 'delivered')
     assert.deepEqual(await ledgerOf(own, destinationId), counts({ owed: 4, failed: 2, delivered: 2 }))
     const next = await createJob(await opened.reopen(), matching({ destinationId }))
     assert.deepEqual((await opened.store.replays.one(next.id))?.ended, { delivered: 0, failed: 0, expired: 0, cancelled: 0 })
   })
 
-  test('a job of nothing finishes at its first step', async () => {
+  test('a job without deliveries finishes at its first step', async () => {
     const { destinationId } = await newSourceAndDestination(store())
     const job = await createJob(store(), matching({ destinationId }))
     assert.equal(job.total, 0)

@@ -1,4 +1,4 @@
-// Conformance: what time takes away, and what it does not.
+// Conformance: what retention drops, and what it keeps.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ export function retention({ open }: StoreFixture): void {
   const stored = async (store: Store): Promise<unknown[]> =>
     (await allPages((page) => store.history.messages({}, page), 500)).map(({ content, index }) => content.items[index]?.['messageId'])
 
-  withStore('what is younger than the retention stays', async ({ store }) => {
+  withStore('messages newer than the retention time are kept', async ({ store }) => {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(3, 'm'), [destinationId])
     await settleAll(store, destinationId, 'failed')
@@ -51,7 +51,7 @@ export function retention({ open }: StoreFixture): void {
     assert.equal((await store.history.deliveries({ state: 'failed' }, { limit: 10, cursor: null })).data.length, 3)
   })
 
-  withStore('what is older goes, with its deliveries and attempts, and the books still add up', async (opened) => {
+  withStore('older messages are dropped with their deliveries and attempts, and the ledger still adds up', async (opened) => {
     const { store } = opened
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     for (let at = 0; at < 700; at += 2) {
@@ -75,7 +75,7 @@ export function retention({ open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(reopened, destinationId), before)
   })
 
-  withStore('what is still owed stays however old, can be delivered, and then goes', async (opened) => {
+  withStore('messages with pending deliveries are kept however old, can be delivered, and are then dropped', async (opened) => {
     let { store } = opened
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     const { id: other } = await newDestination(store, sourceId)
@@ -96,7 +96,11 @@ export function retention({ open }: StoreFixture): void {
       await store.dropExpired(FAR())
       assert.deepEqual([await ledgerOf(store, destinationId), await ledgerOf(store, other)], before)
       assert.deepEqual(new Set((await stored(store)).map((id) => String(id).split('-')[0])), new Set(['kept', 'fresh', 'replayed']))
-      assert.equal((await store.history.delivery(ended))?.state, 'failed', 'how the others of its batch ended is still known')
+      assert.equal(
+        (await store.history.delivery(ended))?.state,
+        'failed',
+        'the final states of the other messages of its batch are still known',
+      )
       assert.equal((await store.history.delivery(waiting))?.state, 'pending')
       assert.equal((await store.history.delivery(replayed.deliveryId))?.replay, true)
       store = await opened.reopen()
@@ -113,7 +117,7 @@ export function retention({ open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store, other), counts({ owed: 6, delivered: 3, failed: 2, expired: 1 }))
   })
 
-  withStore('more than a step of pinned replays does not hold the rest back', async ({ store }) => {
+  withStore('more pinned replays than fit in one step do not block the others from being dropped', async ({ store }) => {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(400, 'm'), [destinationId])
     const claimed = await claimOne(store, destinationId)
@@ -132,7 +136,7 @@ export function retention({ open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 802, failed: 401, pending: 400, delivered: 1 }))
   })
 
-  withStore('what is accepted while the old is dropped is kept, whatever the clock says', async ({ store }) => {
+  withStore('messages accepted while old ones are dropped are kept, whatever the clock says', async ({ store }) => {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     await Promise.all(Array.from({ length: 700 }, () => accept(store, sourceId, tracks(1))))
     const dropping = store.dropExpired(FAR())
@@ -154,7 +158,7 @@ export function retention({ open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 21, delivered: 21 }))
   })
 
-  withStore('how a deletion ended is still known when its attempts are gone', async ({ store }) => {
+  withStore('the state of a deletion is still known when its attempts were dropped', async ({ store }) => {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     const { id } = await store.deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })
     await until(

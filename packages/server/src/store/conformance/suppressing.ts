@@ -1,11 +1,11 @@
-// Conformance: users whose new messages are dropped, by deletion requests or without one.
+// Conformance: users whose new messages are dropped, with or without a deletion request.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allPages, newSource, type StoreFixture } from './fixtures.ts'
 
 export function suppressing({ store, reopen, open }: StoreFixture): void {
-  test('users are suppressed by source until that is taken back', async () => {
+  test('users are suppressed by source until they are unsuppressed', async () => {
     const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
     const before = Date.now()
     await store().deletions.create({ userIds: ['s1', 's2', 's\0\u00e9'], sourceIds: [one, other], suppress: true })
@@ -29,7 +29,7 @@ export function suppressing({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual([suppressed(one), suppressed(other)], [['s\0\u00e9'], ['s1', 's\0\u00e9'].sort()])
   })
 
-  test('a suppression leaves the rest of the configuration as it is, and is whole when many come at once', async () => {
+  test('a suppression does not change the rest of the configuration, and none is lost with concurrent changes', async () => {
     const { id: one } = await newSource(store())
     const { id: other } = await newSource(store())
     const { sources, destinations } = store().configuration()
@@ -59,7 +59,11 @@ export function suppressing({ store, reopen, open }: StoreFixture): void {
     const { deletions } = other.store
     const [{ id: one }, { id: two }] = [await newSource(other.store), await newSource(other.store)]
     assert.equal(await deletions.suppress({ userIds: ['x', 'y', 'x'], sourceIds: null }), 4)
-    assert.equal(await deletions.suppress({ userIds: ['y', 'z'], sourceIds: [two] }), 1, 'those who were suppressed before are not counted')
+    assert.equal(
+      await deletions.suppress({ userIds: ['y', 'z'], sourceIds: [two] }),
+      1,
+      'users who were already suppressed are not counted',
+    )
     assert.deepEqual([...(other.store.configuration().suppressions.get(two) ?? [])].sort(), ['x', 'y', 'z'])
     await assert.rejects(deletions.suppress({ userIds: ['w'], sourceIds: [one, 'src_unknown'] }))
     const list = async (filter: Parameters<typeof deletions.suppressions>[0], limit: number): Promise<string[]> =>

@@ -1,10 +1,10 @@
-// Pseudonyms: the same user has the same, and no two users share one.
+// A user always has the same pseudonym, and no two users have the same.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
 
-test('users have pseudonyms of their own, also where an id has no form in UTF-8', () => {
+test('different users have different pseudonyms, also if an id cannot be encoded in UTF-8', () => {
   const key = newPseudonymKey()
   const userIds = ['', 'a', 'A', 'a\0', '\\', '"', '\u{1F600}', '\ud800', '\ud801', '\udc00', 'a\ud800', '\ufffd', '\udc00\ud800']
   const pseudonyms = userIds.map((userId) => pseudonymOf(userId, key))
@@ -17,6 +17,6 @@ test('users have pseudonyms of their own, also where an id has no form in UTF-8'
   assert.notEqual(pseudonymOf('a', newPseudonymKey()), pseudonyms[1])
 })
 
-test('a pseudonym stays what it was', () => {
+test('a pseudonym never changes', () => {
   assert.equal(pseudonymOf('a user', 'a key'), 'user_dX02uQTCTd5eZ23aOxvpKIgOSUV')
 })

@@ -24,7 +24,7 @@ const request: fc.Arbitrary<RequestRecord> = fc.record({
   responseStart: text,
   indexes,
 })
-/** As delivery makes them: the requests of a batch to its URLs have the same indexes, and those of another have others. */
+/** As delivery creates them: the requests of one batch to its URLs share the same array of indexes, and those of another batch have another. */
 const gathered = fc
   .array(fc.tuple(fc.array(request, { minLength: 1, maxLength: 3 }), indexes, fc.constantFrom('none', 'lead', 'led')), { maxLength: 4 })
   .map((units) =>
@@ -40,10 +40,10 @@ const final: fc.Arbitrary<FinalState> = fc.record({
   indexes,
 })
 
-/** The values of a URL's query may be credentials, and are not kept with attempts. */
+/** Query values of a URL may be credentials, and are not stored with attempts. */
 const asKept = (one: RequestRecord): RequestRecord => ({ ...one, url: hiddenUrl(one.url) })
 
-test('requests and ends are read as they were written', () => {
+test('requests and final states are read as they were written', () => {
   fc.assert(
     fc.property(fc.array(request, { maxLength: 6 }), fc.array(final, { maxLength: 4 }), (someRequests, someFinals) => {
       const [requests, finals] = structuredClone([someRequests, someFinals])
@@ -68,7 +68,7 @@ test('requests and ends are read as they were written', () => {
   )
 })
 
-test('times are kept to a hundredth of a millisecond', () => {
+test('times are rounded to a hundredth of a millisecond', () => {
   const times = { dnsMs: 1.23456, connectMs: 0.004, tlsMs: 2.005, firstByteMs: 99.999, totalMs: 100.0049 }
   const one: RequestRecord = {
     url: 'u',
@@ -86,7 +86,7 @@ test('times are kept to a hundredth of a millisecond', () => {
   assert.deepEqual([read?.dnsMs, read?.connectMs, read?.firstByteMs, read?.totalMs], [1.23, 0, 100, 100])
 })
 
-test('a success on a warm connection is short', () => {
+test('a success over a reused connection has a short doc', () => {
   const one: RequestRecord = {
     url: 'https://example.com/hook',
     startedAtMs: 1_700_000_000_000,
@@ -107,7 +107,7 @@ test('a success on a warm connection is short', () => {
   assert.ok(doc.length < 240, doc)
 })
 
-test('what a request carried beside its own is read as it was written, and written once for all URLs', () => {
+test('the other messages of a request are read as they were written, and written once for all URLs', () => {
   const about = { origin: 1, segment: 1, attempt: 1, atMs: 1, finals: [] }
   fc.assert(
     fc.property(gathered, (requests) => {
@@ -125,7 +125,7 @@ test('what a request carried beside its own is read as it was written, and writt
   assert.equal(written.split('987654321').length, 2)
 })
 
-test('a record whose requests carried nothing else says nothing of it', () => {
+test('a record whose requests contained no other messages has no field for them', () => {
   const one = fc.sample(request, { numRuns: 1, seed: 1 })[0] as RequestRecord
   assert.ok(!('g' in (JSON.parse(writeAttemptDoc({ requests: [one], finals: [] })) as object)))
 })

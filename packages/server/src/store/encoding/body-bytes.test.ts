@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { packBody, unpackBody } from './body-bytes.ts'
 
-test('a body comes out as it went in, whatever its size, and a large one takes less room', () => {
+test('a body is unpacked to the same bytes, whatever its size, and a large one is stored in less space', () => {
   for (const bytes of [0, 1, 100, 32_767, 32_768, 40_000, 512_000]) {
     const repetitive = Buffer.from(JSON.stringify({ batch: ['x'.repeat(bytes)] }))
     const noise = Buffer.from(JSON.stringify({ batch: [randomBytes(bytes).toString('base64')] }))
@@ -17,7 +17,7 @@ test('a body comes out as it went in, whatever its size, and a large one takes l
   assert.deepEqual(Buffer.from(unpackBody(packBody(new Uint8Array()))), Buffer.alloc(0))
 })
 
-test('a body that lies in the middle of a buffer is packed alone', () => {
+test('a body in the middle of a larger buffer is packed without the rest of the buffer', () => {
   const all = Buffer.from(`before${JSON.stringify({ batch: ['y'.repeat(50_000)] })}after`)
   const body = all.subarray(6, -5)
   assert.deepEqual(Buffer.from(unpackBody(packBody(body))), Buffer.from(body))

@@ -19,12 +19,12 @@ function bitsThatDiffer(a: Uint32Array, b: Uint32Array): number {
   return bits
 }
 
-test('a million similar ids share no fingerprint, nor more halves and thirds of one than chance has it', () => {
+test('a million similar ids have different fingerprints, and no more equal parts than by chance', () => {
   const count = 1_000_000
   const words = new Uint32Array(count * FINGERPRINT_WORDS)
   for (let at = 0; at < count; at++) fingerprint(`node-next-1700000000000-${at}`, SEED, words, at * FINGERPRINT_WORDS)
   for (let word = 0; word < FINGERPRINT_WORDS; word++) {
-    // Any two neighbouring words: of 2^64, a million make a pair with a probability of 3 in 10^8.
+    // Two adjacent words have 2^64 values, so a million ids have a collision with a probability of 3 in 10^8.
     const pairs = new BigUint64Array(count)
     for (let at = 0; at < count; at++) {
       const base = at * FINGERPRINT_WORDS
@@ -70,7 +70,7 @@ test('a change of one character, wherever it is, changes about half of the bits'
   }
 })
 
-test('texts that are easily confused have fingerprints of their own', () => {
+test('similar texts have different fingerprints', () => {
   const texts = [
     '',
     '\0',
@@ -96,7 +96,7 @@ test('texts that are easily confused have fingerprints of their own', () => {
   assert.equal(new Set(texts.map((text) => wordsOf(text).join())).size, texts.length)
 })
 
-test('another seed gives another fingerprint, and each source has a seed of its own', () => {
+test('another seed gives another fingerprint, and each source has a different seed', () => {
   const seeds: Seed[] = [SEED, [SEED[0] ^ 1, SEED[1], SEED[2], SEED[3]], [SEED[0], SEED[1], SEED[2], SEED[3] ^ 0x80000000]]
   seeds.push(sourceSeed('src_a', SEED), sourceSeed('src_b', SEED))
   for (const text of ['', 'a', randomUUID()]) {
@@ -106,7 +106,7 @@ test('another seed gives another fingerprint, and each source has a seed of its 
   }
 })
 
-test('the same text has the same fingerprint, wherever it is put', () => {
+test('the same text has the same fingerprint, wherever it is written', () => {
   const into = new Uint32Array(20).fill(7)
   fingerprint('same', SEED, into, 9)
   assert.deepEqual(into.slice(9, 13), wordsOf('same'))
@@ -116,6 +116,6 @@ test('the same text has the same fingerprint, wherever it is put', () => {
   )
 })
 
-test('a user never has the hash that stands for no user', () => {
+test('the hash of a user is never zero, which means no user', () => {
   for (let at = 0; at < 100_000; at++) assert.notEqual(userHash(`user ${at}`, SEED), 0)
 })

@@ -1,4 +1,4 @@
-// What a page of deliveries reads. The tests use a row port that records what it is asked for.
+// What a page of deliveries reads. The tests use a row port that records its calls.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

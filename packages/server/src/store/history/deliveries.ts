@@ -1,4 +1,4 @@
-// Lists of deliveries: pending ones from the shipments, ended ones from the attempts and the failures. A new filter goes here, and into the
+// Lists of deliveries: pending ones from the shipments, ended ones from the attempts and the failures. A new filter is added here, and to the
 // statement of each adapter if it can narrow down the rows there.
 
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
@@ -26,7 +26,7 @@ type Place = readonly (number | string)[]
 
 /** The rows of one table in the order of the list, and the deliveries in each row that match the filter. */
 interface Walk<Id extends RowId, Row> {
-  /** The first value of its cursors, which tells the lists apart. */
+  /** The first value of its cursors, which distinguishes the lists. */
   letter: string
   /** The place of the first row, and how many of its deliveries to skip. */
   start: Place
@@ -38,7 +38,7 @@ interface Walk<Id extends RowId, Row> {
 const MAX_STEP_OF_ATTEMPTS = 500
 /** Docs of attempts that are in memory at once, in bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
-/** Parts of shipments whose segments are asked for at once. */
+/** The number of parts of shipments whose segments are read at once. */
 const PARTS_AT_ONCE = 2_000
 /** Deliveries that are in memory at once if their messages have to be looked at. */
 const DELIVERIES_AT_ONCE = 20_000
@@ -63,7 +63,7 @@ async function find<Id extends RowId>(search: Search<Id>, page: PageRequest): Pr
   if (state === 'pending') return collect(search, pending(search, page.cursor), page.limit)
   if (state === 'delivered') return collect(search, settled(search, page.cursor), page.limit)
   if (state !== undefined || reason !== undefined) return collect(search, failures(search, page.cursor), page.limit)
-  // Everything: first what is pending, then what has ended.
+  // Without a state, pending deliveries come first, then those that have ended.
   if (page.cursor?.startsWith('["s"') ?? false) return collect(search, settled(search, page.cursor), page.limit)
   const first = await collect(search, pending(search, page.cursor), page.limit)
   if (first.next !== null) return first
@@ -80,7 +80,7 @@ async function collect<Id extends RowId, Row>(
   const { letter, start, placeOf } = walk
   const data: FoundDelivery<Id>[] = []
   const isStart = (place: Place): boolean => place.every((value, at) => value === start[at])
-  // Skips what the previous page had. A page that spent its limit on looking at that again would make no progress.
+  // Skips deliveries of the previous page. They must not count against the limit again, or the page might make no progress.
   const skipOf = (row: Row): number => (isStart(placeOf(row)) ? (start.at(-1) as number) : 0)
   const opened = function* (rows: readonly Row[]) {
     for (const row of rows) yield { row, deliveries: walk.deliveriesOf(row) }

@@ -22,7 +22,7 @@ export interface PendingRow<Id extends RowId> {
   parts: readonly StoredPart<Id>[]
 }
 
-/** A delivery with the state that its row gives it. */
+/** A delivery with the state from its row. */
 export type FoundDelivery<Id extends RowId> = ResolvedDelivery<Id> & Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'>
 
 /** A delivery that did not end as delivered. */
@@ -39,7 +39,7 @@ export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'inde
 /** `replayedAtMs`: when the replay was requested; null if the delivery is not a replay. */
 export type ReplayLinks = Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> & { replayedAtMs: number | null }
 
-/** Deliveries of one destination that came to one state. */
+/** Deliveries of one destination that ended in the same state. */
 export type CauseShare = Pick<FailureCause, 'destinationId' | 'state'>
 /** The deliveries of a share that have the same reason. */
 export type CauseRow = Omit<FailureCause, keyof CauseShare | 'isPartial'>

@@ -14,7 +14,7 @@ const row = (destinationId: string, failed: number, expired = 0) => ({
   pending: 0,
 })
 
-/** With failures that all have the same cause: what the rows were asked for, and the answer. */
+/** Calls failureCauses with failures that all have the same cause. Returns the queries that the rows received, and the result. */
 async function ask(ledger: ReturnType<typeof row>[], filter: CauseFilter): Promise<{ asked: [string, number][]; answer: FailureCauses }> {
   const asked: [string, number][] = []
   const answer = await failureCauses(

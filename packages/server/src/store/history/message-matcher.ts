@@ -1,6 +1,6 @@
 // Filters deliveries by user or event. The rows of deliveries contain neither, so their segments are looked at, many at a time and each
 // once. The keys of a segment show whether it may have messages of the user, so most bodies are not read. A page that has
-// read as much as it may ends early and has a cursor to go on from.
+// read as much as it may ends early and has a cursor to continue from.
 
 import { candidates } from '../encoding/segment-keys.ts'
 import type { DeliveryFilter } from '../port/history.ts'

@@ -1,5 +1,5 @@
 // Pages of lists. A list reads its table by key from the cursor on, in growing steps within one snapshot. It stops when the page is full.
-// If a filter matches few rows, it stops after a bounded number of rows; then the page is short and has a cursor to go on from.
+// If a filter matches few rows, it stops after a bounded number of rows; then the page is short and has a cursor to continue from.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import type { RowId } from '../port/model.ts'

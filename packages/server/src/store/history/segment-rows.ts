@@ -17,7 +17,7 @@ export interface SegmentHead<Id extends RowId> {
   count: number
   /** The indexes of duplicates. */
   absent: readonly number[]
-  /** Only if asked for, because they may have 60 KB. */
+  /** Only if requested, because they may have 60 KB. */
   keys?: Uint8Array
 }
 
@@ -48,7 +48,7 @@ export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'par
   segments(ids: readonly Id[]): Iterable<SegmentRow<Id>> | AsyncIterable<SegmentRow<Id>>
 }
 
-/** A segment with its parsed body. `bytes`: the size of what was parsed. */
+/** A segment with its parsed body. `bytes`: the size of the unpacked body. */
 export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
   content: SegmentContent
   bytes: number

@@ -149,7 +149,7 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   /** Docs of attempts that ended deliveries, grouped by origin, in the order of `origins`. Read lazily, so that a caller can stop early. */
   docs(origins: readonly Id[]): Iterable<{ origin: Id; doc: string }> | AsyncIterable<{ origin: Id; doc: string }>
 
-  /** Locks the destinations against deletion until the transaction ends. A deletion after that cancels what was owed here. */
+  /** Locks the destinations against deletion until the transaction ends. A later deletion cancels the replays that were created here. */
   destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>
   /** In the order of the deliveries. */
   sameMessages(deliveries: readonly ResolvedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>

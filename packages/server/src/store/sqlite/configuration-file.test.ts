@@ -80,7 +80,7 @@ test('after a series of changes, the configuration in memory equals the file', a
   assert.deepEqual([...file.current.suppressions.keys()], [one.id])
 })
 
-test('a change of many things copies their map once, and does not modify the configuration before it', async (t) => {
+test('a change of many resources copies their map once, and does not modify the previous configuration', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const { id } = await configuring.createSource(SOURCE)
   for (let nth = 0; nth < 3; nth++) await configuring.createDestination(destinationOf({ sourceIds: [id] }))

@@ -1,4 +1,4 @@
-// kill -9 in the middle of accepting: what was acknowledged is there.
+// kill -9 while messages are accepted: all acknowledged messages are stored.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -9,7 +9,9 @@ import { test } from 'node:test'
 import { accept, allPages, ledgerOf, newSourceAndDestination, track } from '../conformance/fixtures.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
-test('everything that was acknowledged before a kill is there, owed once, and still a duplicate', { timeout: 60_000 }, async (t) => {
+test('all messages that were acknowledged before a kill are stored, pending once, and still known as duplicates', {
+  timeout: 60_000,
+}, async (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'test.db')
@@ -28,7 +30,7 @@ test('everything that was acknowledged before a kill is there, owed once, and st
       if (text.length > 40_000 * kills) child.kill('SIGKILL')
     })
     assert.deepEqual(await exit, [null, 'SIGKILL'])
-    // The last line may be cut.
+    // The last line may be incomplete.
     const lines = text.split('\n').slice(0, -1)
     assert.equal(lines[0], 'open')
     acknowledged.push(...lines.slice(1).flatMap((line) => line.split(' ')))

@@ -1,4 +1,4 @@
-// Deletion requests where one thread writes: what shares a commit with a request, and a purge that a restart takes up.
+// Deletion requests with one writing thread: commands that share a commit with a request, and a purge that continues after a restart.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -28,7 +28,7 @@ test('a claim that shares the commit of a request does not get its delete messag
   assert.equal((await claim(store, destinationId)).shipments.length, 1)
 })
 
-test('what is accepted in the commit of a request with suppression, or in the next, is purged', async (t) => {
+test('messages that are accepted in the commit of a request with suppression, or in the next, are purged', async (t) => {
   const { store } = await open(t)
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   const [{ id }] = await Promise.all([
@@ -43,10 +43,14 @@ test('what is accepted in the commit of a request with suppression, or in the ne
   )
   await store.deletions.unsuppress('gone', null)
   await accept(store, sourceId, [track('d', { userId: 'gone' })], [destinationId])
-  assert.deepEqual((await claim(store, destinationId)).shipments.flatMap(messageIdsOf), ['d'], 'who is let in again stays')
+  assert.deepEqual(
+    (await claim(store, destinationId)).shipments.flatMap(messageIdsOf),
+    ['d'],
+    'messages of a user who was unsuppressed are kept',
+  )
 })
 
-test('a purge that a crash interrupted at its beginning is known again before anything can be claimed', async (t) => {
+test('a purge that was interrupted by a crash is resumed before anything can be claimed', async (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'test.db')
@@ -69,7 +73,7 @@ test('a purge that a crash interrupted at its beginning is known again before an
   assert.deepEqual(new Set(shipments.flatMap(messageIdsOf)), new Set([null]))
 })
 
-test('a claim that is answered together with a request does not hand out messages of the user after whoever holds them was told', async (t) => {
+test('a claim that is answered together with a request returns no messages of the user after the consumer was notified', async (t) => {
   const { store } = await open(t)
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   const consumer = new RecordingConsumer()
@@ -83,6 +87,6 @@ test('a claim that is answered together with a request does not hand out message
   })
   await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const [held] = await claiming
-  assert.ok(toldBefore === 0 || messageIdsOf(held as ClaimedShipment)[0] === null, 'told before it had the message, and never again')
+  assert.ok(toldBefore === 0 || messageIdsOf(held as ClaimedShipment)[0] === null, 'notified before it had the message, and only once')
   assert.equal(consumer.deletions.length, 1)
 })

@@ -1,4 +1,4 @@
-// A disk that is full for a while, for real: a small file system in memory, which only root may mount.
+// A disk that is full for a while. Uses a small file system in memory, which only root can mount.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -36,7 +36,7 @@ function smallDisk(t: TestContext): string | undefined {
   return folder
 }
 
-/** Accepts until nothing fits any more; what was acknowledged and what was refused. */
+/** Accepts messages until the disk is full. Returns the acknowledged and the rejected ones. */
 async function fill(store: Store, sourceId: string, destinationId: string): Promise<{ kept: string[]; refused: string[] }> {
   const kept: string[] = []
   const refused: string[] = []
@@ -54,12 +54,12 @@ async function fill(store: Store, sourceId: string, destinationId: string): Prom
       }
     }
   }
-  // A check writes less than the smallest message: it uses up the last pages.
+  // A check writes less than the smallest message, so it fills the last pages.
   for (let checks = 0; checks < 100 && (await store.check()).ok; checks++);
   return { kept, refused }
 }
 
-test('a full disk refuses, loses and invents nothing, and what was delivered is recorded when there is space', {
+test('on a full disk messages are rejected, none is lost or invented, and deliveries are recorded when there is space again', {
   timeout: 60_000,
 }, async (t) => {
   const folder = smallDisk(t)
@@ -81,19 +81,19 @@ test('a full disk refuses, loses and invents nothing, and what was delivered is 
   const consumer = new RecordingConsumer()
   store.delivery.attach(consumer)
   await assert.rejects(accept(store, sourceId, [track('wanted')], [destinationId]), StoreUnavailable)
-  assert.deepEqual([consumer.cancelled.length, consumer.received], [1, []], 'who wanted it is told')
+  assert.deepEqual([consumer.cancelled.length, consumer.received], [1, []], 'the reservation is cancelled')
   consumer.reserves = false
 
   const { isOver } = watched(settle(store, held, 'delivered'))
   const cancelling = await newWayToDelete(store)
-  assert.equal(cancelling, undefined, 'nothing can be changed')
+  assert.equal(cancelling, undefined, 'nothing can be written')
   const { shipments } = await claim(store, destinationId, { maxFresh: 2 })
-  assert.equal(shipments.length, 2, 'reading goes on')
+  assert.equal(shipments.length, 2, 'reading still works')
   store.delivery.release(shipments.map(({ shipment }) => shipment))
   assert.equal((await store.check()).ok, false)
   assert.equal(isOver(), false, 'the settlement waits')
   assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: kept.length + 3, pending: kept.length + 3 }))
-  assert.equal(states.length, told, 'that reading works does not count as the end of the trouble')
+  assert.equal(states.length, told, 'a successful read does not end the problem')
 
   rmSync(ballast)
   await isOver.promise
@@ -105,7 +105,7 @@ test('a full disk refuses, loses and invents nothing, and what was delivered is 
     [...kept, ...refused].map((id) => track(id)),
     [destinationId],
   )
-  assert.deepEqual(late.duplicates, [...kept.keys()], 'what was kept is known, what was refused is not')
+  assert.deepEqual(late.duplicates, [...kept.keys()], 'acknowledged messages are duplicates, rejected ones are not')
   await store.close()
 
   const again = await openFor(t, path)
@@ -114,7 +114,7 @@ test('a full disk refuses, loses and invents nothing, and what was delivered is 
   await again.close()
 })
 
-test('a store can be closed while the disk is full, and what waited for space is told', { timeout: 60_000 }, async (t) => {
+test('a store can be closed while the disk is full, and waiting commands are rejected', { timeout: 60_000 }, async (t) => {
   const folder = smallDisk(t)
   if (folder === undefined) return
   const path = join(folder, 'test.db')

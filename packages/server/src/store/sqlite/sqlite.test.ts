@@ -1,4 +1,4 @@
-// The SQLite adapter against the suite that every adapter passes.
+// Runs the conformance suite on the SQLite adapter.
 
 import { conformance } from '../conformance/conformance.ts'
 import { openTemp } from './fixtures/temp-store.ts'

@@ -1,4 +1,4 @@
-// Duplicates and the runs that their older keys are written to, on a real file, with tables so small that many runs are.
+// Duplicates and the runs of older keys, on a real file, with small tables, so that many runs are written.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -17,7 +17,7 @@ import { Duplicates } from './duplicates.ts'
 const SEED: Seed = [1, 2, 3, 4]
 const RUN_KEYS = 512
 
-/** A writing thread that knows nothing but keys. */
+/** A writing thread that only writes keys. */
 class Keys {
   readonly #path: string
   #database: DatabaseSync
@@ -36,14 +36,14 @@ class Keys {
     rmSync(join(this.#path, '..'), { recursive: true, force: true })
   }
 
-  /** As after a crash: only what was committed is there. */
+  /** Reopens the file as after a crash: only committed keys are stored. */
   reopen(oldestSegment = 0): void {
     this.#database.close()
     this.#database = openWriter(this.#path)
     this.#duplicates = new Duplicates(this.#database, oldestSegment, RUN_KEYS)
   }
 
-  /** The names that were known already. */
+  /** Returns the names that were already known. */
   commit(names: readonly string[], end: 'COMMIT' | 'ROLLBACK' = 'COMMIT'): string[] {
     this.#duplicates.begin()
     this.#database.exec('BEGIN IMMEDIATE')
@@ -98,7 +98,7 @@ class Keys {
 
 const names = (from: number, count: number): string[] => Array.from({ length: count }, (_, at) => `name ${from + at}`)
 
-test('keys are known in memory, while they are written, as runs and after starts', (t) => {
+test('keys are known in memory, while they are written, in runs, and after restarts', (t) => {
   const keys = new Keys(t)
   for (let at = 0; at < 4_000; at += 40) {
     assert.deepEqual(keys.commit(names(at, 40)), [], `${at}`)
@@ -135,7 +135,7 @@ test('a start that finds more keys than fit in memory writes them as runs', (t) 
   assert.deepEqual(keys.commit(names(2_900, 100)), names(2_900, 100))
 })
 
-test('keys that were rolled back are not known, those that were committed are, in any order and over starts', () => {
+test('committed keys are known and rolled back keys are not, in any order and after restarts', () => {
   const step = fc.oneof(
     { weight: 10, arbitrary: fc.record({ from: fc.nat(3_000), count: fc.integer({ min: 1, max: 120 }), commit: fc.boolean() }) },
     { weight: 10, arbitrary: fc.record({ from: fc.nat(3_000), count: fc.integer({ min: 1, max: 120 }), commit: fc.constant(true) }) },
@@ -173,7 +173,7 @@ test('keys that were rolled back are not known, those that were committed are, i
   )
 })
 
-test('a run whose writing is rolled back again and again is still completed', (t) => {
+test('a run whose writing is rolled back repeatedly is still completed', (t) => {
   const keys = new Keys(t)
   for (let at = 0; at < 480; at += 20) keys.commit(names(at, 20))
   for (let at = 0; keys.count('key_runs') === 0; at++) {
@@ -191,7 +191,7 @@ test('forgotten runs stop no duplicates, are still searched, and are dropped in 
   const [first] = keys.find('name 0')
   assert.ok(first !== undefined)
   keys.forget(line)
-  assert.deepEqual(keys.commit(['name 0']), [], 'it comes again after its time')
+  assert.deepEqual(keys.commit(['name 0']), [], 'it is accepted again after the deduplication time')
   assert.deepEqual(keys.find('name 0').length, 2, 'and both are found')
   assert.deepEqual(keys.find('name 0')[1], first)
   const runs = keys.count('key_runs')
@@ -215,7 +215,7 @@ test('forgotten runs stop no duplicates, are still searched, and are dropped in 
   assert.deepEqual(keys.commit(['name 0']), ['name 0'])
 })
 
-test('a run that is too old at a start stops nothing and is still searched', (t) => {
+test('a run that is too old at a start stops no duplicates and is still searched', (t) => {
   const keys = new Keys(t)
   for (let at = 0; at < 1_000; at += 40) keys.commit(names(at, 40))
   const commits = keys.count('key_runs')
@@ -240,7 +240,7 @@ test('a restart that finds the clock days ahead forgets no key', async (t) => {
       names(at, 100).map((name) => track(name)),
     )
   await store.close()
-  // As if there had been as many as fill a table: a start writes what does not fit as runs.
+  // Simulates a full table: a start writes keys that do not fit in memory as runs.
   const database = openWriter(path)
   assert.ok(new Duplicates(database, 0, RUN_KEYS))
   const { runs } = database.prepare('SELECT count(*) AS runs FROM key_runs').get() as { runs: number }

@@ -6,7 +6,7 @@ import { KeyAge } from './key-age.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-test('keys are old when the service has run for the time, whatever the clock says and however often it is restarted', () => {
+test('keys are old when the service has run for the deduplication time, whatever the clock says and however often it is restarted', () => {
   let now = 0
   let age = new KeyAge(undefined, 0, DAY_MS, () => now)
   let stored = age.mark(1_000)
@@ -19,10 +19,10 @@ test('keys are old when the service has run for the time, whatever the clock say
     now = 5 * hour
     age = new KeyAge(stored, rowIdAt(Date.now() + 365 * DAY_MS), DAY_MS, () => now)
   }
-  assert.ok(stored.length < 1_000, 'what is noted is bounded')
+  assert.ok(stored.length < 1_000, 'the stored state is bounded')
 })
 
-test('time that was not marked before a crash has not passed', () => {
+test('running time that was not stored before a crash does not count', () => {
   let now = 0
   const before = new KeyAge(undefined, 0, DAY_MS, () => now)
   const stored = before.mark(7)
@@ -31,7 +31,7 @@ test('time that was not marked before a crash has not passed', () => {
   assert.equal(new KeyAge(stored, 7, DAY_MS, () => now).oldUpTo, 0)
 })
 
-test('a store that has no marks yet goes by the times of its segments', () => {
+test('a store without stored ages uses the times of its segments', () => {
   const newest = rowIdAt(100 * DAY_MS)
   assert.equal(new KeyAge(undefined, newest, DAY_MS).oldUpTo, rowIdAt(99 * DAY_MS))
 })

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { ENTRY_WORDS, RecentKeys } from './recent-keys.ts'
 
-/** Keys that crowd a few slots, at the table's end too, so that searches run on and around. */
+/** Keys that collide in a few slots, also at the end of the table, so that searches continue and wrap around. */
 function keyOf(number: number): Uint32Array {
   const first = [0, 0x0100_0000, 0x8000_0000, 0xffff_ffff][number % 4] as number
   return Uint32Array.of(first, number, number * 3, 5)
@@ -12,7 +12,7 @@ function keyOf(number: number): Uint32Array {
 
 const SEGMENT = 3_600_000_000_000_000
 
-test('keys are found as a map would, also after additions were taken back', () => {
+test('keys are found as in a Map, also after additions were undone', () => {
   const step = fc.oneof(
     { weight: 3, arbitrary: fc.record({ add: fc.nat(200) }) },
     { weight: 1, arbitrary: fc.record({ undo: fc.nat(10) }) },
@@ -68,10 +68,10 @@ test('keys are read from and written to the middle of an array', () => {
   assert.equal(FINGERPRINT_WORDS, 4)
 })
 
-test('a table that is too full says so and does not search for ever', () => {
+test('a table that is too full throws and does not search for ever', () => {
   const keys = new RecentKeys(4)
   for (let number = 0; number < 7; number++) keys.add(keyOf(number), 0, SEGMENT)
   assert.throws(() => keys.add(keyOf(7), 0, SEGMENT), /more than 7 keys/)
   assert.equal(keys.find(keyOf(7), 0), 0)
-  assert.equal(keys.add(keyOf(3), 0, SEGMENT), -1, 'what is there is still found')
+  assert.equal(keys.add(keyOf(3), 0, SEGMENT), -1, 'stored keys are still found')
 })

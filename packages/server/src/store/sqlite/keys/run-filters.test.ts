@@ -18,7 +18,7 @@ function filterOf(run: number, capacity = CAPACITY, keys = KEYS): Uint32Array {
   return filter
 }
 
-test('a run that holds a key is always among the candidates, newest first, and others nearly never', () => {
+test('a run that contains a key is always a candidate, newest first, and others almost never', () => {
   const filters = new RunFilters()
   const runs = Array.from({ length: 80 }, (_, at) => at + 1)
   for (const run of runs) filters.add(run, filterOf(run))
@@ -43,7 +43,7 @@ test('a run that holds a key is always among the candidates, newest first, and o
   assert.ok(others / asked < 0.001, `${others} of ${asked}`)
 })
 
-test('removed runs are no candidates, and the others stay', () => {
+test('removed runs are no candidates, and the others still are', () => {
   const filters = new RunFilters()
   const present = new Set<number>()
   for (let run = 1; run <= 120; run++) {
@@ -58,7 +58,7 @@ test('removed runs are no candidates, and the others stay', () => {
   }
 })
 
-test('filters of several sizes stand beside each other', () => {
+test('filters of different sizes work together', () => {
   const filters = new RunFilters()
   const sizes = [64, 1_024, 1_024, 64, 2, 4_096]
   for (const [at, capacity] of sizes.entries()) filters.add(at + 1, filterOf(at + 1, capacity, Math.min(capacity, 50)))

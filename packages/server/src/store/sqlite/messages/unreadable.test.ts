@@ -1,4 +1,4 @@
-// Bodies whose stored bytes are damaged: nothing else suffers from them.
+// Bodies whose stored bytes are damaged: other segments are not affected.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ for (const [what, bytes] of [
   ['JSON', Buffer.from('{"batch":[')],
   ['compressed bytes', Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3])],
 ] as const) {
-  test(`a claim with a body of damaged ${what} gets the others, and that one as unreadable`, async (t) => {
+  test(`a claim with a body of damaged ${what} returns the other bodies, and that one as unreadable`, async (t) => {
     const { store, destinationId } = await openDamaged(t, bytes)
     const { shipments } = await claim(store, destinationId)
     assert.deepEqual(shipments.map(messageIdsOf), [
@@ -47,7 +47,7 @@ for (const [what, bytes] of [
   })
 }
 
-test('messages are listed, and purged to the end, though one body is damaged', async (t) => {
+test('messages are listed and purged completely even if one body is damaged', async (t) => {
   const { store, sourceId } = await openDamaged(t, Buffer.from('not JSON'))
   const stored = async (): Promise<unknown[]> => {
     const { data } = await store.history.messages({ sourceId, type: 'track' }, { limit: 10, cursor: null })

@@ -6,7 +6,7 @@ import { PENDING_OR_DELIVERED } from '../../replays/replay-job-row.ts'
 import { tempFolder } from '../fixtures/temp-store.ts'
 import { openWriter } from '../schema/database.ts'
 
-test('what speaks against one more replay, and the newest, are found without passing all that failed', (t) => {
+test('pending and delivered replays, and the newest one, are found without reading all failed ones', (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const database = openWriter(join(folder, 'test.db'))

@@ -71,7 +71,7 @@ export class Purges {
 
   /**
    * The first step of a request with suppression moves the end of its purge to now. By then, new messages of the users
-   * are dropped, so every message that was on its way to the store when the request was made has been stored.
+   * are dropped, so every message that was being written when the request was made has been stored.
    */
   step(deletion: number): { over: boolean; end: number } {
     const { rows, ids } = this.#context

@@ -28,7 +28,7 @@ function child(t: TestContext, ...args: string[]): { process: ChildProcess; line
   return { process: started, line: async () => (await lines.next()).value as string }
 }
 
-test('a second process on the same file refuses with what to do about it, and gets it when the first has been killed', async (t) => {
+test('a second process cannot open the same file and says what to do, and can open it when the first was killed', async (t) => {
   const path = pathFor(t)
   const first = child(t, 'open', path)
   assert.equal(await first.line(), 'open')
@@ -47,17 +47,17 @@ test('a second process on the same file refuses with what to do about it, and ge
   await store.close()
 })
 
-test('a second store in the same process is refused, too, and other processes still are', async (t) => {
+test('a second store on the same file in the same process is rejected too, and other processes still are', async (t) => {
   const path = pathFor(t)
   const store = await openFor(t, path)
   await assert.rejects(openAt(path), StoreProblem)
   assert.match(await child(t, 'open', path).line(), /^StoreProblem: .*in use by another/)
-  assert.deepEqual(await store.check(), { ok: true }, 'the first goes on')
+  assert.deepEqual(await store.check(), { ok: true }, 'the first store still works')
   await store.close()
   await (await openAt(path)).close()
 })
 
-test('a file of a newer version is refused, left as it is, and not held', async (t) => {
+test('a file of a newer version is rejected, not changed, and not locked', async (t) => {
   const path = pathFor(t)
   await (await openAt(path)).close()
   const raw = new DatabaseSync(path)
@@ -70,14 +70,14 @@ test('a file of a newer version is refused, left as it is, and not held', async 
   lockStore(path).release()
 })
 
-test('something that is not a store is refused and not held', async (t) => {
+test('a file that is not a store is rejected and not locked', async (t) => {
   const path = pathFor(t)
   writeFileSync(path, 'not a database, but long enough to be looked at: '.repeat(20))
   await assert.rejects(openAt(path), /not a database/)
   lockStore(path).release()
 })
 
-test('the schema has the number of its last step, and steps are not taken twice', (t) => {
+test('the schema has the number of its last migration, and no migration runs twice', (t) => {
   const path = pathFor(t)
   for (let times = 0; times < 2; times++) {
     const database = openWriter(path)
@@ -88,7 +88,7 @@ test('the schema has the number of its last step, and steps are not taken twice'
   }
 })
 
-test('a commit is durable and checkpoints are made by the store alone', (t) => {
+test('commits are durable, and only the store makes checkpoints', (t) => {
   const path = pathFor(t)
   const database = openWriter(path)
   const pragma = (name: string): unknown => Object.values(database.prepare(`PRAGMA ${name}`).get() as object)[0]
@@ -104,7 +104,7 @@ test('a commit is durable and checkpoints are made by the store alone', (t) => {
   log.close()
 })
 
-test('the log does not grow with what is written, and nothing but the database is left after a close', async (t) => {
+test('the write-ahead log stays small, and after a close only the database file is left', async (t) => {
   const path = pathFor(t)
   const store = await openFor(t, path)
   const { sourceId } = await newSourceAndDestination(store)
@@ -113,7 +113,7 @@ test('the log does not grow with what is written, and nothing but the database i
     const items = tracks(400).map((item) => Object.assign(item, { properties: { noise: randomBytes(750).toString('base64') } }))
     await accept(store, sourceId, items)
     largest = Math.max(largest, statSync(`${path}-wal`).size)
-    // A reader now and then, for a log is not started again while it is read.
+    // Reads from time to time, because the log does not start again while it is being read.
     if (at % 10 === 0) await store.books.recount()
   }
   assert.ok(statSync(path).size > 20_000_000)
@@ -125,7 +125,7 @@ test('the log does not grow with what is written, and nothing but the database i
   )
 })
 
-test('what every list and claim asks is found by an index', (t) => {
+test('all queries of lists and claims use an index', (t) => {
   const path = pathFor(t)
   const database = openWriter(path)
   const plan = (sql: string): string =>
@@ -168,7 +168,7 @@ test('what every list and claim asks is found by an index', (t) => {
   database.close()
 })
 
-test('a store in a folder that is not there yet makes it', async (t) => {
+test('opening a store creates its folder if it does not exist', async (t) => {
   const path = join(pathFor(t), '..', 'a', 'b', 'test.db')
   const store = await openFor(t, path)
   assert.ok(existsSync(path))
@@ -179,7 +179,7 @@ test('a store in a folder that is not there yet makes it', async (t) => {
   await store.close()
 })
 
-test('the files of a new store are for their owner alone, whatever the umask', async (t) => {
+test('only the owner can read the files of a new store, whatever the umask is', async (t) => {
   const path = pathFor(t)
   const umask = process.umask(0o000)
   t.after(() => process.umask(umask))

@@ -1,4 +1,4 @@
-// A file of schema 2, with receivers' credentials in plain text wherever the versions before wrote them, opened by this version.
+// A file of schema 2, with receivers' credentials in plain text wherever earlier versions wrote them, opened by this version.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -27,7 +27,7 @@ interface Made {
   destination: Destination
 }
 
-/** As schema 2 had it: its docs differed from those of today in nothing but what is undone here. */
+/** Converts the file to schema 2, whose docs differed from the current ones only in what is changed here. */
 async function makeOld(t: TestContext): Promise<Made> {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -48,7 +48,7 @@ async function makeOld(t: TestContext): Promise<Made> {
   const secrets = { sharedSecret: BOX.seal('shared', destination.id), signingSecrets: [BOX.seal('signing', destination.id)] }
   const plain = (doc: object): string => JSON.stringify(doc)
   const put = database.prepare('UPDATE destinations SET doc = ? WHERE id = ?')
-  // Large ones first, whose pages are freed when the next is written.
+  // Large docs first. Their pages are freed when smaller ones are written.
   const large = { ...destination, ...secrets, headers: { 'X-Large': 'CREDENTIAL-4'.padEnd(50_000, 'CREDENTIAL-4') } }
   put.run(plain(large), destination.id)
   put.run(plain({ ...destination, ...secrets }), destination.id)
@@ -69,7 +69,7 @@ function bytesIn(folder: string): Buffer {
   return Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))))
 }
 
-test('credentials of receivers that were stored in plain text are nowhere in the file after it was opened, and are still known', async (t) => {
+test('after the file was opened, it contains no credentials in plain text, and they still work', async (t) => {
   const { folder, path, destination } = await makeOld(t)
   const store = await openFor(t, path)
   assert.ok(!bytesIn(folder).includes('CREDENTIAL'), 'already while the service runs')
@@ -95,7 +95,7 @@ test('credentials of receivers that were stored in plain text are nowhere in the
   assert.deepEqual(database.prepare('PRAGMA integrity_check').all(), [{ __proto__: null, integrity_check: 'ok' }])
 })
 
-// Without it, a program that opens and closes the file takes itself for the last one, and removes the log that the service writes to.
+// Without the lock, another program that opens and closes the file would remove the write-ahead log that the service is using.
 test('the service still has its lock on the file afterwards', { skip: process.platform !== 'linux' }, async (t) => {
   const { path } = await makeOld(t)
   await openFor(t, path)
@@ -104,7 +104,7 @@ test('the service still has its lock on the file afterwards', { skip: process.pl
   assert.equal(locks.filter((lock) => lock.includes(ofFile)).length, 1)
 })
 
-test('with another key than the store had, nothing is sealed, and with the right one it still is', async (t) => {
+test('with a wrong key nothing is encrypted, and with the right one everything is', async (t) => {
   const { folder, path, destination } = await makeOld(t)
   await assert.rejects(openAt(path, { secretBox: createSecretBox('a wrong key') }), { name: 'SecretBoxError', reason: 'wrong_key' })
   assert.ok(bytesIn(folder).includes('CREDENTIAL-1'))
@@ -113,10 +113,10 @@ test('with another key than the store had, nothing is sealed, and with the right
   assert.ok(!bytesIn(folder).includes('CREDENTIAL'))
 })
 
-test('if a start is interrupted, the next one completes the sealing', async (t) => {
+test('if a start is interrupted, the next one completes the encryption', async (t) => {
   const { folder, path, destination } = await makeOld(t)
   await (await openAt(path)).close()
-  // As it is when all was sealed, pages were about to be overwritten, and the process was killed.
+  // The state after everything was encrypted, if the process is killed before free pages are overwritten.
   const database = new DatabaseSync(path)
   database.exec("INSERT INTO settings (name, value) VALUES ('plain_credentials', 'true')")
   database.exec('CREATE TABLE overwritten_pages (zeros BLOB NOT NULL) STRICT; INSERT INTO overwritten_pages VALUES (zeroblob(100000))')

@@ -7,7 +7,7 @@ import { tempFolder } from '../fixtures/temp-store.ts'
 import { openWriter } from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
 
-test('replays of a file from before there were jobs keep their names, and are known for what they came to', (t) => {
+test('replays in a file from before replay jobs keep their ids and final states', (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'old.db')
@@ -21,7 +21,7 @@ test('replays of a file from before there were jobs keep their names, and are kn
   let origin = 10
   for (const end of Object.values(ends)) {
     replay.run(++origin, origin - 10, `9-${origin}`)
-    // After an attempt that failed for the time being.
+    // After an attempt that will be retried.
     attempt.run(origin, 0, 0, 0, 0, '{}')
     attempt.run(origin, ...(end as [number, number, number, number]), '{}')
   }

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { msOfRowId, RowIds, rowIdAt } from './row-ids.ts'
 
-test('a number carries its time', () => {
+test('a row id contains its time', () => {
   const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
   const ids = new RowIds(0, () => now)
   for (let at = 0; at < 2_048; at++) assert.equal(msOfRowId(ids.next()), now)
   assert.equal(msOfRowId(rowIdAt(now)), now)
 })
 
-test('numbers grow when the clock stands still, goes back, or starts earlier than the last that is known', () => {
+test('row ids increase when the clock stands still, goes back, or is behind the last known id at a start', () => {
   let now = Date.UTC(2026, 0, 1)
   const ids = new RowIds(0, () => now)
   let last = 0
@@ -23,17 +23,17 @@ test('numbers grow when the clock stands still, goes back, or starts earlier tha
   for (let at = 0; at < 100; at++) grows(ids)
   const later = new RowIds(last, () => now)
   grows(later)
-  assert.ok(last > rowIdAt(now + 3_600_000), 'with room for what was given out and not found')
+  assert.ok(last > rowIdAt(now + 3_600_000), 'with a margin for ids that were assigned and not found')
   now += 7_200_000
   grows(later)
   assert.equal(last, rowIdAt(now), 'and it follows the clock again')
 })
 
-test('a start that the clock shows to be later gives numbers of its own time', () => {
+test('if the clock is ahead of the last known id at a start, ids follow the clock', () => {
   const now = Date.UTC(2026, 0, 1)
   assert.equal(msOfRowId(new RowIds(rowIdAt(now - 1), () => now).next()), now)
 })
 
-test('numbers stay exact until the year 2109', () => {
+test('row ids are exact until the year 2109', () => {
   assert.ok(Number.isSafeInteger(rowIdAt(Date.UTC(2109, 0, 1)) + 2_047))
 })

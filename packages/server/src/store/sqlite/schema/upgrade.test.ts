@@ -1,5 +1,5 @@
-// A file that the first release wrote, opened by this one: what it holds is there, told and delivered as before. The rows are
-// written here by hand in the form of that release, which no longer changes.
+// A file of the first release, opened by this version: its data is complete, and is listed and delivered as before. The rows are written by hand in
+// the format of that release, which no longer changes.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -18,7 +18,7 @@ const SEGMENT = rowIdAt(AT_MS)
 const [SHIPMENT, ATTEMPT, FAILURE, REPLAY] = [SEGMENT + 1, SEGMENT + 2, SEGMENT + 3, SEGMENT + 4]
 const SEED: Seed = [1, 2, 3, 4]
 
-/** One message that failed, was replayed, and waits. */
+/** A message whose delivery failed, was replayed, and is pending. */
 function writeFirstVersion(path: string): void {
   const database = new DatabaseSync(path)
   database.exec(MIGRATIONS[0] as string)
@@ -67,7 +67,7 @@ function writeFirstVersion(path: string): void {
   database.close()
 }
 
-test('a file of the first release is brought up to date, and nothing in it is lost', async (t) => {
+test('a file of the first release is migrated without losing data', async (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   writeFirstVersion(join(folder, 'old.db'))
@@ -103,6 +103,6 @@ test('a file of the first release is brought up to date, and nothing in it is lo
   const content = { ...(trail?.content ?? assert.fail()), items }
   const body = Buffer.from(JSON.stringify({ batch: items }))
   const { duplicates } = await store.ingest.accept({ content, body, messageIds: ['m-old'], plan: { shipments: [], skips: [] } })
-  assert.deepEqual(duplicates, [0], 'what it had accepted is still known')
+  assert.deepEqual(duplicates, [0], 'messages that it had accepted are still duplicates')
   assert.equal((await store.history.trails('m-old'))[0]?.repeats?.count, 1)
 })

@@ -33,7 +33,7 @@ async function over(backups: Backups, { id }: Backup): Promise<Backup> {
 
 const copyOf = (path: string, { id }: Backup): string => `${path}.${id}`
 
-test('a copy made while messages are accepted is of one moment, whole, stands alone, and is for its owner alone', async (t) => {
+test('a backup made while messages are accepted is a consistent snapshot in a single file that only its owner can read', async (t) => {
   const { path, backups, add } = await filled(t)
   const job = backups.start() as Backup
   let during = 0
@@ -42,7 +42,7 @@ test('a copy made while messages are accepted is of one moment, whole, stands al
     during += 1
   }
   assert.deepEqual([job.state, job.error], ['ready', null])
-  assert.ok(during > 0, 'nothing was accepted while the copy was made')
+  assert.ok(during > 0, 'messages must be accepted while the copy is made')
   const copy = copyOf(path, job)
   assert.equal(statSync(copy).mode & 0o777, 0o600)
   assert.equal(statSync(copy).size, job.totalBytes)
@@ -51,16 +51,16 @@ test('a copy made while messages are accepted is of one moment, whole, stands al
   assert.deepEqual(inspection?.problems, [])
   assert.deepEqual(inspection?.ledger, inspection?.recount)
   assert.ok((inspection?.ledger[0]?.owed ?? 0) >= 4_000)
-  assert.equal(existsSync(`${copy}-wal`), false, 'reading it leaves nothing beside it')
+  assert.equal(existsSync(`${copy}-wal`), false, 'reading it creates no other files')
 })
 
-test('there is one copy at a time, and its bytes can be read until it is removed', async (t) => {
+test('there is only one backup at a time, and it can be read until it is removed', async (t) => {
   const { path, folder, backups } = await filled(t)
   const job = backups.start() as Backup
   assert.equal(backups.start(), undefined)
   assert.equal(backups.open(job.id), undefined, 'not before it is ready')
   await over(backups, job)
-  assert.equal(backups.start(), undefined, 'nor while it waits to be fetched')
+  assert.equal(backups.start(), undefined, 'nor while a backup waits to be downloaded')
   let bytes = 0
   for await (const chunk of backups.open(job.id) as AsyncIterable<Buffer>) bytes += chunk.length
   assert.equal(bytes, job.totalBytes)
@@ -76,7 +76,7 @@ test('there is one copy at a time, and its bytes can be read until it is removed
   assert.ok(existsSync(copyOf(path, next)))
 })
 
-test('a copy that lets the log grow beyond its limit is given up, and leaves nothing behind', async (t) => {
+test('a backup is cancelled if the log grows beyond its limit, and leaves no files behind', async (t) => {
   const { folder, backups, add } = await filled(t, { maxLogBytes: 1, pagesPerStep: 1 })
   await add()
   const job = backups.start() as Backup
@@ -87,10 +87,10 @@ test('a copy that lets the log grow beyond its limit is given up, and leaves not
     readdirSync(folder).filter((name) => name.includes('bak_')),
     [],
   )
-  assert.ok(backups.start() !== undefined, 'another can be tried')
+  assert.ok(backups.start() !== undefined, 'another backup can be started')
 })
 
-test('a copy for which there is no room is not begun, and the disk is not filled', async (t) => {
+test('a backup is not started if there is not enough disk space', async (t) => {
   const { folder, backups } = await filled(t, { leastFreeBytes: Number.MAX_SAFE_INTEGER / 2 })
   const { state, error } = backups.start() as Backup
   assert.equal(state, 'failed')
@@ -104,7 +104,7 @@ test('a copy for which there is no room is not begun, and the disk is not filled
   )
 })
 
-test('a copy that is removed while it is made is given up', async (t) => {
+test('a backup that is removed while it is made is cancelled', async (t) => {
   const { folder, backups } = await filled(t, { pagesPerStep: 1 })
   const job = backups.start() as Backup
   assert.equal(await backups.remove(job.id), true)
@@ -115,7 +115,7 @@ test('a copy that is removed while it is made is given up', async (t) => {
   )
 })
 
-test('a copy that nobody fetches is forgotten, and what a killed process left is removed at the next start', async (t) => {
+test('a backup that is not downloaded is removed, and copies of a killed process are removed at the next start', async (t) => {
   const { path, folder, backups } = await filled(t, { keepMs: 1 })
   const job = backups.start() as Backup
   while (backups.get(job.id) !== undefined) await new Promise((resolve) => setTimeout(resolve, 1))

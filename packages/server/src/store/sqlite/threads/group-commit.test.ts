@@ -14,9 +14,9 @@ function pathFor(t: TestContext): string {
   return join(folder, 'test.db')
 }
 
-test('what is given while a group is being committed makes up the next, and one alone does not wait', async (t) => {
+test('commands that arrive while a group is being committed form the next group, and a single command does not wait', async (t) => {
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
-  // All of a group are prepared in one go, and microtasks run between groups.
+  // All commands of a group are prepared synchronously, and microtasks run between groups.
   let turn = 0
   const groups: number[] = []
   const prepare = (): void => {
@@ -35,13 +35,13 @@ test('what is given while a group is being committed makes up the next, and one 
   await commit.close()
 })
 
-test('every transaction is told, with how long it took and how many commands shared it', async (t) => {
+test('onCommit is called for every transaction with its duration and its number of commands', async (t) => {
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
   const told: [commitMs: number, commands: number][] = []
   commit.onCommit = (commitMs, commands) => told.push([commitMs, commands])
   const set = (value: string): Promise<void> => commit.run('setSetting', { name: 'n', value })
   await Promise.all([set('a'), set('b'), set('c')])
-  // Changes nothing that is stored, so there is no transaction.
+  // Writes nothing, so there is no transaction.
   await commit.run('find', { messageId: 'm' })
   await set('d')
   await commit.close()
@@ -52,7 +52,9 @@ test('every transaction is told, with how long it took and how many commands sha
   for (const [commitMs] of told) assert.ok(commitMs > 0 && commitMs < 60_000, String(commitMs))
 })
 
-test('more than fits in memory is refused as unavailable, and what was taken is stored', { timeout: 60_000 }, async (t) => {
+test('commands that exceed the memory limit are rejected with StoreUnavailable, and the others are stored', {
+  timeout: 60_000,
+}, async (t) => {
   const store = await openFor(t, pathFor(t))
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   const body = Buffer.from(JSON.stringify({ batch: [{ noise: randomBytes(374_000).toString('base64') }] }))
@@ -75,7 +77,7 @@ test('more than fits in memory is refused as unavailable, and what was taken is 
   await store.close()
 })
 
-test('a closed one refuses as unavailable', async (t) => {
+test('after close, commands are rejected with StoreUnavailable', async (t) => {
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
   const given = commit.run('setSetting', { name: 'n', value: 'v' })
   await Promise.all([commit.close(), given])

@@ -109,7 +109,7 @@ test('if the promise of a command rejects, only that command is rolled back, and
   assert.equal(isOpen(), false)
 })
 
-test('if the promise of a command rejects because the disk is full, the whole group fails, and the next group is tried', async (t) => {
+test('if the promise of a command rejects because the disk is full, the whole group fails, and the next group is run', async (t) => {
   const { writer, stored, log } = openFor(t)
   const first = writer.run(groupOf(['set', 'a'], ['fullLater', 'b'], ['set', 'c']))
   const second = writer.run(groupOf(['set', 'd']))

@@ -15,7 +15,7 @@ const { sourceId, destinationId } = await newSourceAndDestination(store)
 for (let batch = 0; batch < 50; batch += 1) await accept(store, sourceId, tracks(100), [destinationId])
 await store.close()
 
-test('a ledger that was altered is found beside its recount', async () => {
+test('a modified ledger differs from its recount', async () => {
   const altered = join(folder, 'altered.db')
   copyFileSync(path, altered)
   const database = new DatabaseSync(altered)
@@ -27,7 +27,7 @@ test('a ledger that was altered is found beside its recount', async () => {
   assert.equal(inspection?.recount[0]?.pending, 5_000)
 })
 
-test('a file with pages that were overwritten is told as damaged', async () => {
+test('a file with overwritten pages is reported as damaged', async () => {
   const damaged = join(folder, 'damaged.db')
   copyFileSync(path, damaged)
   const file = openSync(damaged, 'r+')
@@ -41,7 +41,7 @@ test('a file with pages that were overwritten is told as damaged', async () => {
   assert.ok(told.length > 0)
 })
 
-test('what is no SQLite file cannot be inspected', async () => {
+test('a file that is not a SQLite database cannot be inspected', async () => {
   const text = join(folder, 'text.db')
   writeFileSync(text, 'x'.repeat(10_000))
   await assert.rejects(inspectSqlite(text, 60_000), /not a database/)
