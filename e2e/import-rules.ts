@@ -20,7 +20,7 @@ interface Rule {
 
 const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth', 'observe', 'docs', 'dashboard']
 /** Folders that every stage may import from. */
-const ROOMS = ['api', 'destinations', 'destinations/webhook', 'http', 'logging', 'outbound', 'secrets', 'timing']
+const SHARED_FOLDERS = ['api', 'destinations', 'destinations/webhook', 'http', 'logging', 'outbound', 'secrets', 'timing']
 const ADAPTERS = ['sqlite', 'postgres']
 /** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']
@@ -28,8 +28,8 @@ const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'h
 const builtin = /^node:/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
-/** Files that every stage may import: those in the root of the server (config, errors, …) and in ROOMS. Not app.ts and cli.ts, which import the stages. */
-const serverRoot = new RegExp(`^server/(?!app\\.ts|cli\\.ts)((${ROOMS.join('|')})/)?[^/]+\\.ts$`)
+/** Files that every stage may import: those in the root of the server (config, errors, …) and in SHARED_FOLDERS. Not app.ts and cli.ts, which import the stages. */
+const serverRoot = new RegExp(`^server/(?!app\\.ts|cli\\.ts)((${SHARED_FOLDERS.join('|')})/)?[^/]+\\.ts$`)
 const storePort = /^server\/store\/(store|port\/[^/]+)\.ts$/
 const server = [builtin, protocol, webhook, serverRoot]
 
